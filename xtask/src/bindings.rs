@@ -1,0 +1,108 @@
+//! Regenerates `crates/d3d12/src/bindings.rs` from the Windows metadata.
+//!
+//! windows-bindgen emits the `_Impl` trait of an interface only when each type that the interface's
+//! methods name is selected too, so the filter lists every D3D12 and DXGI name of the metadata rather
+//! than the few that are in use today. Video is left out: it is a third of the names and no part of memory.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use windows_metadata::reader::{File, Index};
+
+const NAMESPACE: &str = "Windows.Win32";
+
+/// Prefixes of the names that the bindings hold.
+const PREFIXES: &[&str] = &["D3D12", "ID3D12", "CLSID_D3D12", "DXGI", "IDXGI", "D3D_", "PFN_D3D12"];
+
+/// Names beginning with one of these stay out although a prefix above selects them.
+const LEFT_OUT: &[&str] = &["D3D12_VIDEO", "ID3D12Video", "D3D12_FEATURE_DATA_VIDEO"];
+
+/// What the interfaces above name beside themselves, and the exports that start everything.
+const EXTRA: &[&str] = &[
+    "RECT",
+    "POINT",
+    "HANDLE",
+    "HWND",
+    "LUID",
+    "SECURITY_ATTRIBUTES",
+    "HMONITOR",
+    "LARGE_INTEGER",
+    "CreateDXGIFactory",
+    "CreateDXGIFactory1",
+    "CreateDXGIFactory2",
+    "E_NOTIMPL",
+    "E_NOINTERFACE",
+    "E_POINTER",
+    "E_FAIL",
+    "E_INVALIDARG",
+    "E_OUTOFMEMORY",
+    "S_OK",
+    "S_FALSE",
+    // What the runtime's host driver asks of Windows: address space that is committed later.
+    "VirtualAlloc",
+    "VirtualFree",
+    "MEM_RESERVE",
+    "MEM_COMMIT",
+    "MEM_RELEASE",
+    "PAGE_READWRITE",
+    "PAGE_NOACCESS",
+];
+
+/// Writes the bindings, or with `check` compares them with what is checked in.
+pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
+    let target = root.join("crates/d3d12/src/bindings.rs");
+    let fresh = generate().map_err(|e| format!("generating the bindings: {e}"))?;
+    if !check {
+        fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
+        eprintln!("wrote {} ({} lines)", target.display(), fresh.lines().count());
+        return Ok(());
+    }
+    let present = fs::read_to_string(&target).map_err(|e| format!("reading {}: {e}", target.display()))?;
+    if present == fresh {
+        return Ok(());
+    }
+    let line = present.lines().zip(fresh.lines()).position(|(a, b)| a != b);
+    let place = line.map_or_else(
+        || "one is a beginning of the other".to_string(),
+        |n| format!("first difference in line {}", n + 1),
+    );
+    Err(format!(
+        "{} is not what `cargo xtask bindings` generates ({place}); run it and commit the result",
+        target.display()
+    ))
+}
+
+fn generate() -> io::Result<String> {
+    let metadata = File::new(windows_default::WIN32.to_vec())
+        .ok_or_else(|| io::Error::other("windows-default holds no readable metadata"))?;
+    let names = select(&Index::new(vec![metadata]));
+
+    // windows-bindgen writes to a path only.
+    let out = scratch_file();
+    let mut bindgen = windows_bindgen::builder();
+    bindgen.output(&out).flat().implement_all();
+    for name in &names {
+        bindgen.filter(&format!("{NAMESPACE}.{name}"));
+    }
+    bindgen.write();
+    let text = fs::read_to_string(&out);
+    fs::remove_file(&out)?;
+    // A checkout on Windows may hold either line ending; the generated text always has \n.
+    text.map(|t| t.replace("\r\n", "\n"))
+}
+
+fn select(index: &Index) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (name, _) in index.namespace_items(NAMESPACE) {
+        let wanted = EXTRA.contains(&name) || PREFIXES.iter().any(|p| name.starts_with(p));
+        if wanted && !LEFT_OUT.iter().any(|p| name.starts_with(p)) {
+            names.insert(name.to_string());
+        }
+    }
+    names
+}
+
+fn scratch_file() -> PathBuf {
+    std::env::temp_dir().join(format!("heapwright-bindings-{}.rs", std::process::id()))
+}

@@ -1,0 +1,47 @@
+//! Maintenance commands: `cargo xtask --help`.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stderr, reason = "a command line program talks through its streams")]
+
+mod bindings;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Maintenance commands of the heapwright workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Generate crates/d3d12/src/bindings.rs from the Windows metadata.
+    Bindings {
+        /// Change nothing; fail when the checked-in file differs from what would be generated.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let outcome = match args.command {
+        Command::Bindings { check } => bindings::run(&workspace_root(), check),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn workspace_root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_path_buf()
+}
