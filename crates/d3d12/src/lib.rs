@@ -7,6 +7,7 @@
 //!
 //! * `bindings` (re-exported here): generated, never edited by hand.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
+//! * `threading`: which interfaces are `Send` and `Sync`; the metadata does not say it.
 //!
 //! The exported functions (`D3D12CreateDevice`, `CreateDXGIFactory2`, ...) link against Windows' own
 //! libraries and are for Windows only; on other systems a reference to one does not link.
@@ -32,6 +33,7 @@
 #[rustfmt::skip]
 mod bindings;
 pub mod names;
+mod threading;
 
 pub use bindings::*;
 pub use windows_core;
