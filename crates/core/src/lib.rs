@@ -1,0 +1,17 @@
+//! The pure part of heapwright: numbers and the algorithms over them, with no D3D12, no I/O and no `unsafe`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`units`] | a type per meaning of a number: sizes, offsets, ranges, alignments, GPU virtual addresses |
+//! | [`suballoc`] | handing out ranges of a heap: which offsets are used, which are free |
+//! | [`placement`] | which of several heaps serves a request, how large a new one is, when an empty one goes back |
+//!
+//! Everything here answers the same to the same calls on any machine: no clock, no hashing, no randomness.
+
+#![forbid(unsafe_code)]
+
+pub mod placement;
+pub mod suballoc;
+pub mod units;
+
+pub use units::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};

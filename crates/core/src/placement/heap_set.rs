@@ -1,0 +1,481 @@
+//! Heaps with a suballocator each.
+
+use thiserror::Error;
+
+use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
+use super::{HeapRetention, HeapSizing};
+use crate::suballoc::{AuditError, SuballocError, SuballocationId, Tlsf};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// Heaps of one kind, each with a suballocator, found by what they have free.
+///
+/// `H` is whatever the owner holds for a heap (an `ID3D12Heap`); the set stores it and gives it back.
+///
+/// A request goes to the heap whose largest free range fits it best, among those that something is in already; to the
+/// smallest sufficient empty heap otherwise; to a new heap otherwise. Small requests are kept in heaps of their own
+/// ([`HeapSizing::small_up_to`]), and so are very large ones ([`HeapSizing::own_heap_from`]).
+///
+/// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); memory is O(heaps + allocations). No lock.
+///
+/// ```
+/// use heapwright_core::placement::HeapSet;
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let mut heaps: HeapSet<&str> = HeapSet::default();
+/// let (size, alignment) = (ByteSize::new(1000), Alignment::ONE);
+/// // There is no heap yet: ask which one is wanted, make it, and insert it.
+/// assert!(heaps.allocate(size, alignment)?.is_none());
+/// let wanted = heaps.plan(size)?;
+/// assert!(wanted.release.is_empty());
+/// let heap = heaps.insert(wanted.size, "a heap")?;
+/// let placed = heaps.allocate_in(heap, size, alignment)?.expect("the heap was made for it");
+/// let released = heaps.free(placed.id)?;
+/// assert_eq!(released, None, "an empty heap is kept for a while");
+/// assert_eq!(heaps.take_empty(), ["a heap"]);
+/// # Ok::<(), heapwright_core::placement::PlacementError>(())
+/// ```
+#[derive(Debug)]
+pub struct HeapSet<H> {
+    sizing: HeapSizing,
+    retention: HeapRetention,
+    table: Table<H>,
+    /// Heaps that something is in, by their largest free range; one index per class.
+    occupied: [HeapIndex; SizeClass::COUNT],
+    /// Heaps that nothing is in, by their size.
+    empty: HeapIndex,
+    totals: HeapSetTotals,
+    /// See [`HeapRetention`].
+    mark: ByteSize,
+}
+
+/// What a set holds, kept as it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeapSetTotals {
+    /// Bytes of live allocations.
+    pub used: ByteSize,
+    /// Bytes of heaps.
+    pub reserved: ByteSize,
+    /// Live allocations.
+    pub allocation_count: u64,
+    /// Heaps.
+    pub heap_count: u64,
+    /// Heaps that nothing is in.
+    pub empty_heap_count: u64,
+}
+
+/// Names a heap of a set. An id of a heap that left the set is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HeapId {
+    slot: Slot,
+    generation: u32,
+}
+
+/// Names a live allocation of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PlacementId {
+    heap: HeapId,
+    suballocation: SuballocationId,
+}
+
+impl PlacementId {
+    /// The heap that the allocation is in.
+    #[must_use]
+    pub fn heap(self) -> HeapId {
+        self.heap
+    }
+}
+
+/// Where a request was placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed<'a, H> {
+    /// To free it by.
+    pub id: PlacementId,
+    /// The bytes of the heap that are its own.
+    pub range: HeapRange,
+    /// What the owner holds for the heap.
+    pub heap: &'a H,
+}
+
+/// The heap that a request needs, as [`HeapSet::plan`] says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NewHeap<H> {
+    /// How large the new heap should be.
+    pub size: ByteSize,
+    /// Empty heaps to give back first; they have left the set.
+    pub release: Vec<H>,
+}
+
+/// Why a set declined. Its state is what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// The request itself cannot be served by any heap.
+    #[error(transparent)]
+    Suballocation(#[from] SuballocError),
+    /// No heap can be as large as the request needs.
+    #[error("no heap can hold {requested}")]
+    TooLarge {
+        /// The size asked for.
+        requested: ByteSize,
+    },
+    /// The heap is not in the set.
+    #[error("the heap is not in the set: it was released, or belongs to another set")]
+    UnknownHeap,
+    /// There are as many heaps as can be numbered.
+    #[error("the set holds 2^32 - 1 heaps, and there can be no more")]
+    TooManyHeaps,
+}
+
+/// Requests that share heaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SizeClass {
+    Small,
+    Large,
+    /// Too large to share: what its heap has left stays unused.
+    Own,
+}
+
+impl SizeClass {
+    const COUNT: usize = 3;
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Small => 0,
+            Self::Large => 1,
+            Self::Own => 2,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Heap<H> {
+    suballocator: Tlsf,
+    payload: H,
+    /// Of what is in it; without meaning while nothing is.
+    class: SizeClass,
+}
+
+#[derive(Debug)]
+struct Entry<H> {
+    generation: u32,
+    links: Links,
+    heap: Option<Heap<H>>,
+}
+
+/// The heaps by slot.
+#[derive(Debug)]
+struct Table<H> {
+    entries: Vec<Entry<H>>,
+    vacant: Vec<Slot>,
+}
+
+impl<H> Table<H> {
+    fn entry(&self, slot: Slot) -> &Entry<H> {
+        &self.entries[slot as usize]
+    }
+
+    fn entry_mut(&mut self, slot: Slot) -> &mut Entry<H> {
+        &mut self.entries[slot as usize]
+    }
+
+    /// The heap in a slot that is known to be taken.
+    fn heap(&self, slot: Slot) -> &Heap<H> {
+        self.entry(slot).heap.as_ref().expect("an index holds only slots with a heap")
+    }
+
+    fn heap_mut(&mut self, slot: Slot) -> &mut Heap<H> {
+        self.entry_mut(slot).heap.as_mut().expect("an index holds only slots with a heap")
+    }
+
+    fn find(&self, id: HeapId) -> Option<&Heap<H>> {
+        let entry = self.entries.get(id.slot as usize)?;
+        entry.heap.as_ref().filter(|_| entry.generation == id.generation)
+    }
+
+    fn id(&self, slot: Slot) -> HeapId {
+        HeapId { slot, generation: self.entry(slot).generation }
+    }
+}
+
+impl<H> IndexedHeaps for Table<H> {
+    fn links(&self, slot: Slot) -> Links {
+        self.entry(slot).links
+    }
+
+    fn links_mut(&mut self, slot: Slot) -> &mut Links {
+        &mut self.entry_mut(slot).links
+    }
+
+    fn key(&self, slot: Slot) -> u64 {
+        self.heap(slot).suballocator.largest_free_range().get()
+    }
+}
+
+impl<H> Default for HeapSet<H> {
+    fn default() -> Self {
+        Self::new(HeapSizing::default(), HeapRetention::default())
+    }
+}
+
+impl<H> HeapSet<H> {
+    /// A set without heaps.
+    #[must_use]
+    pub fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
+        Self {
+            sizing,
+            retention,
+            table: Table { entries: Vec::new(), vacant: Vec::new() },
+            occupied: std::array::from_fn(|_| HeapIndex::new()),
+            empty: HeapIndex::new(),
+            totals: HeapSetTotals::default(),
+            mark: ByteSize::ZERO,
+        }
+    }
+
+    /// What the set holds. O(1).
+    #[must_use]
+    pub fn totals(&self) -> HeapSetTotals {
+        self.totals
+    }
+
+    /// Places a request in one of the heaps, or answers `None` when it needs a new one. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        if size.is_zero() {
+            return Err(SuballocError::ZeroSize.into());
+        }
+        // A range of this many bytes holds the request wherever it begins. Tried only after the size itself, since most
+        // ranges begin aligned.
+        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
+        for enough in [size, padded] {
+            if let Some(slot) = self.find_heap(size, enough)
+                && let Some(placed) = self.try_allocate(slot, size, alignment)?
+            {
+                return Ok(Some(self.placed(placed)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Places a request in a particular heap, or answers `None` when the heap has no room for it. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero, or a heap that is not in the set.
+    pub fn allocate_in(
+        &mut self,
+        heap: HeapId,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
+        let placed = self.try_allocate(heap.slot, size, alignment)?;
+        Ok(placed.map(|placed| self.placed(placed)))
+    }
+
+    /// The heap that a request of `size` bytes needs, when [`allocate`](Self::allocate) found none.
+    ///
+    /// Empty heaps that the set would not keep beside the new one leave the set here: give them back before creating it.
+    /// O(1) and O(1) for each heap that leaves.
+    ///
+    /// # Errors
+    ///
+    /// A request so large that the heap's size overflows.
+    pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
+        let heap_size = self
+            .sizing
+            .heap_size(size, self.totals.used)
+            .filter(|&size| size <= Tlsf::MAX_CAPACITY)
+            .ok_or(PlacementError::TooLarge { requested: size })?;
+        let mut release = Vec::new();
+        while self.totals.reserved.saturating_add(heap_size) > self.mark {
+            match self.empty.largest() {
+                Some(slot) => release.push(self.remove(slot)),
+                None => break,
+            }
+        }
+        Ok(NewHeap { size: heap_size, release })
+    }
+
+    /// Adds an empty heap of `size` bytes. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size that a suballocator cannot manage, or more heaps than can be numbered.
+    pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
+        let suballocator = Tlsf::new(size)?;
+        let heap = Heap { suballocator, payload, class: SizeClass::Large };
+        let slot = match self.table.vacant.pop() {
+            Some(slot) => {
+                self.table.entry_mut(slot).heap = Some(heap);
+                slot
+            }
+            None => {
+                let slot = Slot::try_from(self.table.entries.len())
+                    .ok()
+                    .filter(|&slot| slot < Slot::MAX)
+                    .ok_or(PlacementError::TooManyHeaps)?;
+                self.table.entries.push(Entry { generation: 0, links: Links::NONE, heap: Some(heap) });
+                slot
+            }
+        };
+        self.empty.insert(&mut self.table, slot);
+        self.totals.heap_count += 1;
+        self.totals.empty_heap_count += 1;
+        self.totals.reserved = self.totals.reserved.saturating_add(size);
+        self.mark = self.mark.max(self.totals.reserved);
+        Ok(self.table.id(slot))
+    }
+
+    /// Takes an allocation back. A heap that is not worth keeping leaves the set and is returned. O(1).
+    ///
+    /// # Errors
+    ///
+    /// An id that is not live in this set.
+    pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
+        let slot = id.heap.slot;
+        self.table.find(id.heap).ok_or(PlacementError::UnknownHeap)?;
+        let heap = self.table.heap_mut(slot);
+        let class = heap.class;
+        let range = heap.suballocator.free(id.suballocation)?;
+        if heap.suballocator.is_empty() {
+            self.occupied[class.index()].remove(&mut self.table, slot);
+            self.empty.insert(&mut self.table, slot);
+            self.totals.empty_heap_count += 1;
+        } else {
+            self.occupied[class.index()].update(&mut self.table, slot);
+        }
+        self.totals.allocation_count -= 1;
+        self.totals.used = self.totals.used.saturating_sub(range.size());
+        self.mark = self.retention.sink(self.mark, self.totals.used);
+        let candidate = self.empty.largest().filter(|&slot| {
+            let size = ByteSize::new(self.table.key(slot));
+            HeapRetention::lets_go(self.mark, self.totals.reserved, size)
+        });
+        Ok(candidate.map(|slot| self.remove(slot)))
+    }
+
+    /// Takes all empty heaps out of the set. O(1) for each.
+    pub fn take_empty(&mut self) -> Vec<H> {
+        let mut taken = Vec::new();
+        while let Some(slot) = self.empty.largest() {
+            taken.push(self.remove(slot));
+        }
+        self.mark = self.totals.reserved;
+        taken
+    }
+
+    /// Checks that suballocators, indices and totals agree. O(heaps + ranges); for tests.
+    ///
+    /// # Errors
+    ///
+    /// What disagrees.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        let mut counted = HeapSetTotals::default();
+        let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
+        let empties = indexed.len();
+        for class in &self.occupied {
+            indexed.extend(class.slots(&self.table));
+        }
+        for (position, &slot) in indexed.iter().enumerate() {
+            let heap = self.table.heap(slot);
+            heap.suballocator.audit()?;
+            if heap.suballocator.is_empty() != (position < empties) {
+                return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
+            }
+            counted.used = counted.used.saturating_add(heap.suballocator.used());
+            counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
+            counted.allocation_count += heap.suballocator.allocation_count();
+            counted.heap_count += 1;
+            counted.empty_heap_count += u64::from(heap.suballocator.is_empty());
+        }
+        if counted != self.totals {
+            return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
+        }
+        indexed.sort_unstable();
+        indexed.dedup();
+        let present = self.table.entries.iter().filter(|entry| entry.heap.is_some()).count();
+        if indexed.len() != present {
+            return Err(AuditError::new(format!("{} heaps indexed of {present}", indexed.len())));
+        }
+        Ok(())
+    }
+
+    /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
+    fn find_heap(&self, size: ByteSize, enough: ByteSize) -> Option<Slot> {
+        let class = self.class_of(size);
+        if class == SizeClass::Own {
+            // Only an empty heap of about its size.
+            let slot = self.empty.find(&self.table, enough.get())?;
+            let limit = size.get().saturating_add(size.get() >> self.sizing.subdivisions_log2);
+            let is_close = self.table.key(slot) <= limit.max(enough.get());
+            return is_close.then_some(slot);
+        }
+        self.occupied[class.index()]
+            .find(&self.table, enough.get())
+            .or_else(|| self.empty.find(&self.table, enough.get()))
+    }
+
+    fn class_of(&self, size: ByteSize) -> SizeClass {
+        if self.sizing.wants_own_heap(size) {
+            SizeClass::Own
+        } else if size <= self.sizing.small_up_to {
+            SizeClass::Small
+        } else {
+            SizeClass::Large
+        }
+    }
+
+    fn try_allocate(
+        &mut self,
+        slot: Slot,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
+        let class = self.class_of(size);
+        let heap = self.table.heap_mut(slot);
+        let was_empty = heap.suballocator.is_empty();
+        let suballocation = match heap.suballocator.allocate(size, alignment) {
+            Ok(suballocation) => suballocation,
+            Err(error) if error.is_out_of_space() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if was_empty {
+            heap.class = class;
+            self.empty.remove(&mut self.table, slot);
+            self.occupied[class.index()].insert(&mut self.table, slot);
+            self.totals.empty_heap_count -= 1;
+        } else {
+            let class = heap.class;
+            self.occupied[class.index()].update(&mut self.table, slot);
+        }
+        self.totals.allocation_count += 1;
+        self.totals.used = self.totals.used.saturating_add(size);
+        let id = PlacementId { heap: self.table.id(slot), suballocation: suballocation.id };
+        Ok(Some((id, suballocation.range)))
+    }
+
+    fn placed(&self, (id, range): (PlacementId, HeapRange)) -> Placed<'_, H> {
+        Placed { id, range, heap: &self.table.heap(id.heap.slot).payload }
+    }
+
+    /// Takes an empty heap out of the set.
+    fn remove(&mut self, slot: Slot) -> H {
+        self.empty.remove(&mut self.table, slot);
+        let entry = self.table.entry_mut(slot);
+        entry.generation = entry.generation.wrapping_add(1);
+        let heap = entry.heap.take().expect("an index holds only slots with a heap");
+        self.table.vacant.push(slot);
+        self.totals.heap_count -= 1;
+        self.totals.empty_heap_count -= 1;
+        self.totals.reserved = self.totals.reserved.saturating_sub(heap.suballocator.capacity());
+        heap.payload
+    }
+}

@@ -1,0 +1,230 @@
+//! The heap set beside a plain model: every live allocation in an ordered map.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Alignment, ByteSize, HeapRange};
+
+fn alignment(log2: u32) -> Alignment {
+    Alignment::from_log2(log2).expect("below 64")
+}
+
+/// A heap set driven as its owner drives it, with the truth beside it.
+struct Driven {
+    set: HeapSet<u32>,
+    next_heap: u32,
+    /// Heaps that exist, by name, with their size.
+    heaps: BTreeMap<u32, ByteSize>,
+    /// Live ranges by heap and start.
+    live: BTreeMap<(u32, u64), (PlacementId, HeapRange)>,
+    created: u64,
+}
+
+impl Driven {
+    fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
+        let set = HeapSet::new(sizing, retention);
+        Self { set, next_heap: 0, heaps: BTreeMap::new(), live: BTreeMap::new(), created: 0 }
+    }
+
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> (u32, HeapRange) {
+        let placed = self.set.allocate(size, alignment).expect("the size is not zero");
+        let (id, range, heap) = match placed {
+            Some(placed) => (placed.id, placed.range, *placed.heap),
+            None => self.grow(size, alignment),
+        };
+        assert!(range.start().is_aligned(alignment));
+        assert_eq!(range.size(), size);
+        assert!(range.end().get() <= self.heaps[&heap].get(), "{range:?} leaves its heap");
+        let before = self.live.range(..(heap, range.start().get())).next_back();
+        let after = self.live.range((heap, range.start().get())..).next();
+        for (&(other_heap, _), &(_, other)) in before.into_iter().chain(after) {
+            assert!(other_heap != heap || !other.overlaps(range), "{range:?} overlaps {other:?}");
+        }
+        self.live.insert((heap, range.start().get()), (id, range));
+        (heap, range)
+    }
+
+    fn grow(&mut self, size: ByteSize, alignment: Alignment) -> (PlacementId, HeapRange, u32) {
+        let NewHeap { size: heap_size, release } = self.set.plan(size).expect("it fits 64 bits");
+        assert!(heap_size >= size);
+        self.gone(release);
+        let name = self.next_heap;
+        self.next_heap += 1;
+        self.created += 1;
+        self.heaps.insert(name, heap_size);
+        let heap = self.set.insert(heap_size, name).expect("a heap of a planned size can be managed");
+        let placed = self.set.allocate_in(heap, size, alignment).expect("the heap is new");
+        let placed = placed.expect("a fresh heap begins at offset 0 and is large enough");
+        (placed.id, placed.range, *placed.heap)
+    }
+
+    fn free(&mut self, index: usize) {
+        let Some(&key) = self.live.keys().nth(index % self.live.len().max(1)) else { return };
+        let (id, _) = self.live.remove(&key).expect("the key was just read");
+        let released = self.set.free(id).expect("it is live");
+        self.gone(released);
+        assert!(self.set.free(id).is_err(), "a second free is recognised");
+    }
+
+    fn gone(&mut self, released: impl IntoIterator<Item = u32>) {
+        for name in released {
+            assert!(self.live.keys().all(|&(heap, _)| heap != name), "a heap left with something in it");
+            assert!(self.heaps.remove(&name).is_some(), "a heap left twice");
+        }
+    }
+
+    fn check(&self) {
+        self.set.audit().expect("consistent");
+        let totals = self.set.totals();
+        let reserved: u64 = self.heaps.values().map(|size| size.get()).sum();
+        let used: u64 = self.live.values().map(|(_, range)| range.size().get()).sum();
+        assert_eq!((totals.reserved.get(), totals.used.get()), (reserved, used));
+        assert_eq!(totals.heap_count, self.heaps.len() as u64);
+        assert_eq!(totals.allocation_count, self.live.len() as u64);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Allocate { size: u64, alignment_log2: u32 },
+    Free { index: usize },
+    TakeEmpty,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = (0_u32..34, 1_u64..1024).prop_map(|(log2, part)| (1_u64 << log2) * part / 512 + 1);
+    let allocate =
+        (size, 0_u32..=22).prop_map(|(size, alignment_log2)| Step::Allocate { size, alignment_log2 });
+    let free = (0_usize..256).prop_map(|index| Step::Free { index });
+    let step = prop_oneof![6 => allocate, 5 => free, 1 => Just(Step::TakeEmpty)];
+    prop::collection::vec(step, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+
+    #[test]
+    fn agrees_with_the_model(steps in steps(), decay_log2 in 0_u32..6) {
+        let mut driven = Driven::new(HeapSizing::default(), HeapRetention { decay_log2 });
+        for step in steps {
+            match step {
+                Step::Allocate { size, alignment_log2 } => {
+                    driven.allocate(ByteSize::new(size), alignment(alignment_log2));
+                }
+                Step::Free { index } => driven.free(index),
+                Step::TakeEmpty => {
+                    let taken = driven.set.take_empty();
+                    driven.gone(taken);
+                    prop_assert_eq!(driven.set.totals().empty_heap_count, 0);
+                }
+            }
+            driven.check();
+        }
+        while !driven.live.is_empty() {
+            driven.free(0);
+        }
+        let taken = driven.set.take_empty();
+        driven.gone(taken);
+        driven.check();
+        prop_assert_eq!(driven.set.totals(), HeapSetTotals::default());
+    }
+
+    #[test]
+    fn a_new_heap_is_large_enough_and_not_much_larger(size in 1_u64..1 << 50, used in 0_u64..1 << 50) {
+        let sizing = HeapSizing::default();
+        let heap = sizing.heap_size(ByteSize::new(size), ByteSize::new(used)).expect("far from overflow").get();
+        prop_assert!(heap >= size);
+        prop_assert!(heap.is_multiple_of(64 * 1024));
+        let wanted = size.max(8 << 20);
+        prop_assert!(heap <= wanted + wanted / 8 + 64 * 1024);
+    }
+}
+
+#[test]
+fn zero_is_an_error_and_changes_nothing() {
+    let mut set: HeapSet<()> = HeapSet::default();
+    assert!(set.allocate(ByteSize::ZERO, Alignment::ONE).is_err());
+    assert_eq!(set.totals(), HeapSetTotals::default());
+}
+
+#[test]
+fn a_size_that_overflows_is_an_error_and_releases_nothing() {
+    let mut set: HeapSet<()> = HeapSet::default();
+    set.insert(ByteSize::from_mib(1), ()).expect("a sound size");
+    for size in [u64::MAX, u64::MAX - 65_535, (1 << 63) + 1] {
+        let size = ByteSize::new(size);
+        assert_eq!(set.allocate(size, Alignment::ONE), Ok(None));
+        assert_eq!(set.plan(size), Err(PlacementError::TooLarge { requested: size }));
+    }
+    assert_eq!(set.totals().heap_count, 1);
+}
+
+#[test]
+fn an_id_of_a_released_heap_is_recognised() {
+    let mut set = HeapSet::default();
+    let heap = set.insert(ByteSize::from_mib(1), 'a').expect("a sound size");
+    let placed = set.allocate_in(heap, ByteSize::new(16), Alignment::ONE).expect("in the set").expect("room");
+    let id = placed.id;
+    set.free(id).expect("live");
+    assert_eq!(set.take_empty(), ['a']);
+    let other = set.insert(ByteSize::from_mib(1), 'b').expect("a sound size");
+    set.allocate_in(other, ByteSize::new(16), Alignment::ONE).expect("in the set").expect("room");
+    assert_eq!(set.free(id), Err(PlacementError::UnknownHeap));
+    assert_eq!(set.allocate_in(heap, ByteSize::new(16), Alignment::ONE), Err(PlacementError::UnknownHeap));
+}
+
+#[test]
+fn what_is_too_large_to_share_has_its_heap_to_itself() {
+    let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
+    let (large, _) = driven.allocate(ByteSize::from_mib(160), Alignment::ONE);
+    driven.free(0);
+    // It comes back to the heap that it left, and leaves room that nobody else gets.
+    let (again, _) = driven.allocate(ByteSize::from_mib(150), Alignment::ONE);
+    assert_eq!(again, large);
+    let (other, _) = driven.allocate(ByteSize::from_mib(1), Alignment::ONE);
+    assert_ne!(other, large);
+}
+
+#[test]
+fn small_and_large_requests_do_not_share_a_heap() {
+    let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
+    let (small, _) = driven.allocate(ByteSize::new(256), Alignment::ONE);
+    let (large, _) = driven.allocate(ByteSize::from_kib(65), Alignment::ONE);
+    let (small_again, _) = driven.allocate(ByteSize::new(256), Alignment::ONE);
+    assert_ne!(small, large);
+    assert_eq!(small, small_again);
+}
+
+#[test]
+fn what_recurs_creates_no_heaps() {
+    let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
+    let sizes = [3_u64 << 20, 70 << 10, 9 << 20, 300, 5000, 1 << 20];
+    for round in 0..50 {
+        for &size in &sizes {
+            driven.allocate(ByteSize::new(size), alignment(8));
+        }
+        while !driven.live.is_empty() {
+            driven.free(0);
+        }
+        assert!(driven.created <= sizes.len() as u64, "round {round} created more heaps");
+    }
+}
+
+#[test]
+fn memory_goes_back_once_it_is_not_needed_for_long() {
+    let mut driven = Driven::new(HeapSizing::default(), HeapRetention { decay_log2: 4 });
+    for _ in 0..100 {
+        driven.allocate(ByteSize::from_mib(1), Alignment::ONE);
+    }
+    for _ in 0..100 {
+        driven.free(0);
+    }
+    for _ in 0..100 {
+        driven.allocate(ByteSize::from_kib(1), Alignment::ONE);
+        driven.free(0);
+    }
+    driven.check();
+    assert!(driven.set.totals().reserved <= ByteSize::from_mib(2), "{:?}", driven.set.totals());
+}

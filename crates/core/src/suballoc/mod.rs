@@ -1,0 +1,24 @@
+//! Suballocation: handing out ranges of a heap, and taking them back.
+//!
+//! A suballocator knows offsets and nothing else: no memory, no device, no budget. It keeps its notes outside the
+//! range it manages, so the range may be a GPU heap, the inside of one buffer, or a file.
+//!
+//! | type | rule | allocate, free |
+//! |---|---|---|
+//! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
+//!
+//! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
+//! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
+//! holds the free ranges of one size class. *Block* is a word of the inside of a strategy and of nothing else.
+//!
+//! None of these types locks: give each thread its own, or put a lock around it.
+
+mod audit_error;
+mod error;
+mod suballocation;
+pub mod tlsf;
+
+pub use audit_error::AuditError;
+pub use error::SuballocError;
+pub use suballocation::{RangeUse, Suballocation, SuballocationId};
+pub use tlsf::Tlsf;

@@ -1,0 +1,98 @@
+//! The full check of the invariants that the module page lists.
+
+use super::Tlsf;
+use super::bins::Bin;
+use super::nodes::{Node, NodeIndex};
+
+/// Answers the first rule found broken. O(n log n) for n ranges, and some thousand steps for the bins.
+pub(super) fn audit(tlsf: &Tlsf) -> Result<(), String> {
+    audit_ranges(tlsf)?;
+    audit_bins(tlsf)?;
+    tlsf.nodes.audit_vacant()
+}
+
+fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(finding()) }
+}
+
+fn node(tlsf: &Tlsf, index: NodeIndex) -> Result<&Node, String> {
+    tlsf.nodes.find(index).ok_or_else(|| format!("{index:?} is not in the table"))
+}
+
+/// The ranges in address order cover the heap, free ones have used neighbours, and the counters are right.
+fn audit_ranges(tlsf: &Tlsf) -> Result<(), String> {
+    let edge = node(tlsf, NodeIndex::EDGE)?;
+    check(edge.is_used(), || "the edge of the heap counts as free".to_owned())?;
+    let (mut below_index, mut below, mut index) = (NodeIndex::EDGE, edge, edge.above);
+    let (mut end, mut used, mut used_count, mut count) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let mut stamps = Vec::new();
+    while index != NodeIndex::EDGE {
+        let range = node(tlsf, index)?;
+        check(range.below == below_index, || {
+            format!("{range:?} is above {below_index:?} and does not know it")
+        })?;
+        check(range.start() == end, || {
+            format!("{range:?} does not start where the one below ends, {end:#x}")
+        })?;
+        check(range.size() > 0, || format!("{range:?} is empty"))?;
+        check(range.is_used() || below.is_used(), || format!("{range:?} and the one below are both free"))?;
+        check(count < tlsf.nodes.range_count(), || "more ranges are linked than there are".to_owned())?;
+        if range.is_used() {
+            let stamp = range.stamp().ok_or_else(|| format!("{range:?} is used and has no stamp"))?;
+            check(stamp < tlsf.next_stamp, || format!("{range:?} has a stamp that was not issued yet"))?;
+            stamps.push(stamp);
+            used += range.size();
+            used_count += 1;
+        }
+        count += 1;
+        end = range.end();
+        (below_index, below, index) = (index, range, range.above);
+    }
+    check(edge.below == below_index, || {
+        format!("{below_index:?} is the highest range, not {:?}", edge.below)
+    })?;
+    check(end == tlsf.capacity, || format!("the ranges end at {end:#x}, the heap at {:#x}", tlsf.capacity))?;
+    check(used == tlsf.used, || format!("{used} bytes are used, {} counted", tlsf.used))?;
+    check(used_count == tlsf.allocation_count, || {
+        format!("{used_count} ranges are used, {} counted", tlsf.allocation_count)
+    })?;
+    check(count == tlsf.nodes.range_count(), || {
+        format!("{count} ranges are linked, {} counted", tlsf.nodes.range_count())
+    })?;
+    stamps.sort_unstable();
+    check(stamps.is_sorted_by(|a, b| a < b), || "two used ranges have the same stamp".to_owned())
+}
+
+/// Each free range is in the bin of its size, and the bitmaps say which bins are not empty.
+fn audit_bins(tlsf: &Tlsf) -> Result<(), String> {
+    let mut found = 0_u64;
+    let mut next_bin = Some(tlsf.highest_bin);
+    while let Some(bin) = next_bin {
+        let (mut previous, mut index) = (bin.head(), node(tlsf, bin.head())?.next_in_bin());
+        while index != bin.head() {
+            let free = node(tlsf, index)?;
+            check(!free.is_used(), || format!("{free:?} is used, and in {bin:?}"))?;
+            check(Bin::of(free.size()) == bin, || {
+                format!("{free:?} is in {bin:?}, not in the bin of its size")
+            })?;
+            check(free.previous_in_bin() == previous, || {
+                format!("{free:?} is after {previous:?} in its bin")
+            })?;
+            found += 1;
+            check(found <= tlsf.free_range_count(), || {
+                "more free ranges are in bins than there are".to_owned()
+            })?;
+            (previous, index) = (index, free.next_in_bin());
+        }
+        check(node(tlsf, bin.head())?.previous_in_bin() == previous, || {
+            format!("{previous:?} is last in {bin:?}")
+        })?;
+        next_bin = bin.previous();
+    }
+    // None is in two bins, as its size has one, nor twice in one, as only one is before it.
+    check(found == tlsf.free_range_count(), || {
+        format!("{found} of {} free ranges are in a bin", tlsf.free_range_count())
+    })?;
+    let is_empty = |bin| bin > tlsf.highest_bin || tlsf.first_in(bin) == bin.head();
+    tlsf.bins.audit_bitmaps(is_empty)
+}

@@ -1,0 +1,386 @@
+//! The table of nodes: one for each range, used or free.
+//!
+//! ```text
+//!   slot    0       1 ..= bins      after that
+//!           edge    bin heads       ranges and vacant slots, in no order
+//! ```
+//!
+//! # Invariants
+//!
+//! - Every list is a ring through a node that is no range, so that linking and unlinking need no branch for the ends:
+//!   the ranges in address order through the *edge*, the free ranges of a bin through that bin's *head*.
+//! - The edge stands for what lies below the lowest range and above the highest. It counts as used, so that nothing
+//!   coalesces with it. It has size zero, as the heads have, so that nothing fits into it.
+//! - Ranges start below 2^63, which leaves the top bit to say "used".
+//! - A used node keeps its stamp where a free one keeps its links within its bin.
+
+use std::num::NonZeroU32;
+use std::ops::{Index, IndexMut};
+
+use super::super::suballocation::Stamp;
+
+/// The slot of a node in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NodeIndex(u32);
+
+impl NodeIndex {
+    /// The node below the lowest range and above the highest.
+    pub(super) const EDGE: Self = Self(0);
+
+    /// The node that an id names.
+    pub(super) const fn from_slot(slot: NonZeroU32) -> Self {
+        Self(slot.get())
+    }
+
+    /// What an id names the node by; the edge has no such name.
+    #[inline]
+    pub(super) const fn slot(self) -> Option<NonZeroU32> {
+        NonZeroU32::new(self.0)
+    }
+
+    /// The head of the bin of this number.
+    #[inline]
+    pub(super) const fn head_of_bin(number: u32) -> Self {
+        Self(number + 1)
+    }
+
+    /// The number of the bin that this is the head of.
+    #[inline]
+    pub(super) const fn bin_number(self) -> u32 {
+        self.0 - 1
+    }
+
+    #[inline]
+    fn position(self) -> usize {
+        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+    }
+}
+
+/// A range and its links. Two nodes fill a cache line of 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(32))]
+pub(super) struct Node {
+    /// The offset of the first byte; the top bit says that the range is used.
+    start_and_use: u64,
+    /// In bytes.
+    size: u64,
+    /// The neighbour at lower offsets.
+    pub(super) below: NodeIndex,
+    /// The neighbour at higher offsets; in a vacant slot, the next vacant one.
+    pub(super) above: NodeIndex,
+    /// Free: the slots of the previous and the next range in the bin. Used: the lower and upper half of the stamp.
+    tail: [u32; 2],
+}
+
+const _: () = assert!(size_of::<Node>() == 32);
+
+impl Node {
+    const USED: u64 = 1 << 63;
+
+    const EDGE: Self = Self {
+        start_and_use: Self::USED,
+        size: 0,
+        below: NodeIndex::EDGE,
+        above: NodeIndex::EDGE,
+        tail: [0; 2],
+    };
+
+    /// The head of an empty bin. An id that names it by mistake is stale, as it does not count as used.
+    const fn empty_head(index: NodeIndex) -> Self {
+        Self { start_and_use: 0, tail: [index.0; 2], ..Self::EDGE }
+    }
+
+    /// The offset of the first byte, below 2^63.
+    #[inline]
+    pub(super) const fn start(&self) -> u64 {
+        self.start_and_use & !Self::USED
+    }
+
+    /// The offset after the last byte, at most 2^63.
+    pub(super) const fn end(&self) -> u64 {
+        self.start() + self.size
+    }
+
+    /// The number of bytes, at most 2^63.
+    #[inline]
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    #[inline]
+    pub(super) const fn is_used(&self) -> bool {
+        self.start_and_use & Self::USED != 0
+    }
+
+    /// Makes the node a free range. Its links stay as they are.
+    #[inline]
+    pub(super) const fn set_free(&mut self, start: u64, size: u64) {
+        self.start_and_use = start;
+        self.size = size;
+    }
+
+    /// Makes the node a used range. Its links in address order stay as they are; it must not be in a bin.
+    #[inline]
+    pub(super) const fn set_used(&mut self, start: u64, size: u64, stamp: Stamp) {
+        self.start_and_use = start | Self::USED;
+        self.size = size;
+        let [a, b, c, d, e, f, g, h] = stamp.get().to_le_bytes();
+        self.tail = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
+    }
+
+    /// The stamp of a used range; `None` for anything else.
+    #[inline]
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let [lower, upper] = self.tail;
+        if self.is_used() { Stamp::new(u64::from(upper) << 32 | u64::from(lower)) } else { None }
+    }
+
+    /// The one before in the ring of its bin. Only for free ranges and heads.
+    #[inline]
+    pub(super) const fn previous_in_bin(&self) -> NodeIndex {
+        NodeIndex(self.tail[0])
+    }
+
+    /// The one after in the ring of its bin. Only for free ranges and heads.
+    #[inline]
+    pub(super) const fn next_in_bin(&self) -> NodeIndex {
+        NodeIndex(self.tail[1])
+    }
+
+    #[inline]
+    pub(super) const fn set_previous_in_bin(&mut self, index: NodeIndex) {
+        self.tail[0] = index.0;
+    }
+
+    #[inline]
+    pub(super) const fn set_next_in_bin(&mut self, index: NodeIndex) {
+        self.tail[1] = index.0;
+    }
+}
+
+impl Index<NodeIndex> for [Node] {
+    type Output = Node;
+
+    #[inline]
+    fn index(&self, index: NodeIndex) -> &Node {
+        &self[index.position()]
+    }
+}
+
+impl IndexMut<NodeIndex> for [Node] {
+    #[inline]
+    fn index_mut(&mut self, index: NodeIndex) -> &mut Node {
+        &mut self[index.position()]
+    }
+}
+
+/// The slots that describe no range: a stack, linked through `above`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VacantSlots {
+    /// The edge when there are none.
+    first: NodeIndex,
+    count: u32,
+}
+
+impl VacantSlots {
+    const NONE: Self = Self { first: NodeIndex::EDGE, count: 0 };
+
+    /// A slot for a new range, whose old content means nothing. [`Nodes::prepare_two`] sees to it that there is one.
+    #[inline]
+    pub(super) fn take(&mut self, slots: &[Node]) -> NodeIndex {
+        let index = self.first;
+        self.first = slots[index].above;
+        self.count -= 1;
+        index
+    }
+
+    /// Takes back the slot of a free range that is no more and is in no bin.
+    #[inline]
+    pub(super) fn give_back(&mut self, slots: &mut [Node], index: NodeIndex) {
+        slots[index].above = self.first;
+        self.first = index;
+        self.count += 1;
+    }
+}
+
+/// The table of nodes.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+pub(super) struct Nodes {
+    slots: Vec<Node>,
+    vacant: VacantSlots,
+    /// How many slots at the front are no ranges: the edge and the heads.
+    fixed: usize,
+    /// How many slots there may be.
+    slot_limit: u32,
+}
+
+impl Nodes {
+    /// How many ranges there is room for before the table grows for the first time.
+    const FIRST_RANGES: usize = 32;
+
+    /// A table with heads for `bin_count` empty bins, and with no ranges.
+    pub(super) fn new(bin_count: u32, range_limit: u32) -> Self {
+        let heads = (0..bin_count).map(NodeIndex::head_of_bin).map(Node::empty_head);
+        let mut slots = Vec::with_capacity(1 + heads.len() + Self::FIRST_RANGES);
+        slots.push(Node::EDGE);
+        slots.extend(heads);
+        let fixed = slots.len();
+        Self {
+            slots,
+            vacant: VacantSlots::NONE,
+            fixed,
+            slot_limit: range_limit.saturating_add(1 + bin_count),
+        }
+    }
+
+    /// Forgets all ranges but one, which is free and has the whole capacity, and answers it.
+    ///
+    /// All bins have to be empty. The table keeps its memory. O(1).
+    pub(super) fn reset(&mut self, capacity: u64) -> NodeIndex {
+        self.slots.truncate(self.fixed);
+        self.vacant = VacantSlots::NONE;
+        let whole = self.push();
+        self.slots.as_mut_slice()[whole].set_free(0, capacity);
+        let edge = &mut self.slots.as_mut_slice()[NodeIndex::EDGE];
+        (edge.below, edge.above) = (whole, whole);
+        whole
+    }
+
+    /// All slots: the edge, the heads, the ranges and the vacant ones.
+    #[inline]
+    pub(super) fn slots(&self) -> &[Node] {
+        &self.slots
+    }
+
+    /// All slots, and which of them are vacant.
+    #[inline]
+    pub(super) fn slots_mut(&mut self) -> (&mut [Node], &mut VacantSlots) {
+        (&mut self.slots, &mut self.vacant)
+    }
+
+    /// The node that an id names, if there is a slot of that number.
+    #[inline]
+    pub(super) fn find(&self, index: NodeIndex) -> Option<&Node> {
+        self.slots.get(index.position())
+    }
+
+    /// Makes room for `additional` more slots, so that growing by them allocates no memory.
+    pub(super) fn reserve(&mut self, additional: usize) {
+        self.slots.reserve(additional);
+    }
+
+    /// Sees to it that two slots are vacant, as many as one allocation may need; `false` when the table is full.
+    ///
+    /// O(1), amortised over the growth of the table.
+    #[inline]
+    pub(super) fn prepare_two(&mut self) -> bool {
+        self.vacant.count >= 2 || self.grow()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> bool {
+        while self.vacant.count < 2 {
+            if u32::try_from(self.slots.len()).map_or(true, |slot| slot >= self.slot_limit) {
+                return false;
+            }
+            let index = self.push();
+            self.vacant.give_back(&mut self.slots, index);
+        }
+        true
+    }
+
+    /// A new slot at the end, linked to the edge on both sides.
+    fn push(&mut self) -> NodeIndex {
+        let index = NodeIndex(u32::try_from(self.slots.len()).expect("the slot limit has 32 bits"));
+        self.slots.push(Node { start_and_use: 0, ..Node::EDGE });
+        index
+    }
+
+    /// The largest number of ranges.
+    pub(super) fn range_limit(&self) -> u32 {
+        self.slot_limit - u32::try_from(self.fixed).expect("the slot limit has 32 bits")
+    }
+
+    /// How many ranges there are, used and free.
+    pub(super) fn range_count(&self) -> u64 {
+        u64::try_from(self.slots.len() - self.fixed).unwrap_or(u64::MAX) - u64::from(self.vacant.count)
+    }
+
+    /// Answers the first rule about vacant slots found broken.
+    pub(super) fn audit_vacant(&self) -> Result<(), String> {
+        let (mut index, mut found) = (self.vacant.first, 0);
+        while index != NodeIndex::EDGE {
+            let node = self.find(index).ok_or_else(|| format!("vacant {index:?} is not in the table"))?;
+            if node.is_used() {
+                return Err(format!("vacant {index:?} is used: {node:?}"));
+            }
+            if found == self.vacant.count {
+                return Err(format!("more slots are vacant than the {found} counted"));
+            }
+            (index, found) = (node.above, found + 1);
+        }
+        if found == self.vacant.count {
+            Ok(())
+        } else {
+            Err(format!("{found} slots are vacant, {} counted", self.vacant.count))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_keeps_every_bit_of_offset_size_and_stamp() {
+        for stamp in [1, u64::from(u32::MAX), 1 << 32, 0x0123_4567_89ab_cdef, u64::MAX] {
+            for (start, size) in [(0, 1 << 63), ((1 << 63) - 1, 1), (1 << 40, 12_345)] {
+                let mut node = Node::EDGE;
+                node.set_used(start, size, Stamp::new(stamp).unwrap());
+                assert!(node.is_used());
+                assert_eq!((node.start(), node.size(), node.end()), (start, size, start + size));
+                assert_eq!(node.stamp().map(Stamp::get), Some(stamp));
+                node.set_free(start, size);
+                assert!(!node.is_used());
+                assert_eq!((node.start(), node.size(), node.stamp()), (start, size, None));
+            }
+        }
+    }
+
+    #[test]
+    fn neither_the_edge_nor_a_head_has_a_stamp() {
+        let nodes = Nodes::new(3, 10);
+        for node in nodes.slots() {
+            assert_eq!((node.stamp(), node.size()), (None, 0));
+        }
+    }
+
+    #[test]
+    fn vacant_slots_are_taken_before_the_table_grows() {
+        let mut nodes = Nodes::new(1, 10);
+        nodes.reset(100);
+        assert!(nodes.prepare_two());
+        let grown = nodes.slots().len();
+        let (slots, vacant) = nodes.slots_mut();
+        let (first, second) = (vacant.take(slots), vacant.take(slots));
+        assert_ne!(first, second);
+        vacant.give_back(slots, first);
+        vacant.give_back(slots, second);
+        assert!(nodes.prepare_two());
+        assert_eq!(nodes.slots().len(), grown);
+        nodes.audit_vacant().unwrap();
+    }
+
+    #[test]
+    fn a_full_table_says_so_and_stays_as_it_is() {
+        let mut nodes = Nodes::new(5, 2);
+        nodes.reset(100);
+        assert_eq!((nodes.range_limit(), nodes.range_count()), (2, 1));
+        // One slot more may be had, and an allocation may need two.
+        assert!(!nodes.prepare_two());
+        assert_eq!(nodes.range_count(), 1);
+        nodes.audit_vacant().unwrap();
+    }
+}

@@ -1,0 +1,114 @@
+//! Which free range serves a request: the rule that [`Tlsf::allocate`] documents.
+
+use std::hint::select_unpredictable;
+use std::iter::successors;
+
+use super::Tlsf;
+use super::bins::Bin;
+use super::nodes::NodeIndex;
+
+/// Free ranges looked at that may fit, after the first two did not, before one that is certain to fit is taken.
+///
+/// Asked for 0, 4 or 16, a heap with mixed alignments (8 B to 64 KiB at random) was 82.0, 82.1 or 82.3 % full when it
+/// refused a request; the time was the same (2026-11-21).
+const LIKELY_CANDIDATES: usize = 16;
+
+/// Free ranges looked at before a request is refused.
+///
+/// More of them found nothing more in heaps of sizes as they occur, and make a refusal slower.
+const LAST_CANDIDATES: usize = 64;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    /// In bytes: 1 to 2^63.
+    pub(super) size: u64,
+    /// The low bits that have to be zero in the start: the alignment less one, below 2^63.
+    pub(super) alignment_mask: u64,
+}
+
+impl Request {
+    /// With this size, a free range that starts or ends at a multiple of the alignment fits. At most 2^64 - 1.
+    #[inline]
+    const fn rounded_size(self) -> u64 {
+        self.certain_size() & !self.alignment_mask
+    }
+
+    /// With this size, a free range fits wherever it starts. At most 2^64 - 1.
+    #[inline]
+    const fn certain_size(self) -> u64 {
+        self.size + self.alignment_mask
+    }
+}
+
+/// Where a request goes: into this free range, from this offset on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placement {
+    pub(super) free: NodeIndex,
+    pub(super) start: u64,
+}
+
+impl Tlsf {
+    /// Finds a place for the request. O(1): it looks at no more than two free ranges, or 83 when they do not fit.
+    #[inline]
+    pub(super) fn search(&self, request: Request) -> Option<Placement> {
+        let own = Bin::of(request.rounded_size());
+        if own <= self.highest_bin {
+            // Without alignment, the second fits if there is one. Which of the two it is, is a coin toss that processors
+            // lose, so both are looked up (5 of 50 ns of an allocate and free of random sizes, 2026-11-21).
+            let first = self.first_in(own);
+            let second =
+                self.bins.lowest_from(own.next()).map_or(NodeIndex::EDGE, |next| self.first_in(next));
+            let fits = self.place(first, request).is_some();
+            let likely = self.place(select_unpredictable(fits, first, second), request);
+            if likely.is_some() {
+                return likely;
+            }
+        }
+        self.search_further(request, own)
+    }
+
+    /// The rest of the search, when the two most likely free ranges do not fit.
+    #[cold]
+    #[inline(never)]
+    fn search_further(&self, request: Request, own: Bin) -> Option<Placement> {
+        let certain = Bin::at_least(request.certain_size());
+        let may_fit = successors(self.bins.lowest_from(own), |bin| self.bins.lowest_from(bin.next()))
+            .take_while(|&bin| certain.is_none_or(|certain| bin < certain));
+        let likely = may_fit.flat_map(|bin| self.in_bin(bin)).take(LIKELY_CANDIDATES);
+        if let Some(placement) = likely.into_iter().find_map(|free| self.place(free, request)) {
+            return Some(placement);
+        }
+        if let Some(bin) = certain.and_then(|certain| self.bins.lowest_from(certain)) {
+            return self.place(self.first_in(bin), request);
+        }
+        // Nothing that is certain to fit is left, so the highest bins are the most promising.
+        let smallest = Bin::of(request.size);
+        successors(self.bins.highest(), |bin| self.bins.highest_from(bin.previous()?))
+            .take_while(|&bin| bin >= smallest)
+            .flat_map(|bin| self.in_bin(bin))
+            .take(LAST_CANDIDATES)
+            .find_map(|free| self.place(free, request))
+    }
+
+    /// The free range in front of the bin; the head itself, in which nothing fits, when the bin is empty.
+    #[inline]
+    pub(super) fn first_in(&self, bin: Bin) -> NodeIndex {
+        self.nodes.slots()[bin.head()].next_in_bin()
+    }
+
+    /// The free ranges in the bin.
+    fn in_bin(&self, bin: Bin) -> impl Iterator<Item = NodeIndex> {
+        let or_end = move |index| (index != bin.head()).then_some(index);
+        successors(or_end(self.first_in(bin)), move |&index| or_end(self.nodes.slots()[index].next_in_bin()))
+    }
+
+    /// Where in the free range the request lies, if it fits: at the first offset that is aligned.
+    #[inline]
+    fn place(&self, free: NodeIndex, request: Request) -> Option<Placement> {
+        let node = &self.nodes.slots()[free];
+        let padding = node.start().wrapping_neg() & request.alignment_mask;
+        // At most 2^63 - 1 and 2^63.
+        (padding + request.size <= node.size()).then(|| Placement { free, start: node.start() + padding })
+    }
+}

@@ -1,0 +1,404 @@
+//! The suballocator: splitting free ranges, and coalescing them again.
+
+use std::fmt;
+
+use super::super::suballocation::{Stamp, Suballocation, SuballocationId};
+use super::super::{AuditError, SuballocError};
+use super::audit;
+use super::bins::{Bin, Bins};
+use super::nodes::{NodeIndex, Nodes};
+use super::ranges::{Ranges, heap_range, suballocation};
+use super::search::{Placement, Request};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// Hands out ranges of a heap by good fit, in constant time whatever is live.
+///
+/// It manages the offsets from zero to its capacity, to the byte, and knows nothing of the memory behind them. The
+/// [module page](super) tells how it works.
+///
+/// | call | cost |
+/// |---|---|
+/// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the table of ranges grows by doubling, see [`reserve`](Self::reserve) |
+/// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
+/// | [`ranges`](Self::ranges) | O(1) a step |
+/// | [`audit`](Self::audit) | O(n log n) for n ranges: for tests |
+///
+/// It is deterministic: the same calls get the same offsets, on every machine. Dropping it frees nothing, as nothing
+/// was its own.
+///
+/// # Examples
+///
+/// ```
+/// use heapwright_core::suballoc::Tlsf;
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let mut heap = Tlsf::new(ByteSize::from_mib(64))?;
+/// let texture = heap.allocate(ByteSize::from_mib(4), Alignment::new(64 << 10).unwrap())?;
+/// let constants = heap.allocate(ByteSize::new(640), Alignment::new(256).unwrap())?;
+/// assert!(!texture.range.overlaps(constants.range));
+/// assert_eq!(heap.used(), ByteSize::new((4 << 20) + 640));
+///
+/// assert_eq!(heap.free(texture.id)?, texture.range);
+/// heap.free(constants.id)?;
+/// assert_eq!(heap.largest_free_range(), heap.capacity());
+/// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+/// ```
+///
+/// Free bytes are not enough, they have to be in one piece. Here half of the heap is free, in four pieces:
+///
+/// ```
+/// use heapwright_core::suballoc::{SuballocError, Tlsf};
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let mib = ByteSize::from_mib(1);
+/// let mut heap = Tlsf::new(ByteSize::from_mib(8))?;
+/// let all: Vec<_> = (0..8).map(|_| heap.allocate(mib, Alignment::ONE)).collect::<Result<_, _>>()?;
+/// for suballocation in all.iter().step_by(2) {
+///     heap.free(suballocation.id)?;
+/// }
+///
+/// let refused = heap.allocate(ByteSize::from_mib(2), Alignment::ONE).unwrap_err();
+/// assert!(refused.is_out_of_space());
+/// assert_eq!(
+///     refused.to_string(),
+///     "no free range holds 2.00 MiB at alignment 1 B: 4.00 MiB free, largest free range 1.00 MiB"
+/// );
+/// // The one between two of the pieces makes them a larger one.
+/// heap.free(all[1].id)?;
+/// assert_eq!(heap.largest_free_range(), ByteSize::from_mib(3));
+/// heap.allocate(ByteSize::from_mib(2), Alignment::ONE)?;
+/// # Ok::<(), SuballocError>(())
+/// ```
+pub struct Tlsf {
+    pub(super) nodes: Nodes,
+    pub(super) bins: Bins,
+    /// The bin of a free range of the whole capacity: there are no bins above it.
+    pub(super) highest_bin: Bin,
+    /// In bytes: 1 to 2^63.
+    pub(super) capacity: u64,
+    /// The sum of the sizes of the used ranges.
+    pub(super) used: u64,
+    /// How many ranges are used.
+    pub(super) allocation_count: u64,
+    /// What the next suballocation gets.
+    pub(super) next_stamp: Stamp,
+}
+
+impl Tlsf {
+    /// The largest capacity: 2^63 bytes.
+    pub const MAX_CAPACITY: ByteSize = ByteSize::new(1 << 63);
+
+    /// A suballocator for the offsets from zero to `capacity`, all of them free.
+    ///
+    /// It takes O(log capacity) time, and at most 59 KiB of memory for its bins.
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
+        Self::with_range_limit(capacity, u32::MAX)
+    }
+
+    /// As [`new`](Self::new), with no more than `range_limit` ranges, used and free; it has to be 1 or more.
+    pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
+        if capacity.is_zero() || capacity > Self::MAX_CAPACITY {
+            return Err(SuballocError::CapacityOutOfBounds { capacity, limit: Self::MAX_CAPACITY });
+        }
+        let highest_bin = Bin::of(capacity.get());
+        let mut tlsf = Self {
+            nodes: Nodes::new(highest_bin.number() + 1, range_limit),
+            bins: Bins::new(),
+            highest_bin,
+            capacity: capacity.get(),
+            used: 0,
+            allocation_count: 0,
+            next_stamp: Stamp::FIRST,
+        };
+        tlsf.reset();
+        Ok(tlsf)
+    }
+
+    /// Hands out `size` bytes that start at a multiple of `alignment`. O(1).
+    ///
+    /// What is left of the free range, in front for the alignment and behind, stays free: nothing is lost or rounded.
+    ///
+    /// # The rule
+    ///
+    /// The first of these free ranges in which the request fits, at the first aligned offset in it:
+    ///
+    /// 1. Let R be the size rounded up to a multiple of the alignment. The free range freed last in the bin of R, then
+    ///    the one in the next bin that is not empty. At alignment 1, the latter fits if there is one. At larger
+    ///    alignments, a range of R bytes fits if it starts or ends at a multiple of the alignment: where all requests
+    ///    have the same alignment, each free range ends at one.
+    /// 2. Up to 16 free ranges, in the bins from that of R up, that may fit.
+    /// 3. One that is large enough to fit wherever it starts.
+    /// 4. Up to 64 free ranges from the largest down to the size asked for.
+    ///
+    /// So the time is bounded. When the heap is fragmented, that has a price: a request may be refused although a free
+    /// range holds it. It is certain to be served
+    ///
+    /// - when some free range has `size + alignment - 1` bytes and 1/32 more,
+    /// - when a free range fits, and there are no more than 64 free ranges,
+    /// - when it asks for [`largest_free_range`](Self::largest_free_range) bytes at alignment 1.
+    ///
+    /// # Errors
+    ///
+    /// The state is what it was before the call.
+    ///
+    /// - [`SuballocError::OutOfSpace`]: no free range was found.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
+    /// - [`SuballocError::TooManyRanges`]: there are some four thousand million ranges.
+    ///
+    /// # Examples
+    ///
+    /// Padding in front of an aligned suballocation is a free range like any other:
+    ///
+    /// ```
+    /// use heapwright_core::suballoc::Tlsf;
+    /// use heapwright_core::{Alignment, ByteSize, HeapOffset};
+    ///
+    /// let mut heap = Tlsf::new(ByteSize::from_kib(4))?;
+    /// heap.allocate(ByteSize::new(1), Alignment::ONE)?;
+    /// let aligned = heap.allocate(ByteSize::new(100), Alignment::new(1024).unwrap())?;
+    /// assert_eq!(aligned.range.start(), HeapOffset::new(1024));
+    /// let small = heap.allocate(ByteSize::new(1023), Alignment::ONE)?;
+    /// assert_eq!(small.range.start(), HeapOffset::new(1));
+    /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+    /// ```
+    pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+        if size.is_zero() {
+            return Err(SuballocError::ZeroSize);
+        }
+        if size.get() > self.capacity {
+            return Err(SuballocError::LargerThanCapacity { requested: size, capacity: self.capacity() });
+        }
+        let request = Request { size: size.get(), alignment_mask: alignment.mask() };
+        let Some(placement) = self.search(request) else {
+            return Err(self.out_of_space(size, alignment));
+        };
+        if !self.nodes.prepare_two() {
+            return Err(SuballocError::TooManyRanges { limit: self.nodes.range_limit() });
+        }
+        Ok(self.split(placement, size.get()))
+    }
+
+    /// Uses `size` bytes of a free range from `start` on; what is in front and behind stays free.
+    #[inline]
+    fn split(&mut self, Placement { free, start }: Placement, size: u64) -> Suballocation {
+        let (slots, vacant) = self.nodes.slots_mut();
+        let node = &slots[free];
+        let (free_start, free_size, below) = (node.start(), node.size(), node.below);
+        let padding = start - free_start;
+        let rest = free_size - padding - size;
+
+        let mut used = free;
+        if rest > 0 {
+            // The rest keeps the node: it stays in its bin when it is the larger part of a large range.
+            if Bin::of(rest) != Bin::of(free_size) {
+                self.bins.remove(slots, free);
+                self.bins.insert(slots, free, rest);
+            }
+            used = vacant.take(slots);
+            let node = &mut slots[free];
+            node.set_free(start + size, rest);
+            node.below = used;
+            slots[used].above = free;
+            slots[used].below = below;
+            slots[below].above = used;
+        } else {
+            self.bins.remove(slots, free);
+        }
+        if padding > 0 {
+            let front = vacant.take(slots);
+            let node = &mut slots[front];
+            node.set_free(free_start, padding);
+            (node.below, node.above) = (below, used);
+            slots[below].above = front;
+            slots[used].below = front;
+            self.bins.insert(slots, front, padding);
+        }
+        let stamp = self.next_stamp;
+        slots[used].set_used(start, size, stamp);
+        self.next_stamp = stamp.next();
+        self.used += size;
+        self.allocation_count += 1;
+        suballocation(used, stamp, start, size)
+    }
+
+    #[cold]
+    fn out_of_space(&self, requested: ByteSize, alignment: Alignment) -> SuballocError {
+        SuballocError::OutOfSpace {
+            requested,
+            alignment,
+            free: self.free_size(),
+            largest_free: self.largest_free_range(),
+        }
+    }
+
+    /// Takes a suballocation back and answers its range. O(1).
+    ///
+    /// Its bytes become one free range with the free neighbours on both sides.
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here. The state is what it was
+    /// before the call.
+    ///
+    /// ```
+    /// use heapwright_core::suballoc::{SuballocError, Tlsf};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let mut heap = Tlsf::new(ByteSize::from_kib(1))?;
+    /// let old = heap.allocate(ByteSize::new(16), Alignment::ONE)?;
+    /// heap.free(old.id)?;
+    /// let new = heap.allocate(ByteSize::new(16), Alignment::ONE)?;
+    /// // The same bytes, but not the same suballocation.
+    /// assert_eq!(new.range, old.range);
+    /// assert_eq!(heap.free(old.id), Err(SuballocError::StaleId { id: old.id }));
+    /// assert_eq!(heap.allocation_count(), 1);
+    /// # Ok::<(), SuballocError>(())
+    /// ```
+    pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+        let index = NodeIndex::from_slot(id.slot());
+        let (start, size, mut below, mut above) = match self.nodes.find(index) {
+            Some(node) if node.stamp() == Some(id.stamp()) => {
+                (node.start(), node.size(), node.below, node.above)
+            }
+            _ => return Err(SuballocError::StaleId { id }),
+        };
+        self.used -= size;
+        self.allocation_count -= 1;
+
+        let (slots, vacant) = self.nodes.slots_mut();
+        let (mut free_start, mut free_size) = (start, size);
+        let lower = &slots[below];
+        if !lower.is_used() {
+            free_start = lower.start();
+            free_size += lower.size();
+            let next = lower.below;
+            self.bins.remove(slots, below);
+            vacant.give_back(slots, below);
+            slots[next].above = index;
+            below = next;
+        }
+        let upper = &slots[above];
+        if !upper.is_used() {
+            free_size += upper.size();
+            let next = upper.above;
+            self.bins.remove(slots, above);
+            vacant.give_back(slots, above);
+            slots[next].below = index;
+            above = next;
+        }
+        if self.allocation_count > 0 {
+            let node = &mut slots[index];
+            node.set_free(free_start, free_size);
+            (node.below, node.above) = (below, above);
+            self.bins.insert(slots, index, free_size);
+        } else {
+            self.reset();
+        }
+        Ok(heap_range(start, size))
+    }
+
+    /// Makes the whole capacity one free range, as in a fresh one, when all bins are empty. Only the stamps go on. O(1).
+    fn reset(&mut self) {
+        let whole = self.nodes.reset(self.capacity);
+        self.bins.insert(self.nodes.slots_mut().0, whole, self.capacity);
+    }
+
+    /// The size of the whole range that is managed. O(1).
+    #[must_use]
+    pub const fn capacity(&self) -> ByteSize {
+        ByteSize::new(self.capacity)
+    }
+
+    /// The bytes handed out: the sum of the sizes asked for, as nothing is rounded. O(1).
+    #[must_use]
+    pub const fn used(&self) -> ByteSize {
+        ByteSize::new(self.used)
+    }
+
+    /// The bytes not handed out, in however many pieces. O(1).
+    #[must_use]
+    pub const fn free_size(&self) -> ByteSize {
+        ByteSize::new(self.capacity - self.used)
+    }
+
+    /// How many suballocations are live. O(1).
+    #[must_use]
+    pub const fn allocation_count(&self) -> u64 {
+        self.allocation_count
+    }
+
+    /// In how many pieces the free bytes are. O(1).
+    #[must_use]
+    pub fn free_range_count(&self) -> u64 {
+        self.nodes.range_count() - self.allocation_count
+    }
+
+    /// Whether nothing is handed out. O(1).
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.allocation_count == 0
+    }
+
+    /// The size of a free range than which none is larger by 1/32 or more; zero when nothing is free. O(1).
+    ///
+    /// A lower bound, then, of the largest free range, and exact when only one range is as large as that, within 1/32. The
+    /// range exists: a request of this size at alignment 1 succeeds.
+    #[must_use]
+    pub fn largest_free_range(&self) -> ByteSize {
+        let size = |bin| self.nodes.slots()[self.first_in(bin)].size();
+        ByteSize::new(self.bins.highest().map_or(0, size))
+    }
+
+    /// All ranges, used and free, from the lowest offset to the highest. O(1) a step.
+    ///
+    /// ```
+    /// use heapwright_core::suballoc::{RangeUse, Tlsf};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let mut heap = Tlsf::new(ByteSize::new(100))?;
+    /// let used = heap.allocate(ByteSize::new(60), Alignment::ONE)?;
+    /// let ranges: Vec<_> = heap.ranges().collect();
+    /// assert_eq!(ranges[0], RangeUse::Used(used));
+    /// assert!(ranges[1].is_free());
+    /// assert_eq!(ranges[1].range().size(), ByteSize::new(40));
+    /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+    /// ```
+    #[must_use]
+    pub fn ranges(&self) -> Ranges<'_> {
+        Ranges::new(self.nodes.slots())
+    }
+
+    /// Makes room in the table of ranges for `additional` more suballocations, 64 bytes for each.
+    ///
+    /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
+    pub fn reserve(&mut self, additional: usize) {
+        // An allocation makes two ranges out of one, or three.
+        self.nodes.reserve(additional.saturating_mul(2));
+    }
+
+    /// Checks the whole structure: every invariant of the [module page](super). O(n log n) for n ranges; for tests.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
+    /// bring it about.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        audit::audit(self).map_err(AuditError::new)
+    }
+}
+
+impl fmt::Debug for Tlsf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tlsf")
+            .field("capacity", &self.capacity())
+            .field("used", &self.used())
+            .field("allocation_count", &self.allocation_count())
+            .field("free_range_count", &self.free_range_count())
+            .field("largest_free_range", &self.largest_free_range())
+            .finish_non_exhaustive()
+    }
+}

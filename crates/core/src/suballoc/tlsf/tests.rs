@@ -1,0 +1,272 @@
+//! What needs to see the inside. Behaviour through the public face is in `tests/tlsf.rs`.
+
+use proptest::prelude::*;
+
+use super::super::SuballocError;
+use super::nodes::Node;
+use super::*;
+use crate::{Alignment, ByteSize, HeapOffset};
+
+fn tlsf(capacity: u64) -> Tlsf {
+    Tlsf::new(ByteSize::new(capacity)).unwrap()
+}
+
+/// Everything but the stamps, which go on.
+fn assert_same_state(left: &Tlsf, right: &Tlsf) {
+    assert_eq!(left.nodes, right.nodes);
+    assert_eq!(left.bins, right.bins);
+    assert_eq!(
+        (left.capacity, left.used, left.allocation_count, left.highest_bin),
+        (right.capacity, right.used, right.allocation_count, right.highest_bin)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Not only one free range again: the same table, rings and bitmaps, so that whatever follows goes the same way.
+    #[test]
+    fn freed_completely_the_state_is_that_of_a_fresh_one(
+        capacity in 1_u64..5000,
+        requests in prop::collection::vec((1_u64..400, 0_u32..8), 1..40),
+        order in any::<prop::sample::Index>(),
+    ) {
+        let mut heap = tlsf(capacity);
+        let mut live: Vec<_> = requests
+            .iter()
+            .filter_map(|&(size, log2)| {
+                heap.allocate(ByteSize::new(size), Alignment::from_log2(log2).unwrap()).ok()
+            })
+            .collect();
+        while !live.is_empty() {
+            heap.free(live.swap_remove(order.index(live.len())).id).unwrap();
+            heap.audit().unwrap();
+        }
+        assert_same_state(&heap, &tlsf(capacity));
+    }
+}
+
+#[test]
+fn a_refused_request_changes_nothing() {
+    let mut heap = tlsf(1000);
+    let kept = heap.allocate(ByteSize::new(500), Alignment::ONE).unwrap();
+    let gone = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
+    heap.free(gone.id).unwrap();
+    let (nodes, bins, stamp) = (heap.nodes.clone(), heap.bins.clone(), heap.next_stamp);
+    for (size, alignment) in [(0, 1), (501, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
+        // The free range starts at 500, so that 1,024 is no offset of the heap.
+        heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
+        heap.free(gone.id).unwrap_err();
+        assert_eq!(
+            (&heap.nodes, &heap.bins, heap.next_stamp),
+            (&nodes, &bins, stamp),
+            "{size} at {alignment}"
+        );
+    }
+    heap.free(kept.id).unwrap();
+}
+
+#[test]
+fn the_table_of_ranges_grows_with_what_is_live_and_not_with_what_was() {
+    let mut heap = tlsf(1 << 20);
+    let mut live: Vec<_> =
+        (1..200).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
+    let slot_count = heap.nodes.slots().len() + 2 * live.len();
+    for step in 0..2000_usize {
+        let at = step * 7919 % live.len();
+        heap.free(live.swap_remove(at).id).unwrap();
+        let size = 1 + u64::try_from(step * 31 % 200).unwrap();
+        live.push(heap.allocate(ByteSize::new(size), Alignment::new(16).unwrap()).unwrap());
+    }
+    assert!(heap.nodes.slots().len() <= slot_count);
+}
+
+#[test]
+fn the_bins_cost_what_the_documentation_says() {
+    let kib = |capacity| (tlsf(capacity).nodes.slots().len() - 1) * size_of::<Node>() / 1024;
+    assert_eq!((kib(64 << 20), kib(1 << 63)), (22, 59));
+}
+
+#[test]
+fn the_table_does_not_move_while_what_was_reserved_lasts() {
+    let mut heap = tlsf(1 << 20);
+    heap.reserve(400);
+    let table = heap.nodes.slots().as_ptr();
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    for size in 1..400 {
+        // Padding in front each time: two more ranges with each suballocation.
+        heap.allocate(ByteSize::new(size), Alignment::new(512).unwrap()).unwrap();
+    }
+    assert_eq!(heap.nodes.slots().as_ptr(), table);
+}
+
+#[test]
+fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
+    let mut heap = Tlsf::with_range_limit(ByteSize::new(100), 4).unwrap();
+    let mut live = Vec::new();
+    let refused = loop {
+        match heap.allocate(ByteSize::new(1), Alignment::ONE) {
+            Ok(suballocation) => live.push(suballocation),
+            Err(refused) => break refused,
+        }
+        heap.audit().unwrap();
+    };
+    assert_eq!(refused, SuballocError::TooManyRanges { limit: 4 });
+    assert!(refused.is_out_of_space());
+    assert_eq!(live.len(), 2);
+    heap.audit().unwrap();
+    heap.free(live[0].id).unwrap();
+    heap.free(live[1].id).unwrap();
+    heap.audit().unwrap();
+    heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap();
+}
+
+#[test]
+fn an_id_that_names_no_range_is_stale() {
+    // Ids of another suballocator whose slots are heads, edge or beyond the table here.
+    let mut small = tlsf(1);
+    let mut large = tlsf(1 << 63);
+    let from_small = small.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    let from_large = large.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    assert!(large.free(from_small.id).is_err(), "there the slot is the head of a bin");
+    assert!(small.free(from_large.id).is_err(), "there is no such slot");
+    small.audit().unwrap();
+    large.audit().unwrap();
+}
+
+#[test]
+fn a_large_free_range_keeps_its_node_while_it_is_carved_up() {
+    let mut heap = tlsf(1 << 30);
+    let whole = heap.first_in(heap.highest_bin);
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    let bin = heap.bins.highest().unwrap();
+    for _ in 0..1000 {
+        heap.allocate(ByteSize::new(256), Alignment::ONE).unwrap();
+    }
+    assert_eq!(heap.bins.highest(), Some(bin));
+    assert_eq!(heap.first_in(bin), whole);
+}
+
+/// One broken rule at a time, so that the audit is known to see it.
+mod audit_finds {
+    use super::super::nodes::NodeIndex;
+    use super::*;
+
+    /// Free, used, free, used, free.
+    fn heap() -> Tlsf {
+        let mut heap = tlsf(1000);
+        let all: Vec<_> =
+            (0..4).map(|_| heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap()).collect();
+        heap.free(all[0].id).unwrap();
+        heap.free(all[2].id).unwrap();
+        heap.audit().unwrap();
+        heap
+    }
+
+    fn first(heap: &mut Tlsf) -> &mut Node {
+        let index = heap.nodes.slots()[NodeIndex::EDGE].above;
+        &mut heap.nodes.slots_mut().0[index]
+    }
+
+    #[track_caller]
+    fn assert_found(break_it: impl FnOnce(&mut Tlsf), finding: &str) {
+        let mut heap = heap();
+        break_it(&mut heap);
+        let error = heap.audit().unwrap_err().to_string();
+        assert!(error.contains(finding), "{error}");
+    }
+
+    #[test]
+    fn a_gap_between_ranges() {
+        assert_found(|heap| first(heap).set_free(0, 99), "does not start where");
+    }
+
+    #[test]
+    fn an_overlap() {
+        assert_found(|heap| first(heap).set_free(0, 101), "does not start where");
+    }
+
+    #[test]
+    fn a_heap_not_covered() {
+        assert_found(|heap| heap.capacity = 1001, "the heap at 0x3e9");
+    }
+
+    #[test]
+    fn neighbours_that_did_not_coalesce() {
+        assert_found(
+            |heap| {
+                let index = first(heap).above;
+                heap.nodes.slots_mut().0[index].set_free(100, 100);
+            },
+            "are both free",
+        );
+    }
+
+    #[test]
+    fn a_one_way_link() {
+        assert_found(
+            |heap| {
+                let index = first(heap).above;
+                heap.nodes.slots_mut().0[index].below = NodeIndex::EDGE;
+            },
+            "does not know it",
+        );
+    }
+
+    #[test]
+    fn a_free_range_in_no_bin() {
+        assert_found(
+            |heap| {
+                let index = heap.nodes.slots()[NodeIndex::EDGE].above;
+                heap.bins.remove(heap.nodes.slots_mut().0, index);
+            },
+            "free ranges are in a bin",
+        );
+    }
+
+    #[test]
+    fn a_free_range_in_the_wrong_bin() {
+        assert_found(
+            |heap| {
+                let index = heap.nodes.slots()[NodeIndex::EDGE].above;
+                let slots = heap.nodes.slots_mut().0;
+                heap.bins.remove(slots, index);
+                heap.bins.insert(slots, index, 5);
+            },
+            "not in the bin of its size",
+        );
+    }
+
+    #[test]
+    fn wrong_counters() {
+        assert_found(|heap| heap.used += 1, "bytes are used");
+        assert_found(|heap| heap.allocation_count += 1, "ranges are used");
+    }
+
+    #[test]
+    fn a_stamp_from_the_future() {
+        assert_found(
+            |heap| heap.next_stamp = super::super::super::suballocation::Stamp::FIRST,
+            "not issued yet",
+        );
+    }
+
+    #[test]
+    fn a_lost_slot() {
+        assert_found(
+            |heap| {
+                assert!(heap.nodes.prepare_two());
+                let (slots, vacant) = heap.nodes.slots_mut();
+                vacant.take(slots);
+            },
+            "ranges are linked",
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_sound_heap() {
+        let heap = heap();
+        assert_eq!(heap.ranges().count(), 5);
+        assert_eq!(heap.ranges().last().unwrap().range().end(), HeapOffset::new(1000));
+    }
+}

@@ -1,0 +1,110 @@
+//! What an offset or address must be a multiple of.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+/// A power of two, in bytes, that an offset, an address or a size must be a multiple of.
+///
+/// There is no value that is not a power of two, so code that takes one need not check.
+///
+/// ```
+/// use heapwright_core::{Alignment, HeapOffset};
+///
+/// const PLACEMENT: Alignment = Alignment::new(64 << 10).unwrap();
+/// assert_eq!(HeapOffset::new(1).align_up(PLACEMENT), Some(HeapOffset::new(65_536)));
+/// assert_eq!(Alignment::new(48), None);
+/// assert_eq!(Alignment::new(0), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Alignment(NonZeroU64);
+
+impl Alignment {
+    /// Every offset is a multiple of one: no requirement.
+    pub const ONE: Self = Self(NonZeroU64::MIN);
+
+    /// The largest power of two with 64 bits, 2^63 bytes.
+    pub const MAX: Self = match Self::from_log2(63) {
+        Some(alignment) => alignment,
+        None => panic!("2^63 has 64 bits"),
+    };
+
+    /// An alignment of `bytes`; `None` unless it is a power of two (zero is none).
+    #[must_use]
+    pub const fn new(bytes: u64) -> Option<Self> {
+        match NonZeroU64::new(bytes) {
+            Some(bytes) if bytes.is_power_of_two() => Some(Self(bytes)),
+            _ => None,
+        }
+    }
+
+    /// An alignment of 2^`log2` bytes; `None` for a `log2` above 63.
+    #[must_use]
+    pub const fn from_log2(log2: u32) -> Option<Self> {
+        match 1_u64.checked_shl(log2) {
+            Some(bytes) => Self::new(bytes),
+            None => None,
+        }
+    }
+
+    /// The alignment in bytes, a power of two.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The exponent: the alignment is 2 to this power, 0 to 63.
+    #[must_use]
+    pub const fn log2(self) -> u32 {
+        self.0.trailing_zeros()
+    }
+
+    /// The low bits that are zero in every multiple: the alignment less one.
+    pub(crate) const fn mask(self) -> u64 {
+        self.0.get() - 1
+    }
+}
+
+impl Default for Alignment {
+    /// [`Alignment::ONE`].
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl fmt::Display for Alignment {
+    /// As a size: "64.00 KiB".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&super::ByteSize::new(self.get()), f)
+    }
+}
+
+impl fmt::Debug for Alignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Alignment({})", self.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_powers_of_two() {
+        for log2 in 0..64 {
+            let alignment = Alignment::from_log2(log2).unwrap();
+            assert_eq!(alignment.log2(), log2);
+            assert_eq!(alignment.get(), 1 << log2);
+            assert_eq!(Alignment::new(alignment.get()), Some(alignment));
+        }
+        for bytes in [0, 3, 6, 100, (1 << 63) + 1, u64::MAX] {
+            assert_eq!(Alignment::new(bytes), None, "{bytes}");
+        }
+        assert_eq!(Alignment::from_log2(64), None);
+        assert_eq!(Alignment::MAX.get(), 1 << 63);
+    }
+
+    #[test]
+    fn none_costs_nothing() {
+        assert_eq!(size_of::<Option<Alignment>>(), size_of::<u64>());
+    }
+}

@@ -1,0 +1,235 @@
+//! How many bytes.
+
+use std::fmt;
+
+use super::Alignment;
+
+/// A number of bytes: the size of an allocation, a heap, a budget.
+///
+/// It prints for people, in binary units, rounded to two decimals; [`get`](Self::get) is the exact number.
+///
+/// ```
+/// use heapwright_core::ByteSize;
+///
+/// assert_eq!(ByteSize::new(256).to_string(), "256 B");
+/// assert_eq!(ByteSize::from_kib(1536).to_string(), "1.50 MiB");
+/// assert_eq!(ByteSize::from_gib(1).checked_add(ByteSize::new(1)).map(ByteSize::get), Some((1 << 30) + 1));
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteSize(u64);
+
+impl ByteSize {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// The largest number of bytes this type holds.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A size of `bytes` bytes.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// A size of `kib` KiB (1 KiB = 1,024 bytes).
+    ///
+    /// # Panics
+    ///
+    /// When the size has more than 64 bits; in a `const` that is an error at compile time. For a number that comes from
+    /// outside, use [`checked_mul`](Self::checked_mul).
+    #[must_use]
+    pub const fn from_kib(kib: u64) -> Self {
+        Self::in_units(kib, 10)
+    }
+
+    /// A size of `mib` MiB (1 MiB = 1,048,576 bytes).
+    ///
+    /// # Panics
+    ///
+    /// As [`from_kib`](Self::from_kib).
+    #[must_use]
+    pub const fn from_mib(mib: u64) -> Self {
+        Self::in_units(mib, 20)
+    }
+
+    /// A size of `gib` GiB (1 GiB = 1,073,741,824 bytes).
+    ///
+    /// # Panics
+    ///
+    /// As [`from_kib`](Self::from_kib).
+    #[must_use]
+    pub const fn from_gib(gib: u64) -> Self {
+        Self::in_units(gib, 30)
+    }
+
+    const fn in_units(count: u64, unit_log2: u32) -> Self {
+        match count.checked_mul(1 << unit_log2) {
+            Some(bytes) => Self(bytes),
+            None => panic!("the size has more than 64 bits"),
+        }
+    }
+
+    /// The size of something in host memory: a slice's length, `size_of`.
+    ///
+    /// ```
+    /// # use heapwright_core::ByteSize;
+    /// assert_eq!(ByteSize::from_usize([0_u8; 12].len()), ByteSize::new(12));
+    /// ```
+    #[must_use]
+    pub fn from_usize(bytes: usize) -> Self {
+        // No target of Rust has a usize of more than 64 bits.
+        Self(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number of bytes as a length in host memory; `None` where it does not fit this machine's `usize`.
+    #[must_use]
+    pub fn to_usize(self) -> Option<usize> {
+        usize::try_from(self.0).ok()
+    }
+
+    /// Whether it is no bytes at all.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The sum; `None` when it has more than 64 bits.
+    #[must_use]
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(bytes) => Some(Self(bytes)),
+            None => None,
+        }
+    }
+
+    /// The difference; `None` when `other` is larger.
+    #[must_use]
+    pub const fn checked_sub(self, other: Self) -> Option<Self> {
+        match self.0.checked_sub(other.0) {
+            Some(bytes) => Some(Self(bytes)),
+            None => None,
+        }
+    }
+
+    /// This size `count` times; `None` when that has more than 64 bits.
+    #[must_use]
+    pub const fn checked_mul(self, count: u64) -> Option<Self> {
+        match self.0.checked_mul(count) {
+            Some(bytes) => Some(Self(bytes)),
+            None => None,
+        }
+    }
+
+    /// The sum, or [`MAX`](Self::MAX) where it has more than 64 bits.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, or zero where `other` is larger.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The next multiple of `alignment` at or above this size; `None` when it has more than 64 bits.
+    ///
+    /// ```
+    /// # use heapwright_core::{Alignment, ByteSize};
+    /// let page = Alignment::new(4096).unwrap();
+    /// assert_eq!(ByteSize::new(1).align_up(page), Some(ByteSize::from_kib(4)));
+    /// assert_eq!(ByteSize::from_kib(4).align_up(page), Some(ByteSize::from_kib(4)));
+    /// assert_eq!(ByteSize::ZERO.align_up(page), Some(ByteSize::ZERO));
+    /// // The next multiple of 4,096 would be 2^64.
+    /// assert_eq!(ByteSize::MAX.align_up(page), None);
+    /// ```
+    #[must_use]
+    pub const fn align_up(self, alignment: Alignment) -> Option<Self> {
+        match self.0.checked_add(alignment.mask()) {
+            Some(sum) => Some(Self(sum & !alignment.mask())),
+            None => None,
+        }
+    }
+
+    /// Whether this size is a multiple of `alignment`.
+    #[must_use]
+    pub const fn is_aligned(self, alignment: Alignment) -> bool {
+        self.0 & alignment.mask() == 0
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        if self.0 < 1024 {
+            return f.pad(&format!("{} B", self.0));
+        }
+        // Hundredths of the unit, rounded half up, in the first unit that keeps the printed number below 1024.00.
+        let mut text = String::new();
+        for (shift, unit) in (10_u32..).step_by(10).zip(UNITS) {
+            let hundredths = ((u128::from(self.0) * 100) + (1 << (shift - 1))) >> shift;
+            text = format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100);
+            if hundredths < 102_400 {
+                break;
+            }
+        }
+        f.pad(&text)
+    }
+}
+
+impl fmt::Debug for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ByteSize({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_in_the_unit_a_person_would_choose() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (1536 * 1024, "1.50 MiB"),
+            ((1 << 20) - 1, "1.00 MiB"),
+            (1023 * 1024, "1023.00 KiB"),
+            (64 << 20, "64.00 MiB"),
+            (1 << 40, "1.00 TiB"),
+            (u64::MAX, "16.00 EiB"),
+        ] {
+            assert_eq!(ByteSize::new(bytes).to_string(), text, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn printing_honours_width_and_debug_is_one_line() {
+        assert_eq!(format!("[{:>10}]", ByteSize::from_mib(1)), "[  1.00 MiB]");
+        assert_eq!(format!("{:#?}", ByteSize::new(7)), "ByteSize(7)");
+    }
+
+    #[test]
+    fn arithmetic_says_when_it_overflows() {
+        assert_eq!(ByteSize::MAX.checked_add(ByteSize::new(1)), None);
+        assert_eq!(ByteSize::ZERO.checked_sub(ByteSize::new(1)), None);
+        assert_eq!(ByteSize::from_gib(1).checked_mul(u64::MAX), None);
+        assert_eq!(ByteSize::ZERO.saturating_sub(ByteSize::new(1)), ByteSize::ZERO);
+        assert_eq!(ByteSize::MAX.saturating_add(ByteSize::new(1)), ByteSize::MAX);
+        assert_eq!(ByteSize::MAX.align_up(Alignment::ONE), Some(ByteSize::MAX));
+        assert_eq!(ByteSize::new((1 << 63) + 1).align_up(Alignment::MAX), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "more than 64 bits")]
+    fn a_constructor_in_units_refuses_what_has_more_than_64_bits() {
+        let _ = ByteSize::from_gib(1 << 34);
+    }
+}

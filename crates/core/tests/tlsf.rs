@@ -1,0 +1,507 @@
+//! TLSF through its public face, beside a plain interval map that cannot be wrong in the same way.
+
+mod interval_map;
+
+use heapwright_core::suballoc::{RangeUse, SuballocError, Suballocation, Tlsf};
+use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
+use interval_map::IntervalMap;
+use proptest::prelude::*;
+
+/// Miri is some hundred times slower.
+const fn cases(normal: u32) -> u32 {
+    if cfg!(miri) { 4 } else { normal }
+}
+
+fn alignment(log2: u32) -> Alignment {
+    Alignment::from_log2(log2).unwrap()
+}
+
+/// A suballocator and its shadow, which check each other at every step.
+struct Shadowed {
+    tlsf: Tlsf,
+    shadow: IntervalMap,
+    live: Vec<Suballocation>,
+    freed: Vec<Suballocation>,
+}
+
+impl Shadowed {
+    fn new(capacity: u64) -> Self {
+        Self {
+            tlsf: Tlsf::new(ByteSize::new(capacity)).unwrap(),
+            shadow: IntervalMap::new(capacity),
+            live: Vec::new(),
+            freed: Vec::new(),
+        }
+    }
+
+    /// Allocates, and checks that the answer was allowed.
+    fn allocate(&mut self, size: u64, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+        let largest_free = self.tlsf.largest_free_range();
+        let answer = self.tlsf.allocate(ByteSize::new(size), alignment);
+        match answer {
+            Ok(suballocation) => {
+                let range = suballocation.range;
+                assert_eq!(range.size(), ByteSize::new(size));
+                assert!(range.start().is_aligned(alignment), "{range} at {alignment}");
+                self.shadow.take(range.start().get(), size);
+                self.live.push(suballocation);
+            }
+            Err(SuballocError::ZeroSize) => assert_eq!(size, 0),
+            Err(SuballocError::LargerThanCapacity { requested, capacity }) => {
+                assert_eq!((requested.get(), capacity.get()), (size, self.shadow.capacity()));
+                assert!(size > capacity.get());
+            }
+            Err(SuballocError::OutOfSpace { requested, alignment: asked, free, largest_free: reported }) => {
+                assert_eq!((requested.get(), asked), (size, alignment));
+                assert_eq!((free.get(), reported), (self.shadow.free(), largest_free));
+                self.assert_may_refuse(size, alignment);
+            }
+            Err(other) => panic!("{other}"),
+        }
+        self.check();
+        answer
+    }
+
+    /// The documented guarantees of a good fit.
+    fn assert_may_refuse(&self, size: u64, alignment: Alignment) {
+        let free: Vec<(u64, u64)> = self.shadow.free_ranges().collect();
+        let fits = |&&(start, length): &&(u64, u64)| {
+            let padding = start.wrapping_neg() & (alignment.get() - 1);
+            u128::from(padding) + u128::from(size) <= u128::from(length)
+        };
+        if free.len() <= 64 {
+            assert_eq!(
+                free.iter().find(fits),
+                None,
+                "{size} at {alignment} fits, among {} ranges",
+                free.len()
+            );
+        }
+        let certain = u128::from(size) + u128::from(alignment.get() - 1);
+        let largest = free.iter().map(|&(_, length)| u128::from(length)).max().unwrap_or(0);
+        assert!(
+            largest * 32 < certain * 33,
+            "{size} at {alignment} is refused, {largest} bytes are in one piece"
+        );
+        assert!(ByteSize::new(size) > self.tlsf.largest_free_range() || alignment > Alignment::ONE);
+    }
+
+    fn free(&mut self, at: usize) {
+        let suballocation = self.live.swap_remove(at);
+        assert_eq!(self.tlsf.free(suballocation.id), Ok(suballocation.range));
+        self.shadow.give_back(suballocation.range.start().get(), suballocation.range.size().get());
+        self.freed.push(suballocation);
+        self.check();
+    }
+
+    /// Frees what was freed before.
+    fn free_again(&mut self, at: usize) {
+        let id = self.freed[at].id;
+        assert_eq!(self.tlsf.free(id), Err(SuballocError::StaleId { id }));
+        self.check();
+    }
+
+    /// Its own audit, and each range against the shadow's.
+    fn check(&self) {
+        self.tlsf.audit().unwrap();
+        let (mut used, mut used_count, mut free_count, mut largest) = (0, 0, 0, 0);
+        let mut free_ranges = self.shadow.free_ranges();
+        let mut used_ranges = self.shadow.used_ranges();
+        for range_use in self.tlsf.ranges() {
+            let range = range_use.range();
+            let both = Some((range.start().get(), range.size().get()));
+            if range_use.is_free() {
+                assert_eq!(free_ranges.next(), both);
+                free_count += 1;
+                largest = largest.max(range.size().get());
+            } else {
+                assert_eq!(used_ranges.next(), both);
+                used_count += 1;
+                used += range.size().get();
+            }
+        }
+        assert_eq!((free_ranges.next(), used_ranges.next()), (None, None));
+        assert_eq!(self.tlsf.used().get(), used);
+        assert_eq!(self.tlsf.free_size().get(), self.shadow.capacity() - used);
+        assert_eq!(self.tlsf.allocation_count(), used_count);
+        assert_eq!(self.tlsf.free_range_count(), free_count);
+        assert_eq!(self.tlsf.is_empty(), used_count == 0);
+        let reported = self.tlsf.largest_free_range().get();
+        assert!(reported <= largest);
+        assert!(u128::from(largest) * 32 < u128::from(reported) * 33 || largest == 0);
+    }
+
+    fn assert_one_free_range(&self) {
+        let whole = HeapRange::whole(self.tlsf.capacity());
+        assert_eq!(self.tlsf.ranges().collect::<Vec<_>>(), [RangeUse::Free(whole)]);
+        assert_eq!(self.tlsf.largest_free_range(), self.tlsf.capacity());
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Allocate { size: u64, alignment_log2: u32 },
+    Free(prop::sample::Index),
+    FreeAgain(prop::sample::Index),
+}
+
+/// Sizes of all magnitudes up to `largest`, with the delicate ones more often: powers of two and their neighbours.
+fn sizes(largest_log2: u32) -> impl Strategy<Value = u64> {
+    let magnitude = 0..=largest_log2;
+    prop_oneof![
+        4 => (magnitude.clone(), any::<u64>()).prop_map(|(log2, bits)| (1 << log2) | (bits & ((1 << log2) - 1))),
+        2 => (magnitude, 0_u64..3).prop_map(|(log2, off_by)| ((1_u64 << log2) + off_by).saturating_sub(1).max(1)),
+        1 => 1_u64..300,
+    ]
+}
+
+fn steps(
+    largest_log2: u32,
+    largest_alignment_log2: u32,
+    count: std::ops::Range<usize>,
+) -> impl Strategy<Value = Vec<Step>> {
+    let allocate = (sizes(largest_log2), prop_oneof![Just(0), 0..=largest_alignment_log2])
+        .prop_map(|(size, alignment_log2)| Step::Allocate { size, alignment_log2 });
+    let step = prop_oneof![
+        12 => allocate,
+        9 => any::<prop::sample::Index>().prop_map(Step::Free),
+        1 => any::<prop::sample::Index>().prop_map(Step::FreeAgain),
+        1 => Just(Step::Allocate { size: 0, alignment_log2: 4 }),
+        1 => Just(Step::Allocate { size: u64::MAX, alignment_log2: 63 }),
+    ];
+    prop::collection::vec(step, count)
+}
+
+fn run(capacity: u64, steps: Vec<Step>) {
+    let mut heap = Shadowed::new(capacity);
+    for step in steps {
+        match step {
+            Step::Allocate { size, alignment_log2 } => {
+                let _ = heap.allocate(size, alignment(alignment_log2));
+            }
+            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
+            Step::FreeAgain(at) if !heap.freed.is_empty() => heap.free_again(at.index(heap.freed.len())),
+            Step::Free(_) | Step::FreeAgain(_) => {}
+        }
+    }
+    while !heap.live.is_empty() {
+        heap.free(heap.live.len() / 2);
+    }
+    heap.assert_one_free_range();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(96), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_with_an_interval_map_in_a_crowded_heap(
+        capacity in 1_u64..3000,
+        steps in steps(9, 8, 0..120),
+    ) {
+        run(capacity, steps);
+    }
+
+    #[test]
+    fn agrees_with_an_interval_map_in_a_heap_of_64_mib(
+        missing in 0_u64..1000,
+        steps in steps(25, 22, 0..120),
+    ) {
+        run((64 << 20) - missing, steps);
+    }
+
+    #[test]
+    fn agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
+        capacity in (40_u32..=63, any::<u64>())
+            .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63)),
+        steps in steps(40, 22, 0..120),
+    ) {
+        run(capacity, steps);
+    }
+
+    #[test]
+    fn agrees_with_an_interval_map_at_any_alignment_there_is(
+        capacity in sizes(63),
+        steps in steps(63, 63, 0..60),
+    ) {
+        run(capacity.min(1 << 63), steps);
+    }
+
+    /// One alignment for all requests, as in a heap of buffers, sizes that are no multiple of it.
+    #[test]
+    fn fits_where_all_requests_have_one_alignment(
+        log2 in 3_u32..=16,
+        sizes in prop::collection::vec(1_u64..5000, 1..60),
+    ) {
+        let step = 1_u64 << log2;
+        let rounded: u64 = sizes.iter().map(|size| size.next_multiple_of(step)).sum();
+        let mut heap = Shadowed::new(rounded);
+        for &size in &sizes {
+            heap.allocate(size, alignment(log2)).unwrap();
+        }
+        // Every other one is freed, and requested again in another order: each hole takes the same size again.
+        let mut again = Vec::new();
+        for at in (0..sizes.len()).rev().step_by(2) {
+            again.push(heap.live[at].range.size().get());
+            heap.free(at);
+        }
+        again.sort_unstable();
+        for &size in again.iter().rev() {
+            heap.allocate(size, alignment(log2)).unwrap();
+        }
+    }
+
+    #[test]
+    fn coalesces_completely_in_any_order_of_freeing(
+        sizes in prop::collection::vec(1_u64..100, 1..40),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 40),
+    ) {
+        let mut heap = Shadowed::new(sizes.iter().sum());
+        for size in sizes {
+            heap.allocate(size, Alignment::ONE).unwrap();
+        }
+        assert_eq!(heap.tlsf.free_size(), ByteSize::ZERO);
+        for at in order {
+            if !heap.live.is_empty() {
+                heap.free(at.index(heap.live.len()));
+            }
+        }
+        heap.assert_one_free_range();
+    }
+
+    #[test]
+    fn the_same_calls_get_the_same_offsets(steps in steps(18, 16, 0..80)) {
+        let offsets = || {
+            let mut heap = Tlsf::new(ByteSize::from_mib(1)).unwrap();
+            let mut live = Vec::new();
+            steps.iter().filter_map(|step| match step {
+                Step::Allocate { size, alignment_log2 } => {
+                    let answer = heap.allocate(ByteSize::new(*size), alignment(*alignment_log2)).ok()?;
+                    live.push(answer);
+                    Some(answer.range)
+                }
+                Step::Free(at) | Step::FreeAgain(at) if !live.is_empty() => {
+                    heap.free(live.swap_remove(at.index(live.len())).id).ok()
+                }
+                Step::Free(_) | Step::FreeAgain(_) => None,
+            }).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(offsets(), offsets());
+    }
+}
+
+/// All 720 orders of freeing six neighbours: each pair of neighbours is freed both ways round, in every surrounding.
+#[test]
+fn coalesces_completely_in_every_order_of_freeing_six() {
+    fn permute(heap: &mut Vec<usize>, rest: &mut Vec<usize>, visit: &mut impl FnMut(&[usize])) {
+        if rest.is_empty() {
+            visit(heap);
+        }
+        for at in 0..rest.len() {
+            heap.push(rest.remove(at));
+            permute(heap, rest, visit);
+            rest.insert(at, heap.pop().unwrap());
+        }
+    }
+    let count = if cfg!(miri) { 3 } else { 6 };
+    permute(&mut Vec::new(), &mut (0..count).collect(), &mut |order| {
+        let mut tlsf = Tlsf::new(ByteSize::new(1000)).unwrap();
+        let all: Vec<_> = (0..count)
+            .map(|at| tlsf.allocate(ByteSize::from_usize(10 + at), Alignment::ONE).unwrap())
+            .collect();
+        for &at in order {
+            assert_eq!(tlsf.free(all[at].id), Ok(all[at].range));
+            tlsf.audit().unwrap();
+        }
+        assert_eq!(
+            tlsf.ranges().collect::<Vec<_>>(),
+            [RangeUse::Free(HeapRange::whole(ByteSize::new(1000)))]
+        );
+    });
+}
+
+/// Far more than the 64 free ranges up to which a refusal is exact; here only what is certain is certain.
+#[test]
+fn a_fragmented_heap_keeps_its_guarantees() {
+    let (live_count, steps) = if cfg!(miri) { (100, 50) } else { (600, 1500) };
+    let mut heap = Shadowed::new(1 << 20);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: u64| {
+        // Xorshift, G. Marsaglia 2003.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let (mut refused, mut most_free_ranges) = (0, 0);
+    for _ in 0..steps {
+        let size = 1 + next(4000);
+        let log2 = u32::try_from(next(14)).unwrap();
+        if heap.allocate(size, alignment(log2)).is_err() || heap.live.len() > live_count {
+            refused += 1;
+            for _ in 0..3 {
+                let at = usize::try_from(next(u64::try_from(heap.live.len()).unwrap())).unwrap();
+                heap.free(at);
+            }
+        }
+        most_free_ranges = most_free_ranges.max(heap.tlsf.free_range_count());
+    }
+    assert!(cfg!(miri) || refused > 100 && most_free_ranges > 200, "{refused} {most_free_ranges}");
+}
+
+#[test]
+fn every_byte_can_be_handed_out_alone() {
+    let mut heap = Shadowed::new(64);
+    for offset in 0..64 {
+        assert_eq!(heap.allocate(1, Alignment::ONE).unwrap().range.start(), HeapOffset::new(offset));
+    }
+    let refused = heap.allocate(1, Alignment::ONE).unwrap_err();
+    assert!(refused.is_out_of_space(), "{refused}");
+    assert_eq!(heap.tlsf.largest_free_range(), ByteSize::ZERO);
+}
+
+#[test]
+fn the_largest_heap_there_is() {
+    let mut heap = Shadowed::new(1 << 63);
+    let whole = heap.allocate(1 << 63, Alignment::MAX).unwrap();
+    assert_eq!(whole.range.start(), HeapOffset::ZERO);
+    heap.free(0);
+    heap.allocate(1, Alignment::ONE).unwrap();
+    // The next multiple of 2^62 leaves exactly the upper half.
+    let upper = heap.allocate(1 << 62, alignment(62)).unwrap();
+    assert_eq!(upper.range.start(), HeapOffset::new(1 << 62));
+    assert!(heap.allocate(1, Alignment::MAX).unwrap_err().is_out_of_space());
+    heap.free(0);
+    heap.free(0);
+    heap.assert_one_free_range();
+}
+
+#[test]
+fn a_capacity_of_zero_or_beyond_2_to_the_63_is_refused() {
+    for capacity in [0, (1 << 63) + 1, u64::MAX] {
+        let refused = Tlsf::new(ByteSize::new(capacity)).unwrap_err();
+        assert!(matches!(refused, SuballocError::CapacityOutOfBounds { .. }), "{refused}");
+        assert!(!refused.is_out_of_space());
+    }
+}
+
+#[test]
+fn requests_that_can_never_succeed_say_so() {
+    let mut heap = Shadowed::new(4096);
+    assert_eq!(heap.allocate(0, alignment(12)).unwrap_err(), SuballocError::ZeroSize);
+    for size in [4097, 1 << 63, u64::MAX] {
+        let refused = heap.allocate(size, Alignment::MAX).unwrap_err();
+        assert!(matches!(refused, SuballocError::LargerThanCapacity { .. }), "{refused}");
+        assert!(refused.is_out_of_space());
+    }
+    heap.assert_one_free_range();
+}
+
+#[test]
+fn an_alignment_beyond_the_capacity_leaves_offset_zero() {
+    let mut heap = Shadowed::new(1000);
+    assert_eq!(heap.allocate(10, alignment(22)).unwrap().range.start(), HeapOffset::ZERO);
+    assert!(heap.allocate(10, alignment(22)).is_err());
+    heap.allocate(990, Alignment::ONE).unwrap();
+}
+
+/// A free range of the right size that starts aligned is taken, and not a larger one that is certain to fit.
+#[test]
+fn an_aligned_hole_of_the_right_size_is_filled() {
+    let mut heap = Shadowed::new(1 << 20);
+    let page = alignment(12);
+    heap.allocate(4096, page).unwrap();
+    let hole = heap.allocate(8192, page).unwrap();
+    heap.allocate(100, Alignment::ONE).unwrap();
+    heap.free(1);
+    assert_eq!(heap.allocate(8192, page).unwrap().range, hole.range);
+}
+
+/// The hole has the size but no aligned start; what is certain to fit is taken, and nothing in front of it is lost.
+#[test]
+fn a_hole_without_an_aligned_start_is_passed_over() {
+    let mut heap = Shadowed::new(1 << 20);
+    heap.allocate(1, Alignment::ONE).unwrap();
+    heap.allocate(4096, Alignment::ONE).unwrap();
+    heap.allocate(1, Alignment::ONE).unwrap();
+    heap.free(1);
+    let aligned = heap.allocate(4096, alignment(12)).unwrap();
+    assert_eq!(aligned.range.start(), HeapOffset::new(8192));
+    assert_eq!(heap.allocate(4096, Alignment::ONE).unwrap().range.start(), HeapOffset::new(1));
+    assert_eq!(heap.allocate(4094, Alignment::ONE).unwrap().range.start(), HeapOffset::new(4098));
+}
+
+/// A heap of holes, (start, size) from the lowest up, each between two used ranges.
+fn with_holes(capacity: u64, holes: &[(u64, u64)]) -> Shadowed {
+    let mut heap = Shadowed::new(capacity);
+    let mut end = 0;
+    for &(start, size) in holes {
+        assert!(start > end, "holes need something between them");
+        assert_eq!(heap.allocate(start - end, Alignment::ONE).unwrap().range.start(), HeapOffset::new(end));
+        heap.allocate(size, Alignment::ONE).unwrap();
+        end = start + size;
+    }
+    heap.allocate(capacity - end, Alignment::ONE).unwrap();
+    for at in (0..holes.len()).rev().map(|hole| 2 * hole + 1) {
+        heap.free(at);
+    }
+    let free: Vec<_> = heap.shadow.free_ranges().collect();
+    assert_eq!(free, holes);
+    heap
+}
+
+/// Holes of 200 bytes without a multiple of 4,096 in them, and one of 100 bytes that starts at one.
+fn one_hole_among(others: u64) -> Shadowed {
+    let mut holes: Vec<_> = (0..others).map(|at| (10_000 + at * 4096, 200)).collect();
+    holes.insert(0, (4096, 100));
+    with_holes(1 << 20, &holes)
+}
+
+#[test]
+fn the_one_hole_that_fits_is_found_among_64() {
+    let mut heap = one_hole_among(63);
+    assert_eq!(heap.allocate(100, alignment(12)).unwrap().range.start(), HeapOffset::new(4096));
+}
+
+/// The price of constant time, and why the free ranges of a heap should not have many alignments.
+#[test]
+fn the_one_hole_that_fits_may_be_missed_among_more() {
+    let mut heap = one_hole_among(64);
+    assert!(heap.allocate(100, alignment(12)).unwrap_err().is_out_of_space());
+    // At alignment 1 it is the good fit, whatever else there is.
+    assert_eq!(heap.allocate(100, Alignment::ONE).unwrap().range.start(), HeapOffset::new(4096));
+}
+
+/// What is certain to fit comes before what is largest: a request of 6,000 bytes at alignment 4,096 passes over holes in
+/// which less than that is left behind the first multiple of 4,096, and takes the smallest that must do.
+#[test]
+fn the_smallest_hole_that_is_certain_to_fit_is_taken() {
+    let mut holes: Vec<_> = (0..20).map(|at| (1 + at * 16_384, 8200)).collect();
+    holes.extend([(20 * 16_384 + 1, 8600), (21 * 16_384 + 1, 10_240), (22 * 16_384 + 1, 100_000)]);
+    let mut heap = with_holes(1 << 20, &holes);
+    let range = heap.allocate(6000, alignment(12)).unwrap().range;
+    assert_eq!(range.start(), HeapOffset::new(21 * 16_384 + 4096));
+}
+
+#[test]
+fn a_stale_id_stays_stale_when_its_range_is_in_use_again() {
+    let mut heap = Shadowed::new(1000);
+    let old = heap.allocate(1000, Alignment::ONE).unwrap();
+    heap.free(0);
+    let new = heap.allocate(1000, Alignment::ONE).unwrap();
+    assert_eq!(new.range, old.range);
+    assert_ne!(new.id, old.id);
+    heap.free_again(0);
+    heap.free(0);
+    heap.free_again(0);
+    heap.free_again(1);
+}
+
+#[test]
+fn debug_is_a_summary_whatever_is_live() {
+    let mut tlsf = Tlsf::new(ByteSize::from_mib(1)).unwrap();
+    for _ in 0..1000 {
+        tlsf.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
+    }
+    let text = format!("{tlsf:?}");
+    assert!(text.contains("allocation_count: 1000") && text.len() < 200, "{text}");
+}
