@@ -1,0 +1,238 @@
+//! `IDXGIAdapter4`.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, GUID, IUnknown, OutRef, Ref, Result, implement};
+
+use super::call;
+use super::factory::Factory;
+use super::private_data::PrivateData;
+use crate::ddi::{AdapterIdentity, Driver, SegmentGroup};
+use crate::rules::Refusal;
+
+/// An adapter, as its factory enumerates it.
+#[implement(IDXGIAdapter4)]
+pub(crate) struct Adapter {
+    driver: Arc<dyn Driver>,
+    factory: ComObject<Factory>,
+    private_data: PrivateData,
+}
+
+impl Adapter {
+    pub(crate) fn create(driver: Arc<dyn Driver>, factory: ComObject<Factory>) -> ComObject<Self> {
+        ComObject::new(Self { driver, factory, private_data: PrivateData::default() })
+    }
+
+    pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
+        &self.driver
+    }
+
+    /// The newest description; the older ones are parts of it.
+    fn desc3(&self) -> DXGI_ADAPTER_DESC3 {
+        let identity = self.driver.identity();
+        DXGI_ADAPTER_DESC3 {
+            Description: wide_description(&identity.description),
+            VendorId: identity.vendor_id,
+            DeviceId: identity.device_id,
+            DedicatedVideoMemory: bytes(identity.dedicated_video_memory),
+            SharedSystemMemory: bytes(identity.shared_system_memory),
+            AdapterLuid: luid(identity),
+            ..Default::default()
+        }
+    }
+}
+
+/// The adapter's identifier in DXGI's two halves.
+pub(crate) fn luid(identity: &AdapterIdentity) -> LUID {
+    let [a, b, c, d, high @ ..] = identity.luid.to_le_bytes();
+    LUID { LowPart: u32::from_le_bytes([a, b, c, d]), HighPart: i32::from_le_bytes(high) }
+}
+
+fn bytes(size: heapwright_core::ByteSize) -> usize {
+    usize::try_from(size.get()).unwrap_or(usize::MAX)
+}
+
+/// DXGI's fixed array of UTF-16, cut where it must be and always terminated.
+fn wide_description(text: &str) -> [u16; 128] {
+    let mut wide = [0; 128];
+    let (_terminator, room) = wide.split_last_mut().unwrap_or((&mut 0, &mut []));
+    for (slot, unit) in room.iter_mut().zip(text.encode_utf16()) {
+        *slot = unit;
+    }
+    wide
+}
+
+fn segment_group(node: u32, group: DXGI_MEMORY_SEGMENT_GROUP) -> std::result::Result<SegmentGroup, Refusal> {
+    if node != 0 {
+        return Err(Refusal::invalid(format!("NodeIndex {node} names no node: the adapter has one")));
+    }
+    match group {
+        DXGI_MEMORY_SEGMENT_GROUP_LOCAL => Ok(SegmentGroup::Local),
+        DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL => Ok(SegmentGroup::NonLocal),
+        other => Err(Refusal::invalid(format!("{other} is no memory segment group"))),
+    }
+}
+
+/// Writes one of DXGI's descriptions.
+///
+/// # Safety
+///
+/// `out` is null or points to writable space for a `T`.
+unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T) -> Result<()> {
+    call::run(name, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { out.as_mut() }.ok_or_else(|| Refusal::invalid("pDesc is null"))?;
+        *out = desc();
+        Ok(())
+    })
+}
+
+impl IDXGIObject_Impl for Adapter_Impl {
+    fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
+        call::run("SetPrivateData", || self.private_data.set(name, datasize, pdata))
+    }
+
+    fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
+        call::run("SetPrivateDataInterface", || self.private_data.set_interface(name, punknown))
+    }
+
+    fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
+        call::run("GetPrivateData", || self.private_data.get(name, pdatasize, pdata))
+    }
+
+    fn GetParent(&self, riid: *const GUID, ppparent: *mut *mut c_void) -> Result<()> {
+        call::run("IDXGIObject::GetParent", || call::hand_out(&self.factory, riid, ppparent))
+    }
+}
+
+impl IDXGIAdapter_Impl for Adapter_Impl {
+    fn EnumOutputs(&self, _output: u32, _ppoutput: OutRef<'_, IDXGIOutput>) -> Result<()> {
+        // The adapter has no display, which DXGI says in these words.
+        Err(DXGI_ERROR_NOT_FOUND.into())
+    }
+
+    fn GetDesc(&self, pdesc: *mut DXGI_ADAPTER_DESC) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        unsafe {
+            describe("IDXGIAdapter::GetDesc", pdesc, || {
+                let desc = self.desc3();
+                DXGI_ADAPTER_DESC {
+                    Description: desc.Description,
+                    VendorId: desc.VendorId,
+                    DeviceId: desc.DeviceId,
+                    DedicatedVideoMemory: desc.DedicatedVideoMemory,
+                    SharedSystemMemory: desc.SharedSystemMemory,
+                    AdapterLuid: desc.AdapterLuid,
+                    ..Default::default()
+                }
+            })
+        }
+    }
+
+    fn CheckInterfaceSupport(&self, _interfacename: *const GUID) -> Result<i64> {
+        // Asked of Direct3D 10 and older devices only.
+        Err(DXGI_ERROR_UNSUPPORTED.into())
+    }
+}
+
+impl IDXGIAdapter1_Impl for Adapter_Impl {
+    fn GetDesc1(&self, pdesc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        unsafe {
+            describe("IDXGIAdapter1::GetDesc1", pdesc, || {
+                let desc = self.desc3();
+                DXGI_ADAPTER_DESC1 {
+                    Description: desc.Description,
+                    VendorId: desc.VendorId,
+                    DeviceId: desc.DeviceId,
+                    DedicatedVideoMemory: desc.DedicatedVideoMemory,
+                    SharedSystemMemory: desc.SharedSystemMemory,
+                    AdapterLuid: desc.AdapterLuid,
+                    ..Default::default()
+                }
+            })
+        }
+    }
+}
+
+impl IDXGIAdapter2_Impl for Adapter_Impl {
+    fn GetDesc2(&self, pdesc: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        unsafe {
+            describe("IDXGIAdapter2::GetDesc2", pdesc, || {
+                let desc = self.desc3();
+                DXGI_ADAPTER_DESC2 {
+                    Description: desc.Description,
+                    VendorId: desc.VendorId,
+                    DeviceId: desc.DeviceId,
+                    DedicatedVideoMemory: desc.DedicatedVideoMemory,
+                    SharedSystemMemory: desc.SharedSystemMemory,
+                    AdapterLuid: desc.AdapterLuid,
+                    ..Default::default()
+                }
+            })
+        }
+    }
+}
+
+impl IDXGIAdapter3_Impl for Adapter_Impl {
+    fn RegisterHardwareContentProtectionTeardownStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
+        call::not_implemented("IDXGIAdapter3::RegisterHardwareContentProtectionTeardownStatusEvent")
+    }
+
+    fn UnregisterHardwareContentProtectionTeardownStatus(&self, _dwcookie: u32) {
+        call::ignored("IDXGIAdapter3::UnregisterHardwareContentProtectionTeardownStatus");
+    }
+
+    fn QueryVideoMemoryInfo(
+        &self,
+        nodeindex: u32,
+        memorysegmentgroup: DXGI_MEMORY_SEGMENT_GROUP,
+        pvideomemoryinfo: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
+    ) -> Result<()> {
+        call::run("IDXGIAdapter3::QueryVideoMemoryInfo", || {
+            let group = segment_group(nodeindex, memorysegmentgroup)?;
+            // SAFETY: by the COM contract pVideoMemoryInfo is null or points to writable space.
+            let out = unsafe { pvideomemoryinfo.as_mut() }
+                .ok_or_else(|| Refusal::invalid("pVideoMemoryInfo is null"))?;
+            let memory = self.driver.video_memory(group);
+            *out = DXGI_QUERY_VIDEO_MEMORY_INFO {
+                Budget: memory.budget.get(),
+                CurrentUsage: memory.current_usage.get(),
+                AvailableForReservation: memory.available_for_reservation.get(),
+                CurrentReservation: memory.current_reservation.get(),
+            };
+            Ok(())
+        })
+    }
+
+    fn SetVideoMemoryReservation(
+        &self,
+        nodeindex: u32,
+        memorysegmentgroup: DXGI_MEMORY_SEGMENT_GROUP,
+        reservation: u64,
+    ) -> Result<()> {
+        call::run("IDXGIAdapter3::SetVideoMemoryReservation", || {
+            let group = segment_group(nodeindex, memorysegmentgroup)?;
+            let reservation = heapwright_core::ByteSize::new(reservation);
+            Ok(self.driver.reserve_video_memory(group, reservation)?)
+        })
+    }
+
+    fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, _hevent: HANDLE) -> Result<u32> {
+        call::not_implemented("IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent")
+    }
+
+    fn UnregisterVideoMemoryBudgetChangeNotification(&self, _dwcookie: u32) {
+        call::ignored("IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification");
+    }
+}
+
+impl IDXGIAdapter4_Impl for Adapter_Impl {
+    fn GetDesc3(&self, pdesc: *mut DXGI_ADAPTER_DESC3) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        unsafe { describe("IDXGIAdapter4::GetDesc3", pdesc, || self.desc3()) }
+    }
+}

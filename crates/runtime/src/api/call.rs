@@ -1,0 +1,119 @@
+//! What every COM method does around its body: stop panics, log refusals, hand objects out.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use heapwright_d3d12::{E_FAIL, E_NOTIMPL, E_OUTOFMEMORY, S_FALSE};
+use windows_core::{ComObject, ComObjectInner, Error, GUID, IUnknownImpl};
+
+use crate::ddi::DriverError;
+use crate::rules::Refusal;
+
+/// Runs the body of the COM method `name`: a refusal is logged and becomes its HRESULT, a panic becomes E_FAIL.
+pub(crate) fn run<T>(
+    name: &'static str,
+    body: impl FnOnce() -> Result<T, Refusal>,
+) -> windows_core::Result<T> {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(refusal)) => Err(refuse(name, &refusal)),
+        Err(_panic) => {
+            tracing::error!(call = name, "a defect of heapwright-runtime: the call panicked");
+            Err(Error::from_hresult(E_FAIL))
+        }
+    }
+}
+
+/// Runs the body of a COM method that has no way to fail; a panic is logged and answers `fallback`.
+pub(crate) fn run_infallible<T>(name: &'static str, fallback: T, body: impl FnOnce() -> T) -> T {
+    run(name, || Ok(body())).unwrap_or(fallback)
+}
+
+/// The answer of a method that the runtime does not have yet.
+pub(crate) fn not_implemented<T>(name: &'static str) -> windows_core::Result<T> {
+    Err(refuse(name, &Refusal::not_implemented(name)))
+}
+
+/// Says that a method without a return value is not there.
+pub(crate) fn ignored(name: &'static str) {
+    tracing::warn!(call = name, "not implemented by this runtime yet; the call has no effect");
+}
+
+fn refuse(name: &'static str, refusal: &Refusal) -> Error {
+    let hresult = refusal.hresult();
+    match hresult {
+        E_NOTIMPL => tracing::warn!(call = name, "{refusal}"),
+        // Running out of memory is an answer that applications plan for, not a mistake of theirs.
+        E_OUTOFMEMORY => tracing::debug!(call = name, "{refusal}"),
+        _ => tracing::error!(call = name, "{refusal}"),
+    }
+    Error::from_hresult(hresult)
+}
+
+/// Runs a method that creates an object: `check` decides whether it may exist, `make` makes it.
+///
+/// As in D3D12, a null `ppv` asks for the check alone and is answered S_FALSE.
+pub(crate) fn create<P, T: ComObjectInner>(
+    name: &'static str,
+    riid: *const GUID,
+    ppv: *mut *mut c_void,
+    check: impl FnOnce() -> Result<P, Refusal>,
+    make: impl FnOnce(P) -> Result<ComObject<T>, Refusal>,
+) -> windows_core::Result<()> {
+    let is_check_only = run(name, || {
+        // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
+        if let Some(out) = unsafe { ppv.as_mut() } {
+            *out = std::ptr::null_mut();
+        }
+        let plan = check()?;
+        if ppv.is_null() {
+            return Ok(true);
+        }
+        hand_out(&make(plan)?, riid, ppv)?;
+        Ok(false)
+    })?;
+    if is_check_only { Err(Error::from_hresult(S_FALSE)) } else { Ok(()) }
+}
+
+/// Writes the interface `riid` of `object` to `ppv`, with a reference of its own.
+pub(crate) fn hand_out<T: ComObjectInner>(
+    object: &ComObject<T>,
+    riid: *const GUID,
+    ppv: *mut *mut c_void,
+) -> Result<(), Refusal> {
+    if riid.is_null() {
+        return Err(Refusal::invalid("riid is null"));
+    }
+    if ppv.is_null() {
+        return Err(Refusal::invalid("the pointer that takes the interface is null"));
+    }
+    // SAFETY: riid and ppv are not null, and by the COM contract they point to a GUID and to space for a pointer.
+    let result = unsafe { object.QueryInterface(riid, ppv) };
+    if result.is_err() {
+        return Err(Refusal::new(result, "the object has no such interface"));
+    }
+    Ok(())
+}
+
+/// A structure that the caller passed by pointer.
+///
+/// # Safety
+///
+/// `pointer` is null or points to a readable `T` for the life of the result.
+pub(crate) unsafe fn read<'a, T>(pointer: *const T, name: &'static str) -> Result<&'a T, Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Refusal::invalid(format!("{name} is null")))
+}
+
+impl From<DriverError> for Refusal {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::OutOfMemory { .. }
+            | DriverError::HostOutOfMemory { .. }
+            | DriverError::OutOfAddressSpace { .. } => Self::out_of_memory(error.to_string()),
+            DriverError::NotCpuAccessible | DriverError::ReservationTooLarge { .. } => {
+                Self::invalid(error.to_string())
+            }
+        }
+    }
+}

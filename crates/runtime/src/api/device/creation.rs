@@ -1,0 +1,283 @@
+//! Heaps, placed and committed resources, and what they take.
+
+use std::ffi::c_void;
+
+use heapwright_core::Alignment;
+use heapwright_d3d12::*;
+use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
+
+use super::Device_Impl;
+use crate::api::call;
+use crate::api::heap::Heap;
+use crate::api::resource::{CommittedPlan, PlacedPlan, Resource};
+use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
+use crate::rules::allocation_info::{self, StructureLayout};
+use crate::rules::{self, Refusal, placement};
+
+/// How a resource begins: the two generations of the API say it in different words.
+#[derive(Clone, Copy)]
+pub(super) enum Initial {
+    State(D3D12_RESOURCE_STATES),
+    Layout(D3D12_BARRIER_LAYOUT),
+}
+
+/// What the newest creation calls take, and the older ones have defaults for.
+pub(super) struct ResourceRequest<'a> {
+    pub(super) desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+    pub(super) initial: Initial,
+    pub(super) clear_value: *const D3D12_CLEAR_VALUE,
+    pub(super) castable_format_count: u32,
+    pub(super) protected_session: Option<&'a ID3D12ProtectedResourceSession>,
+    pub(super) riid: *const GUID,
+    pub(super) ppv: *mut *mut c_void,
+}
+
+impl ResourceRequest<'_> {
+    /// A request of the older calls, which know neither castable formats nor sessions.
+    pub(super) fn new(
+        desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+        initial: Initial,
+        clear_value: *const D3D12_CLEAR_VALUE,
+        riid: *const GUID,
+        ppv: *mut *mut c_void,
+    ) -> Self {
+        Self { desc, initial, clear_value, castable_format_count: 0, protected_session: None, riid, ppv }
+    }
+
+    /// The rules that do not depend on where the resource goes.
+    fn check_common(&self, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
+        let desc = self.desc.as_ref().map_err(Clone::clone)?;
+        if self.protected_session.is_some() {
+            return Err(Refusal::not_implemented("protected resource sessions"));
+        }
+        if !self.clear_value.is_null() {
+            return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer"));
+        }
+        if self.castable_format_count != 0 {
+            return Err(Refusal::invalid("a buffer has no castable formats"));
+        }
+        match self.initial {
+            Initial::State(state) => placement::check_buffer_state(state, heap_type, desc.Flags),
+            Initial::Layout(layout) => placement::check_buffer_layout(layout),
+        }
+    }
+}
+
+/// A description of the first generation behind a pointer.
+///
+/// # Safety
+///
+/// `pointer` is null or points to a readable description.
+pub(super) unsafe fn read_desc(pointer: *const D3D12_RESOURCE_DESC) -> Result<D3D12_RESOURCE_DESC1, Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe { call::read(pointer, "pDesc") }.map(rules::resource::upgrade)
+}
+
+/// A description of the second generation behind a pointer.
+///
+/// # Safety
+///
+/// `pointer` is null or points to a readable description.
+pub(super) unsafe fn read_desc1(
+    pointer: *const D3D12_RESOURCE_DESC1,
+) -> Result<D3D12_RESOURCE_DESC1, Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe { call::read(pointer, "pDesc") }.copied()
+}
+
+impl Device_Impl {
+    pub(super) fn create_heap(
+        &self,
+        name: &'static str,
+        desc: *const D3D12_HEAP_DESC,
+        session: Option<&ID3D12ProtectedResourceSession>,
+        riid: *const GUID,
+        ppv: *mut *mut c_void,
+    ) -> windows_core::Result<()> {
+        call::create(
+            name,
+            riid,
+            ppv,
+            || {
+                // SAFETY: by the COM contract pDesc is null or points to a description.
+                let desc = unsafe { call::read(desc, "pDesc") }?;
+                if session.is_some() {
+                    return Err(Refusal::not_implemented("protected resource sessions"));
+                }
+                Ok((desc, rules::heap::check(desc, self.driver().caps())?))
+            },
+            |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap)?)),
+        )
+    }
+
+    pub(super) fn create_placed_resource(
+        &self,
+        name: &'static str,
+        heap: Ref<'_, ID3D12Heap>,
+        offset: u64,
+        request: &ResourceRequest<'_>,
+    ) -> windows_core::Result<()> {
+        call::create(
+            name,
+            request.riid,
+            request.ppv,
+            || {
+                let desc = request.desc.as_ref().map_err(Clone::clone)?;
+                let heap = self.own_heap(heap)?;
+                let buffer = rules::resource::check(desc, self.driver().caps())?;
+                request.check_common(heap.desc().Properties.Type)?;
+                let allocation = allocation_info::of_placed(&buffer, self.driver());
+                let size = heapwright_core::ByteSize::new(heap.desc().SizeInBytes);
+                placement::check_buffer(allocation, offset, size, heap.desc().Flags)?;
+                Ok(PlacedPlan { desc, allocation, heap, offset })
+            },
+            |plan| Ok(ComObject::new(Resource::placed(self.to_object(), plan)?)),
+        )
+    }
+
+    pub(super) fn create_committed_resource(
+        &self,
+        name: &'static str,
+        properties: *const D3D12_HEAP_PROPERTIES,
+        flags: D3D12_HEAP_FLAGS,
+        request: &ResourceRequest<'_>,
+    ) -> windows_core::Result<()> {
+        call::create(
+            name,
+            request.riid,
+            request.ppv,
+            || {
+                let caps = self.driver().caps();
+                // SAFETY: by the COM contract pHeapProperties is null or points to properties.
+                let properties = unsafe { call::read(properties, "pHeapProperties") }?;
+                let desc = request.desc.as_ref().map_err(Clone::clone)?;
+                let heap_memory = rules::heap::check_implicit(properties, flags, caps)?;
+                let buffer = rules::resource::check(desc, caps)?;
+                request.check_common(properties.Type)?;
+                let allocation = allocation_info::of_committed(&buffer, self.driver());
+                Ok(CommittedPlan { desc, allocation, heap_memory, properties, flags })
+            },
+            |plan| Ok(ComObject::new(Resource::committed(self.to_object(), &plan)?)),
+        )
+    }
+
+    /// The heap behind an interface, if it is one of this device's.
+    fn own_heap(&self, heap: Ref<'_, ID3D12Heap>) -> Result<ComObject<Heap>, Refusal> {
+        let heap = heap.as_ref().ok_or_else(|| Refusal::invalid("pHeap is null"))?;
+        heap.cast_object::<Heap>()
+            .ok()
+            .filter(|heap| heap.belongs_to(self))
+            .ok_or_else(|| Refusal::invalid("pHeap is a heap of another device"))
+    }
+
+    /// `GetResourceAllocationInfo` and its successors: invalid input is answered by a size of `UINT64_MAX`.
+    ///
+    /// # Safety
+    ///
+    /// `infos` is null or has room for as many elements as `descs` gives.
+    pub(super) unsafe fn allocation_info(
+        &self,
+        name: &'static str,
+        visible_mask: u32,
+        descs: Result<impl Iterator<Item = D3D12_RESOURCE_DESC1>, Refusal>,
+        infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
+    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
+        let whole = call::run(name, || {
+            if visible_mask > 1 {
+                return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
+            }
+            let overflow = || Refusal::invalid("the sizes overflow 64 bits");
+            let mut layout = StructureLayout::new();
+            for (index, desc) in descs?.enumerate() {
+                let buffer = rules::resource::check(&desc, self.driver().caps())?;
+                let member = allocation_info::of_placed(&buffer, self.driver());
+                let offset = layout.append(member).ok_or_else(overflow)?;
+                if !infos.is_null() {
+                    let info = D3D12_RESOURCE_ALLOCATION_INFO1 {
+                        Offset: offset,
+                        Alignment: member.alignment.get(),
+                        SizeInBytes: member.size.align_up(member.alignment).ok_or_else(overflow)?.get(),
+                    };
+                    // SAFETY: the caller's promise: infos has one element for each description.
+                    unsafe { infos.add(index).write(info) };
+                }
+            }
+            layout.finish().ok_or_else(overflow)
+        });
+        match whole {
+            Ok(whole) => D3D12_RESOURCE_ALLOCATION_INFO {
+                SizeInBytes: whole.size.get(),
+                Alignment: whole.alignment.get(),
+            },
+            Err(_) => D3D12_RESOURCE_ALLOCATION_INFO {
+                SizeInBytes: u64::MAX,
+                Alignment: Alignment::new(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into())
+                    .map_or(1, Alignment::get),
+            },
+        }
+    }
+
+    /// `GetCustomHeapProperties`; a type that has no such answer gets back what it asked with.
+    pub(super) fn custom_heap_properties(
+        &self,
+        node_mask: u32,
+        heap_type: D3D12_HEAP_TYPE,
+    ) -> D3D12_HEAP_PROPERTIES {
+        let caps = self.driver().caps();
+        let node_mask = node_mask.max(1);
+        let mut properties = D3D12_HEAP_PROPERTIES {
+            Type: D3D12_HEAP_TYPE_CUSTOM,
+            CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_UNKNOWN,
+            MemoryPoolPreference: D3D12_MEMORY_POOL_UNKNOWN,
+            CreationNodeMask: node_mask,
+            VisibleNodeMask: node_mask,
+        };
+        let Some(memory) = rules::heap::custom_properties(heap_type, caps.architecture) else {
+            tracing::error!(heap_type, "GetCustomHeapProperties of what is no abstract heap type");
+            return properties;
+        };
+        if heap_type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
+            tracing::error!("GetCustomHeapProperties of GPU_UPLOAD, which this device does not support");
+        }
+        properties.CPUPageProperty = match memory.cpu_page_property {
+            CpuPageProperty::NotAvailable => D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE,
+            CpuPageProperty::WriteCombine => D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE,
+            CpuPageProperty::WriteBack => D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+        };
+        properties.MemoryPoolPreference = match memory.memory_pool {
+            MemoryPool::L0 => D3D12_MEMORY_POOL_L0,
+            MemoryPool::L1 => D3D12_MEMORY_POOL_L1,
+        };
+        properties
+    }
+
+    pub(super) fn is_uma(&self) -> bool {
+        self.driver().caps().architecture.is_uma()
+    }
+
+    pub(super) fn is_cache_coherent(&self) -> bool {
+        self.driver().caps().architecture == Architecture::CacheCoherentUma
+    }
+}
+
+/// The descriptions behind a pointer and a count.
+///
+/// # Safety
+///
+/// `pointer` is null or points to `count` descriptions that stay readable as long as the result is used.
+pub(super) unsafe fn read_descs<'a, T: 'a>(
+    count: u32,
+    pointer: *const T,
+    convert: impl Fn(&T) -> D3D12_RESOURCE_DESC1 + 'a,
+) -> Result<impl Iterator<Item = D3D12_RESOURCE_DESC1> + 'a, Refusal> {
+    if count == 0 {
+        return Err(Refusal::invalid("numResourceDescs is 0"));
+    }
+    if pointer.is_null() {
+        return Err(Refusal::invalid("pResourceDescs is null"));
+    }
+    let len = usize::try_from(count).map_err(|_| Refusal::invalid("numResourceDescs is too large"))?;
+    // SAFETY: the caller's promise; the pointer is not null.
+    let descs = unsafe { std::slice::from_raw_parts(pointer, len) };
+    Ok(descs.iter().map(convert))
+}

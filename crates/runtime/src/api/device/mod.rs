@@ -1,0 +1,37 @@
+//! `ID3D12Device` to `ID3D12Device14`.
+//!
+//! * `creation`: heaps, resources and what they take.
+//! * `features`: `CheckFeatureSupport`.
+//! * `interfaces`: the methods as D3D12 declares them, which call the two above or say that they are not there.
+
+mod creation;
+mod features;
+mod interfaces;
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, implement};
+
+use super::object::implement_object;
+use super::private_data::PrivateData;
+use crate::ddi::Driver;
+
+/// A device on an adapter.
+#[implement(ID3D12Device14)]
+pub(crate) struct Device {
+    driver: Arc<dyn Driver>,
+    private_data: PrivateData,
+}
+
+impl Device {
+    pub(crate) fn create(driver: Arc<dyn Driver>) -> ComObject<Self> {
+        ComObject::new(Self { driver, private_data: PrivateData::default() })
+    }
+
+    pub(super) fn driver(&self) -> &dyn Driver {
+        &*self.driver
+    }
+}
+
+implement_object!(Device_Impl, private_data);

@@ -1,0 +1,71 @@
+//! `ID3D12Heap1`.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, GUID, implement};
+
+use super::call;
+use super::device::Device;
+use super::object::{Child, implement_pageable};
+use crate::ddi::{DriverHeap, HeapArgs};
+use crate::rules::{self, Refusal};
+
+/// A heap that the application places resources in.
+#[implement(ID3D12Heap1)]
+pub(super) struct Heap {
+    child: Child,
+    /// As the application gave it, with the effective alignment.
+    desc: D3D12_HEAP_DESC,
+    memory: Box<dyn DriverHeap>,
+}
+
+impl Heap {
+    pub(super) fn new(
+        device: ComObject<Device>,
+        desc: &D3D12_HEAP_DESC,
+        heap: &rules::heap::Heap,
+    ) -> Result<Self, Refusal> {
+        let memory = device.driver().create_heap(&HeapArgs {
+            size: heap.size,
+            alignment: heap.alignment,
+            cpu_page_property: heap.memory.cpu_page_property,
+            memory_pool: heap.memory.memory_pool,
+            implicit: false,
+        })?;
+        let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
+        Ok(Self { child: Child::new(device), desc, memory })
+    }
+
+    pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {
+        &self.desc
+    }
+
+    pub(super) fn memory(&self) -> &dyn DriverHeap {
+        &*self.memory
+    }
+
+    pub(super) fn belongs_to(&self, device: &Device) -> bool {
+        std::ptr::eq(self.child.device.get(), device)
+    }
+}
+
+implement_pageable!(Heap_Impl);
+
+impl ID3D12Heap_Impl for Heap_Impl {
+    fn GetDesc(&self) -> D3D12_HEAP_DESC {
+        self.desc
+    }
+}
+
+impl ID3D12Heap1_Impl for Heap_Impl {
+    fn GetProtectedResourceSession(
+        &self,
+        _riid: *const GUID,
+        _ppprotectedsession: *mut *mut c_void,
+    ) -> windows_core::Result<()> {
+        call::run("ID3D12Heap1::GetProtectedResourceSession", || {
+            Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the heap has no protected session"))
+        })
+    }
+}

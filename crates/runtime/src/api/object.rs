@@ -1,0 +1,80 @@
+//! What all children of a device share: `ID3D12Object` and `ID3D12DeviceChild`.
+
+use windows_core::ComObject;
+
+use super::device::Device;
+use super::private_data::PrivateData;
+
+/// The part of a COM object that belongs to every child of a device.
+pub(super) struct Child {
+    pub(super) device: ComObject<Device>,
+    pub(super) private_data: PrivateData,
+}
+
+impl Child {
+    pub(super) fn new(device: ComObject<Device>) -> Self {
+        Self { device, private_data: PrivateData::default() }
+    }
+}
+
+/// Implements `ID3D12Object` for an object whose field path `$($data).+` is its [`PrivateData`].
+macro_rules! implement_object {
+    ($outer:ty, $($data:ident).+) => {
+        impl heapwright_d3d12::ID3D12Object_Impl for $outer {
+            fn GetPrivateData(
+                &self,
+                guid: *const windows_core::GUID,
+                pdatasize: *mut u32,
+                pdata: *mut std::ffi::c_void,
+            ) -> windows_core::Result<()> {
+                $crate::api::call::run("GetPrivateData", || self.$($data).+.get(guid, pdatasize, pdata))
+            }
+
+            fn SetPrivateData(
+                &self,
+                guid: *const windows_core::GUID,
+                datasize: u32,
+                pdata: *const std::ffi::c_void,
+            ) -> windows_core::Result<()> {
+                $crate::api::call::run("SetPrivateData", || self.$($data).+.set(guid, datasize, pdata))
+            }
+
+            fn SetPrivateDataInterface(
+                &self,
+                guid: *const windows_core::GUID,
+                pdata: windows_core::Ref<'_, windows_core::IUnknown>,
+            ) -> windows_core::Result<()> {
+                $crate::api::call::run("SetPrivateDataInterface", || {
+                    self.$($data).+.set_interface(guid, pdata)
+                })
+            }
+
+            fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()> {
+                $crate::api::call::run("SetName", || self.$($data).+.set_name(*name))
+            }
+        }
+    };
+}
+
+/// Implements `ID3D12Object`, `ID3D12DeviceChild` and `ID3D12Pageable` for an object with a field `child`.
+macro_rules! implement_pageable {
+    ($outer:ty) => {
+        $crate::api::object::implement_object!($outer, child.private_data);
+
+        impl heapwright_d3d12::ID3D12DeviceChild_Impl for $outer {
+            fn GetDevice(
+                &self,
+                riid: *const windows_core::GUID,
+                ppvdevice: *mut *mut std::ffi::c_void,
+            ) -> windows_core::Result<()> {
+                $crate::api::call::run("GetDevice", || {
+                    $crate::api::call::hand_out(&self.child.device, riid, ppvdevice)
+                })
+            }
+        }
+
+        impl heapwright_d3d12::ID3D12Pageable_Impl for $outer {}
+    };
+}
+
+pub(super) use {implement_object, implement_pageable};

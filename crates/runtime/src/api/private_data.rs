@@ -1,0 +1,143 @@
+//! Private data and names, which every D3D12 and DXGI object keeps for the application.
+
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
+use heapwright_d3d12::{DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND};
+use windows_core::{GUID, IUnknown, Interface, PCWSTR, Ref};
+
+use super::call;
+use crate::rules::Refusal;
+
+/// What an application attached to an object, by GUID. Few objects have any, so a list is enough.
+#[derive(Debug, Default)]
+pub(super) struct PrivateData {
+    entries: Mutex<Vec<(GUID, Datum)>>,
+}
+
+#[derive(Debug)]
+enum Datum {
+    Bytes(Box<[u8]>),
+    Interface(IUnknown),
+}
+
+// SAFETY: an interface that is attached as private data is only cloned (AddRef) and released here, from whichever
+// thread uses the object; COM asks of those two that they may be called from any thread, and D3D12 and DXGI objects
+// are free-threaded.
+unsafe impl Send for PrivateData {}
+// SAFETY: as above; the mutex orders the accesses.
+unsafe impl Sync for PrivateData {}
+
+impl PrivateData {
+    pub(super) fn set(&self, guid: *const GUID, size: u32, data: *const c_void) -> Result<(), Refusal> {
+        // SAFETY: by the COM contract guid is null or points to a GUID.
+        let guid = *unsafe { call::read(guid, "guid") }?;
+        if data.is_null() {
+            if size != 0 {
+                return Err(Refusal::invalid(format!("pData is null and DataSize is {size}")));
+            }
+            self.replace(guid, None);
+            return Ok(());
+        }
+        let len =
+            usize::try_from(size).map_err(|_| Refusal::invalid("DataSize exceeds the address space"))?;
+        // SAFETY: by the COM contract pData points to DataSize readable bytes; it is not null.
+        let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+        self.replace(guid, Some(Datum::Bytes(bytes.into())));
+        Ok(())
+    }
+
+    pub(super) fn set_interface(&self, guid: *const GUID, object: Ref<'_, IUnknown>) -> Result<(), Refusal> {
+        // SAFETY: by the COM contract guid is null or points to a GUID.
+        let guid = *unsafe { call::read(guid, "guid") }?;
+        self.replace(guid, object.as_ref().cloned().map(Datum::Interface));
+        Ok(())
+    }
+
+    pub(super) fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
+        if name.is_null() {
+            self.replace(WKPDID_D3DDebugObjectNameW, None);
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        // Not `PCWSTR::as_wide`: outside of Windows it takes characters for 32 bits wide (windows-strings 0.100).
+        for index in 0.. {
+            // SAFETY: by the COM contract a name that is not null is a zero-terminated UTF-16 string, and no unit before
+            // this one was the zero.
+            let unit = unsafe { name.0.add(index).read_unaligned() };
+            bytes.extend(unit.to_ne_bytes());
+            if unit == 0 {
+                break;
+            }
+        }
+        let bytes = bytes.into_boxed_slice();
+        self.replace(WKPDID_D3DDebugObjectNameW, Some(Datum::Bytes(bytes)));
+        Ok(())
+    }
+
+    pub(super) fn get(&self, guid: *const GUID, size: *mut u32, data: *mut c_void) -> Result<(), Refusal> {
+        // SAFETY: by the COM contract guid is null or points to a GUID.
+        let guid = *unsafe { call::read(guid, "guid") }?;
+        // SAFETY: by the COM contract pDataSize is null or points to a writable number.
+        let size = unsafe { size.as_mut() }.ok_or_else(|| Refusal::invalid("pDataSize is null"))?;
+        let entries = self.lock();
+        let Some((_, datum)) = entries.iter().find(|(key, _)| *key == guid) else {
+            *size = 0;
+            return Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the object has no private data of that GUID"));
+        };
+        let available = usize::try_from(*size).unwrap_or(usize::MAX);
+        let needed = datum.len();
+        *size = u32::try_from(needed).unwrap_or(u32::MAX);
+        if data.is_null() {
+            return Ok(());
+        }
+        if available < needed {
+            return Err(Refusal::new(DXGI_ERROR_MORE_DATA, format!("the private data has {needed} bytes")));
+        }
+        match datum {
+            // SAFETY: by the COM contract pData has room for the *pDataSize bytes that the caller announced, and
+            // that is at least the length of what is copied; the two do not overlap, since the source is ours.
+            Datum::Bytes(bytes) => unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
+            },
+            // SAFETY: as above, for one pointer; it may be unaligned. The reference becomes the caller's.
+            Datum::Interface(object) => unsafe {
+                data.cast::<*mut c_void>().write_unaligned(object.clone().into_raw());
+            },
+        }
+        Ok(())
+    }
+
+    /// Puts `datum` in the place of what `guid` had.
+    fn replace(&self, guid: GUID, datum: Option<Datum>) {
+        let previous = {
+            let mut entries = self.lock();
+            let position = entries.iter().position(|(key, _)| *key == guid);
+            match (position, datum) {
+                (Some(index), Some(datum)) => Some(std::mem::replace(&mut entries[index].1, datum)),
+                (Some(index), None) => Some(entries.swap_remove(index).1),
+                (None, Some(datum)) => {
+                    entries.push((guid, datum));
+                    None
+                }
+                (None, None) => None,
+            }
+        };
+        // Releasing an interface may run the application's code: not under the lock.
+        drop(previous);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(GUID, Datum)>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Datum {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Interface(_) => size_of::<*mut c_void>(),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The boundary between the runtime and a driver, shaped like the D3D12 DDI that the documents quote.
+//!
+//! Above this line the runtime knows COM objects and D3D12's rules; below it a [`Driver`] knows memory. The
+//! runtime validates everything before it calls: a driver reports only what the caller could not have
+//! foreseen (out of memory). Names follow the DDI: *caps*, *check resource allocation info*, *create heap*.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+
+/// One adapter with its driver; devices created on the adapter share it.
+pub trait Driver: Send + Sync + fmt::Debug {
+    /// Who the adapter is, for DXGI's descriptions.
+    fn identity(&self) -> &AdapterIdentity;
+
+    /// What the driver supports. Never changes.
+    fn caps(&self) -> &DriverCaps;
+
+    /// DXGI's four numbers for one segment group, as of now. Cost: O(1), atomic loads.
+    fn video_memory(&self, group: SegmentGroup) -> VideoMemory;
+
+    /// Reserves memory of a segment group for this process.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::ReservationTooLarge`] above what is available for reservation.
+    fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError>;
+
+    /// Size and alignment of a valid resource, the DDI's `CheckResourceAllocationInfo`.
+    ///
+    /// Pure: the same arguments give the same answer for the life of the adapter.
+    fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation;
+
+    /// Creates resident memory, the heap half of the DDI's `CreateHeapAndResource`.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::OutOfMemory`] or [`DriverError::OutOfAddressSpace`]; nothing is held then.
+    fn create_heap(&self, args: &HeapArgs) -> Result<Box<dyn DriverHeap>, DriverError>;
+}
+
+/// Memory that a driver made; dropping it gives the memory back.
+pub trait DriverHeap: Send + Sync {
+    /// Where the GPU sees the first byte.
+    fn gpu_virtual_address(&self) -> GpuVirtualAddress;
+
+    /// Makes `size` bytes from `offset` accessible to the CPU and returns where the first of them is.
+    ///
+    /// The range lies within the heap (the runtime has checked it). The pointer stays valid until the heap is
+    /// dropped, and the same byte always has the same address.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::OutOfMemory`] when the
+    /// operating system has no memory to put behind the range.
+    fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError>;
+}
+
+/// Why a driver could not do what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriverError {
+    /// The segment group has no room for `requested`; `usage` of `capacity` is taken.
+    OutOfMemory {
+        /// What was asked for.
+        requested: ByteSize,
+        /// What is in use in the segment group.
+        usage: ByteSize,
+        /// All that the segment group has.
+        capacity: ByteSize,
+    },
+    /// The operating system gave no memory for `requested`.
+    HostOutOfMemory {
+        /// What was asked for.
+        requested: ByteSize,
+    },
+    /// No free range of GPU virtual addresses is large enough.
+    OutOfAddressSpace {
+        /// What was asked for.
+        requested: ByteSize,
+    },
+    /// The heap's memory is not visible to the CPU.
+    NotCpuAccessible,
+    /// More was to be reserved than is available for reservation.
+    ReservationTooLarge {
+        /// What was asked for.
+        requested: ByteSize,
+        /// What is available.
+        available: ByteSize,
+    },
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfMemory { requested, usage, capacity } => {
+                write!(f, "no room for {requested}: {usage} of the segment group's {capacity} are in use")
+            }
+            Self::HostOutOfMemory { requested } => {
+                write!(f, "the operating system gave no memory for {requested}")
+            }
+            Self::OutOfAddressSpace { requested } => {
+                write!(f, "no free range of GPU virtual addresses holds {requested}")
+            }
+            Self::NotCpuAccessible => f.write_str("the heap's memory is not CPU-accessible"),
+            Self::ReservationTooLarge { requested, available } => {
+                write!(f, "a reservation of {requested} is above the {available} available for reservation")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// DXGI's memory segment groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentGroup {
+    /// Video memory, or all memory on UMA.
+    Local,
+    /// System memory that the GPU reaches over the bus; empty on UMA.
+    NonLocal,
+}
+
+/// DXGI's four numbers for one segment group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VideoMemory {
+    /// What the operating system wants this process to stay under.
+    pub budget: ByteSize,
+    /// What this process uses.
+    pub current_usage: ByteSize,
+    /// What may be reserved.
+    pub available_for_reservation: ByteSize,
+    /// What is reserved.
+    pub current_reservation: ByteSize,
+}
+
+/// How the GPU's memory relates to the CPU's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// Memory of its own (pool L1) beside system memory (pool L0).
+    Discrete,
+    /// One memory (pool L0); the GPU does not snoop the CPU's caches.
+    Uma,
+    /// One memory (pool L0), coherent with the CPU's caches.
+    CacheCoherentUma,
+}
+
+impl Architecture {
+    /// Whether CPU and GPU share one memory.
+    #[must_use]
+    pub fn is_uma(self) -> bool {
+        self != Self::Discrete
+    }
+}
+
+/// What a driver supports; the facts behind `CheckFeatureSupport`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DriverCaps {
+    /// The DDI version that the driver was written to; some rules begin with one.
+    pub ddi_version: u32,
+    /// How the GPU's memory relates to the CPU's.
+    pub architecture: Architecture,
+    /// `D3D12_RESOURCE_HEAP_TIER`: 1 keeps buffers and textures in separate heaps, 2 does not.
+    pub resource_heap_tier: u8,
+    /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT): 0 or 1.
+    pub tight_alignment_tier: u8,
+    /// Document UPLOAD's UMD cap: the CPU sees all of pool L1, so GPU upload heaps exist.
+    pub l1_memory_fully_cpu_accessible: bool,
+    /// Largest resource, in bits of GPU virtual address.
+    pub gpu_va_bits_per_resource: u32,
+    /// GPU virtual address space of a process, in bits.
+    pub gpu_va_bits_per_process: u32,
+}
+
+/// Who an adapter is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterIdentity {
+    /// The name that people see.
+    pub description: String,
+    /// PCI vendor.
+    pub vendor_id: u32,
+    /// PCI device.
+    pub device_id: u32,
+    /// Video memory that the CPU does not share, in bytes.
+    pub dedicated_video_memory: ByteSize,
+    /// System memory that the adapter may use, in bytes.
+    pub shared_system_memory: ByteSize,
+    /// Locally unique identifier; differs between adapters of one process.
+    pub luid: u64,
+}
+
+/// A resource as the driver sees it (the DDI's `D3D12DDIARG_CREATERESOURCE`). Buffers only so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResourceArgs {
+    /// Size of the buffer.
+    pub width: ByteSize,
+    /// `D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`; only ever set for a driver that reports the cap.
+    pub tight_alignment: bool,
+    /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may answer.
+    pub alignment_restriction: Alignment,
+}
+
+/// What the driver answers to `CheckResourceAllocationInfo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResourceAllocation {
+    /// Bytes of heap that the resource takes.
+    pub size: ByteSize,
+    /// What its offset must be a multiple of.
+    pub alignment: Alignment,
+}
+
+/// CPU access to a heap (`D3D12_CPU_PAGE_PROPERTY` without UNKNOWN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuPageProperty {
+    /// No CPU access.
+    NotAvailable,
+    /// Uncached, writes are combined.
+    WriteCombine,
+    /// Cached.
+    WriteBack,
+}
+
+/// `D3D12_MEMORY_POOL` without UNKNOWN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryPool {
+    /// System memory; the only pool on UMA.
+    L0,
+    /// Video memory of a discrete GPU.
+    L1,
+}
+
+/// A heap as the driver sees it (the DDI's `D3D12DDIARG_CREATEHEAP`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeapArgs {
+    /// Bytes, not zero.
+    pub size: ByteSize,
+    /// What the GPU virtual address must be a multiple of.
+    pub alignment: Alignment,
+    /// CPU access.
+    pub cpu_page_property: CpuPageProperty,
+    /// Where the memory is wanted.
+    pub memory_pool: MemoryPool,
+    /// `D3D12DDI_HEAP_FLAG_0115_IMPLICIT`: made for a committed resource. Set from DDI 0115 on.
+    pub implicit: bool,
+}

@@ -1,0 +1,143 @@
+//! The simulated GPUs that come with the runtime, as data.
+//!
+//! The numbers describe kinds of hardware, not products: what differs between them is what memory code has to
+//! cope with.
+
+use heapwright_core::{Alignment, ByteSize};
+
+use crate::ddi::Architecture;
+
+/// A simulated GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostProfile {
+    /// What `--device host:NAME` takes.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// PCI vendor; 0x1414 (Microsoft's, as its software adapters have it) would lie, so this is none's.
+    pub vendor_id: u32,
+    /// PCI device.
+    pub device_id: u32,
+    /// How its memory relates to the CPU's.
+    pub architecture: Architecture,
+    /// `D3D12_RESOURCE_HEAP_TIER`, 1 or 2.
+    pub resource_heap_tier: u8,
+    /// Alignment of placed buffers with tight alignment, 8 to 256; `None` where the driver has no such cap.
+    pub tight_buffer_alignment: Option<Alignment>,
+    /// The CPU sees all of video memory (always true on UMA).
+    pub l1_memory_fully_cpu_accessible: bool,
+    /// DDI version.
+    pub ddi_version: u32,
+    /// The local segment group.
+    pub local: SegmentProfile,
+    /// The non-local segment group; empty on UMA.
+    pub non_local: SegmentProfile,
+    /// Largest resource, in bits.
+    pub gpu_va_bits_per_resource: u32,
+    /// Address space of a process, in bits; more than 32, at most 62.
+    pub gpu_va_bits_per_process: u32,
+}
+
+/// The memory of one segment group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentProfile {
+    /// All there is; beyond it creation fails.
+    pub capacity: ByteSize,
+    /// What the process should stay under; at most the capacity.
+    pub budget: ByteSize,
+}
+
+impl SegmentProfile {
+    /// No memory at all.
+    pub const EMPTY: Self = Self { capacity: ByteSize::ZERO, budget: ByteSize::ZERO };
+
+    /// A segment group of which the operating system keeps 1/16 for others.
+    const fn of_gib(gib: u64) -> Self {
+        let capacity = ByteSize::from_gib(gib);
+        Self { capacity, budget: ByteSize::new(capacity.get() - capacity.get() / 16) }
+    }
+}
+
+/// A current discrete GPU; the other profiles say how they differ from it.
+const DISCRETE: HostProfile = HostProfile {
+    name: "discrete",
+    description: "discrete GPU, 16 GiB, all of it visible to the CPU",
+    vendor_id: 0x4857,
+    device_id: 1,
+    architecture: Architecture::Discrete,
+    resource_heap_tier: 2,
+    tight_buffer_alignment: Alignment::new(256),
+    l1_memory_fully_cpu_accessible: true,
+    ddi_version: 115,
+    local: SegmentProfile::of_gib(16),
+    non_local: SegmentProfile::of_gib(16),
+    gpu_va_bits_per_resource: 40,
+    gpu_va_bits_per_process: 44,
+};
+
+static PROFILES: [HostProfile; 6] = [
+    DISCRETE,
+    HostProfile {
+        name: "discrete-2gib",
+        description: "discrete GPU, 2 GiB, without CPU access to video memory",
+        device_id: 2,
+        l1_memory_fully_cpu_accessible: false,
+        local: SegmentProfile::of_gib(2),
+        non_local: SegmentProfile::of_gib(8),
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "heap-tier-1",
+        description: "discrete GPU that keeps buffers and textures in separate heaps",
+        device_id: 3,
+        resource_heap_tier: 1,
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "old-ddi",
+        description: "discrete GPU with a driver older than tight alignment and GPU upload heaps",
+        device_id: 4,
+        tight_buffer_alignment: None,
+        l1_memory_fully_cpu_accessible: false,
+        ddi_version: 88,
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "uma",
+        description: "integrated GPU, not coherent with the CPU's caches, 8-byte buffers",
+        device_id: 5,
+        architecture: Architecture::Uma,
+        tight_buffer_alignment: Alignment::new(8),
+        non_local: SegmentProfile::EMPTY,
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "cache-coherent-uma",
+        description: "integrated GPU, coherent with the CPU's caches, 64-byte buffers",
+        device_id: 6,
+        architecture: Architecture::CacheCoherentUma,
+        tight_buffer_alignment: Alignment::new(64),
+        non_local: SegmentProfile::EMPTY,
+        ..DISCRETE
+    },
+];
+
+impl HostProfile {
+    /// Every profile; the first is the default.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        &PROFILES
+    }
+
+    /// The profile that `host` without a name means: a current discrete GPU.
+    #[must_use]
+    pub fn default_profile() -> &'static Self {
+        &PROFILES[0]
+    }
+
+    /// The profile of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PROFILES.iter().find(|profile| profile.name == name)
+    }
+}

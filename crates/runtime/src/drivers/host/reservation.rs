@@ -1,0 +1,125 @@
+//! Host address space that costs memory only where it is touched.
+
+use std::ptr::NonNull;
+
+use heapwright_core::ByteSize;
+
+/// A range of host addresses, zero-filled when first touched, given back when dropped.
+///
+/// On Unix the pages appear when they are touched. Windows wants them committed first and counts commitments
+/// against its limit, so [`commit`](Self::commit) does that for the range that is about to be used, and no more.
+///
+/// # Invariants
+///
+/// `base` is the start of a live mapping of exactly `len` bytes that nobody else unmaps.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and the type itself never reads or writes it.
+unsafe impl Send for Reservation {}
+// SAFETY: as above; `commit` only calls the operating system, which synchronises.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    /// Reserves `size` bytes, or answers `None` where the address space or the system's limits do not allow it.
+    pub(super) fn new(size: ByteSize) -> Option<Self> {
+        let len = usize::try_from(size.get()).ok()?;
+        os::reserve(len).map(|base| Self { base, len })
+    }
+
+    /// Where byte `offset` is, with `size` bytes from there ready to be touched; `None` outside of the
+    /// reservation or when the system has no memory left to promise.
+    pub(super) fn commit(&self, offset: u64, size: u64) -> Option<NonNull<u8>> {
+        let end = offset.checked_add(size)?;
+        if end > u64::try_from(self.len).ok()? {
+            return None;
+        }
+        let offset = usize::try_from(offset).ok()?;
+        let size = usize::try_from(size).ok()?;
+        // SAFETY: offset <= len was just checked, so the result is within the mapping or one past its end.
+        let start = unsafe { self.base.add(offset) };
+        os::commit(start, size).then_some(start)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: base and len are a live mapping that this value owns (type invariant), and pointers into it
+        // are valid only as long as the value lives (contract of `DriverHeap::map`).
+        unsafe { os::release(self.base, self.len) };
+    }
+}
+
+#[cfg(unix)]
+mod os {
+    use std::ptr::NonNull;
+
+    pub(super) fn reserve(len: usize) -> Option<NonNull<u8>> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous mapping at an address of the system's choice touches no existing memory.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return None;
+        }
+        // A touched byte should cost a small page, not a huge one; a system that knows no huge pages may refuse.
+        #[cfg(target_os = "linux")]
+        // SAFETY: base and len are the mapping made above; the advice changes no contents.
+        unsafe {
+            libc::madvise(base, len, libc::MADV_NOHUGEPAGE);
+        }
+        NonNull::new(base.cast())
+    }
+
+    pub(super) fn commit(_start: NonNull<u8>, _size: usize) -> bool {
+        true
+    }
+
+    /// # Safety
+    ///
+    /// `base` and `len` are a mapping made by `reserve` that nobody uses any more.
+    pub(super) unsafe fn release(base: NonNull<u8>, len: usize) {
+        // SAFETY: the caller's promise.
+        let result = unsafe { libc::munmap(base.as_ptr().cast(), len) };
+        debug_assert_eq!(result, 0, "munmap of an own mapping cannot fail");
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::ptr::NonNull;
+
+    use heapwright_d3d12::{
+        MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_NOACCESS, PAGE_READWRITE, VirtualAlloc, VirtualFree,
+    };
+
+    pub(super) fn reserve(len: usize) -> Option<NonNull<u8>> {
+        // SAFETY: reserving at an address of the system's choice touches no existing memory.
+        let base =
+            unsafe { VirtualAlloc(None, len, MEM_RESERVE.cast_unsigned(), PAGE_NOACCESS.cast_unsigned()) };
+        NonNull::new(base.cast())
+    }
+
+    pub(super) fn commit(start: NonNull<u8>, size: usize) -> bool {
+        let start = start.as_ptr().cast_const().cast();
+        // SAFETY: the range lies in a reservation that the caller borrows; committing pages that are committed
+        // already keeps their contents.
+        let committed = unsafe {
+            VirtualAlloc(Some(start), size, MEM_COMMIT.cast_unsigned(), PAGE_READWRITE.cast_unsigned())
+        };
+        size == 0 || !committed.is_null()
+    }
+
+    /// # Safety
+    ///
+    /// `base` is a reservation made by `reserve` that nobody uses any more.
+    pub(super) unsafe fn release(base: NonNull<u8>, _len: usize) {
+        // SAFETY: the caller's promise; releasing wants size 0 and frees the whole reservation.
+        let result = unsafe { VirtualFree(base.as_ptr().cast(), 0, MEM_RELEASE.cast_unsigned()) };
+        debug_assert!(result.as_bool(), "VirtualFree of an own reservation cannot fail");
+    }
+}

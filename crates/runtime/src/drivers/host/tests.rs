@@ -1,0 +1,161 @@
+//! The simulated GPU below the COM objects.
+
+use super::*;
+
+fn driver(profile: &str) -> HostDriver {
+    HostDriver::new(HostProfile::find(profile).expect("a profile of that name"))
+}
+
+fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPageProperty) -> HeapArgs {
+    HeapArgs { size, alignment: KIB_64, cpu_page_property, memory_pool, implicit: false }
+}
+
+fn video(size: ByteSize) -> HeapArgs {
+    args(size, MemoryPool::L1, CpuPageProperty::NotAvailable)
+}
+
+fn usage(driver: &HostDriver) -> (u64, u64) {
+    let of = |group| driver.video_memory(group).current_usage.get();
+    (of(SegmentGroup::Local), of(SegmentGroup::NonLocal))
+}
+
+#[test]
+fn profiles_are_sound_and_named_apart() {
+    for (index, profile) in HostProfile::all().iter().enumerate() {
+        assert_eq!(HostProfile::find(profile.name), Some(profile), "names are unique");
+        assert!(profile.local.budget <= profile.local.capacity);
+        assert!(profile.non_local.budget <= profile.non_local.capacity);
+        assert!((33..=62).contains(&profile.gpu_va_bits_per_process));
+        assert!(profile.gpu_va_bits_per_resource <= profile.gpu_va_bits_per_process);
+        assert!((1..=2).contains(&profile.resource_heap_tier));
+        if profile.architecture.is_uma() {
+            assert!(
+                profile.l1_memory_fully_cpu_accessible,
+                "always true on integrated GPUs (document UPLOAD)"
+            );
+            assert_eq!(profile.non_local.capacity, ByteSize::ZERO);
+        }
+        if let Some(alignment) = profile.tight_buffer_alignment {
+            assert!((8..=256).contains(&alignment.get()), "document TIGHT's bounds");
+            assert!(profile.ddi_version >= 111, "the DDI that has the cap");
+        }
+        let driver = HostDriver::new(profile);
+        let other = HostDriver::new(profile);
+        assert_ne!(driver.identity().luid, other.identity().luid, "profile {index}");
+    }
+}
+
+#[test]
+fn memory_is_charged_to_its_segment_group_and_given_back() {
+    let size = ByteSize::from_mib(3);
+    let discrete = driver("discrete");
+    let local = discrete.create_heap(&video(size)).expect("there is room");
+    let system = discrete.create_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack));
+    assert_eq!(usage(&discrete), (size.get(), size.get()));
+    drop(local);
+    assert_eq!(usage(&discrete), (0, size.get()));
+    drop(system);
+    assert_eq!(usage(&discrete), (0, 0));
+
+    let uma = driver("uma");
+    let heap = uma.create_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteCombine));
+    assert_eq!(usage(&uma), (size.get(), 0), "all memory is local on UMA");
+    drop(heap);
+}
+
+#[test]
+fn heaps_are_charged_in_64_kib_and_implicit_ones_in_4_kib() {
+    let driver = driver("discrete");
+    let heap = driver.create_heap(&video(ByteSize::new(1))).expect("there is room");
+    assert_eq!(usage(&driver).0, 64 * 1024);
+    drop(heap);
+    let implicit = HeapArgs { implicit: true, ..video(ByteSize::new(1)) };
+    let _heap = driver.create_heap(&implicit).expect("there is room");
+    assert_eq!(usage(&driver).0, 4 * 1024);
+}
+
+#[test]
+fn what_does_not_fit_takes_nothing() {
+    let driver = driver("discrete-2gib");
+    let held = driver.create_heap(&video(ByteSize::from_mib(1500))).expect("there is room");
+    let error = driver.create_heap(&video(ByteSize::from_mib(1500))).err();
+    let capacity = ByteSize::from_gib(2);
+    let (requested, usage_now) = (ByteSize::from_mib(1500), ByteSize::from_mib(1500));
+    assert_eq!(error, Some(DriverError::OutOfMemory { requested, usage: usage_now, capacity }));
+    for size in [u64::MAX, u64::MAX - 70_000, 1 << 50] {
+        assert!(driver.create_heap(&video(ByteSize::new(size))).is_err());
+    }
+    assert_eq!(usage(&driver).0, usage_now.get());
+    drop(held);
+    assert_eq!(usage(&driver), (0, 0));
+    let whole = driver.create_heap(&video(capacity)).expect("all of it");
+    drop(whole);
+}
+
+/// UPLOAD: over the local budget CPU-visible video memory falls back to system memory; other memory does not.
+#[test]
+fn gpu_upload_heaps_fall_back_to_system_memory_over_budget() {
+    let driver = driver("discrete");
+    let gpu_upload = |gib| args(ByteSize::from_gib(gib), MemoryPool::L1, CpuPageProperty::WriteCombine);
+    let held = driver.create_heap(&gpu_upload(14)).expect("within budget");
+    let over = driver.create_heap(&gpu_upload(2)).expect("in system memory");
+    assert_eq!(usage(&driver), (14 << 30, 2 << 30));
+    let local = driver.create_heap(&video(ByteSize::from_gib(2))).expect("over budget and within capacity");
+    assert_eq!(usage(&driver), (16 << 30, 2 << 30));
+    drop((held, over, local));
+}
+
+#[test]
+fn addresses_are_aligned_and_apart() {
+    let driver = driver("discrete");
+    let four_mib = Alignment::new(4 << 20).expect("a power of two");
+    let mut heaps = Vec::new();
+    for i in 1..40 {
+        let alignment = if i % 3 == 0 { four_mib } else { KIB_64 };
+        let size = ByteSize::from_kib(i * 77);
+        let heap = driver.create_heap(&HeapArgs { alignment, ..video(size) }).expect("there is room");
+        let start = heap.gpu_virtual_address();
+        assert!(start.is_aligned(alignment) && start.get() >= GPU_VA_BASE);
+        heaps.push((start.get(), size.get(), heap));
+    }
+    heaps.sort_by_key(|&(start, ..)| start);
+    for pair in heaps.windows(2) {
+        assert!(pair[0].0 + pair[0].1 <= pair[1].0, "two heaps share an address");
+    }
+}
+
+#[test]
+fn mapped_bytes_are_zero_first_and_keep_their_place() {
+    let driver = driver("discrete");
+    let size = ByteSize::from_gib(4);
+    let heap =
+        driver.create_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack)).expect("there is room");
+    let start = heap.map(0, size.get()).expect("CPU-accessible");
+    let middle = heap.map(2 << 30, 16).expect("CPU-accessible");
+    // SAFETY: both pointers lie in the mapped heap, which lives to the end of the test, and nobody else uses it.
+    unsafe {
+        assert_eq!(start.add(2 << 30), middle);
+        assert_eq!(middle.read(), 0);
+        middle.write(7);
+        assert_eq!(start.add(2 << 30).read(), 7);
+    }
+    assert_eq!(
+        heap.map(size.get(), 1).err(),
+        Some(DriverError::HostOutOfMemory { requested: ByteSize::new(1) })
+    );
+    let hidden = driver.create_heap(&video(size)).expect("there is room");
+    assert_eq!(hidden.map(0, 1).err(), Some(DriverError::NotCpuAccessible));
+}
+
+#[test]
+fn reservations_have_a_bound() {
+    let driver = driver("discrete");
+    let info = driver.video_memory(SegmentGroup::Local);
+    assert_eq!(info.current_reservation, ByteSize::ZERO);
+    let available = info.available_for_reservation;
+    driver.reserve_video_memory(SegmentGroup::Local, available).expect("all that is available");
+    assert_eq!(driver.video_memory(SegmentGroup::Local).current_reservation, available);
+    let more = ByteSize::new(available.get() + 1);
+    assert!(driver.reserve_video_memory(SegmentGroup::Local, more).is_err());
+    assert_eq!(driver.video_memory(SegmentGroup::Local).current_reservation, available);
+}

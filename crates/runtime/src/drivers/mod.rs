@@ -1,0 +1,5 @@
+//! Drivers: what stands behind the [`ddi`](crate::ddi).
+//!
+//! * [`host`]: a simulated GPU whose memory is the host's.
+
+pub mod host;

@@ -1,0 +1,49 @@
+//! A simulated GPU with its adapter and device, in one safe call.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
+
+use crate::api::adapter::Adapter;
+use crate::api::device::Device;
+use crate::api::factory::Factory;
+use crate::ddi::Driver;
+use crate::drivers::host::HostDriver;
+use crate::drivers::host::profile::HostProfile;
+
+/// A GPU of one's own: its factory, adapter and device.
+///
+/// Two instances share nothing, not even when they come from the same profile.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// The factory that enumerates the adapter and nothing else.
+    pub factory: IDXGIFactory4,
+    /// The adapter; it accounts for the memory of its devices.
+    pub adapter: IDXGIAdapter3,
+    /// A device on the adapter.
+    pub device: ID3D12Device,
+}
+
+impl Instance {
+    /// Opens a fresh GPU that `profile` describes.
+    ///
+    /// # Errors
+    ///
+    /// Passes on what the objects answer to QueryInterface, which does not fail for the interfaces asked here.
+    ///
+    /// ```
+    /// use heapwright_runtime::{HostProfile, Instance};
+    ///
+    /// let gpu = Instance::open(HostProfile::default_profile())?;
+    /// // SAFETY: the device is a live COM object.
+    /// assert_eq!(unsafe { gpu.device.GetNodeCount() }, 1);
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    pub fn open(profile: &HostProfile) -> windows_core::Result<Self> {
+        let driver: Arc<dyn Driver> = Arc::new(HostDriver::new(profile));
+        let factory = Factory::create(vec![Arc::clone(&driver)], 0);
+        let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
+        let device = Device::create(driver);
+        Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()? })
+    }
+}

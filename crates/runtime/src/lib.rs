@@ -1,0 +1,34 @@
+//! A Direct3D 12 memory runtime: the memory half of `ID3D12Device`, implemented in Rust, over a GPU that this crate
+//! simulates. What is built on D3D12 memory can be developed, tested and measured with it on any machine.
+//!
+//! ```text
+//!  application (heapwright, or any D3D12 program)
+//!      |  COM: IDXGIFactory6, IDXGIAdapter4, ID3D12Device14, ID3D12Heap1, ID3D12Resource2
+//!  api/        the COM objects
+//!  rules/      D3D12's rules as pure functions
+//!      |  ddi/   a trait shaped like the D3D12 DDI
+//!  drivers/    host: a simulated GPU over reserved address space
+//! ```
+//!
+//! Begin with [`Instance::open`], or call [`exports`] as a C program would call d3d12.dll.
+//!
+//! # What is there
+//!
+//! Adapters with video memory accounting; heaps; placed and committed buffers with tight alignment; `Map`; names and
+//! private data. Everything else that the interfaces declare answers E_NOTIMPL, or has no effect where there is no
+//! result, and says so through `tracing`.
+//!
+//! # Refusals
+//!
+//! What D3D12 refuses is refused with the same HRESULT, and a message that names the field and the rule goes to
+//! `tracing`: at level error for a broken rule, warn for what is not implemented, debug for out of memory.
+
+mod api;
+pub mod ddi;
+pub mod drivers;
+pub mod exports;
+mod instance;
+mod rules;
+
+pub use drivers::host::profile::HostProfile;
+pub use instance::Instance;

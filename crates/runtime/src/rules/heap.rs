@@ -1,0 +1,213 @@
+//! Heap descriptions: properties per architecture (document UPLOAD), size, alignment and flags.
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::Refusal;
+use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
+
+/// A valid heap description, in the driver's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Heap {
+    /// Bytes, not zero.
+    pub(crate) size: ByteSize,
+    /// 64 KiB or 4 MiB.
+    pub(crate) alignment: Alignment,
+    /// CPU access and pool.
+    pub(crate) memory: HeapMemory,
+}
+
+/// What heap properties come down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeapMemory {
+    pub(crate) cpu_page_property: CpuPageProperty,
+    pub(crate) memory_pool: MemoryPool,
+}
+
+/// The heap alignments that exist; TIGHT leaves them as they are.
+const HEAP_ALIGNMENT: u64 = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64;
+const MSAA_HEAP_ALIGNMENT: u64 = D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64;
+
+/// Flags that keep a kind of resource out of a heap; all of them together leave nothing.
+const DENY_FLAGS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
+    | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
+    | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
+
+/// Flags whose behaviour exists here.
+const KNOWN_FLAGS: D3D12_HEAP_FLAGS =
+    DENY_FLAGS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS;
+
+/// Flags that D3D12 has and this runtime does not have yet, by name.
+const MISSING_FLAGS: [(D3D12_HEAP_FLAGS, &str); 6] = [
+    (D3D12_HEAP_FLAG_SHARED, "D3D12_HEAP_FLAG_SHARED"),
+    (D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER, "D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER"),
+    (D3D12_HEAP_FLAG_ALLOW_DISPLAY, "D3D12_HEAP_FLAG_ALLOW_DISPLAY"),
+    (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "D3D12_HEAP_FLAG_HARDWARE_PROTECTED"),
+    (D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH, "D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH"),
+    (D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, "D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT"),
+];
+
+/// Flags that memory which the CPU can reach excludes (document UPLOAD, *Restrictions*).
+const NO_CPU_ACCESS_FLAGS: D3D12_HEAP_FLAGS =
+    D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
+
+/// Checks the description of a heap that the application places resources in.
+pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps) -> Result<Heap, Refusal> {
+    if desc.SizeInBytes == 0 {
+        return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes is 0"));
+    }
+    if desc.SizeInBytes > 1 << caps.gpu_va_bits_per_process {
+        return Err(Refusal::invalid(format!(
+            "D3D12_HEAP_DESC::SizeInBytes {:#x} is above the {} bits of GPU virtual address that a process has",
+            desc.SizeInBytes, caps.gpu_va_bits_per_process
+        )));
+    }
+    let alignment = match desc.Alignment {
+        0 | HEAP_ALIGNMENT => HEAP_ALIGNMENT,
+        MSAA_HEAP_ALIGNMENT => MSAA_HEAP_ALIGNMENT,
+        other => {
+            return Err(Refusal::invalid(format!(
+                "D3D12_HEAP_DESC::Alignment {other:#x} is none of 0, 64 KiB and 4 MiB"
+            )));
+        }
+    };
+    check_flags(&desc.Properties, desc.Flags)?;
+    let denied = desc.Flags & DENY_FLAGS;
+    if denied == DENY_FLAGS {
+        return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource"));
+    }
+    if caps.resource_heap_tier < 2 && denied.count_ones() != 2 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and other textures on \
+             resource heap tier 1",
+        ));
+    }
+    Ok(Heap {
+        size: ByteSize::new(desc.SizeInBytes),
+        alignment: Alignment::new(alignment)
+            .ok_or_else(|| Refusal::invalid("the alignment is no power of two"))?,
+        memory: check_properties(&desc.Properties, caps)?,
+    })
+}
+
+/// Checks the heap properties and flags of a committed resource.
+pub(crate) fn check_implicit(
+    properties: &D3D12_HEAP_PROPERTIES,
+    flags: D3D12_HEAP_FLAGS,
+    caps: &DriverCaps,
+) -> Result<HeapMemory, Refusal> {
+    if flags & DENY_FLAGS != 0 {
+        return Err(Refusal::invalid(
+            "HeapFlags of a committed resource hold D3D12_HEAP_FLAG_DENY_* or ALLOW_ONLY_*; what the heap may hold \
+             follows from the resource",
+        ));
+    }
+    check_flags(properties, flags)?;
+    check_properties(properties, caps)
+}
+
+/// The custom properties that a heap type stands for, `GetCustomHeapProperties` (document UPLOAD's tables).
+///
+/// GPU_UPLOAD has an answer also where it is not supported. `None` for CUSTOM and for what is no heap type.
+pub(crate) fn custom_properties(
+    heap_type: D3D12_HEAP_TYPE,
+    architecture: Architecture,
+) -> Option<HeapMemory> {
+    use CpuPageProperty::{NotAvailable, WriteBack, WriteCombine};
+    let upload = if architecture == Architecture::CacheCoherentUma { WriteBack } else { WriteCombine };
+    let video_memory = if architecture.is_uma() { MemoryPool::L0 } else { MemoryPool::L1 };
+    let (cpu_page_property, memory_pool) = match heap_type {
+        D3D12_HEAP_TYPE_DEFAULT => (NotAvailable, video_memory),
+        D3D12_HEAP_TYPE_UPLOAD => (upload, MemoryPool::L0),
+        D3D12_HEAP_TYPE_READBACK => (WriteBack, MemoryPool::L0),
+        D3D12_HEAP_TYPE_GPU_UPLOAD => (upload, video_memory),
+        _ => return None,
+    };
+    Some(HeapMemory { cpu_page_property, memory_pool })
+}
+
+fn check_flags(properties: &D3D12_HEAP_PROPERTIES, flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
+    if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && flags & NO_CPU_ACCESS_FLAGS != 0 {
+        return Err(Refusal::invalid(
+            "a D3D12_HEAP_TYPE_GPU_UPLOAD heap cannot be SHARED, SHARED_CROSS_ADAPTER or ALLOW_DISPLAY",
+        ));
+    }
+    if flags & D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING != 0 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING needs ManualWriteTrackingResourceSupported",
+        ));
+    }
+    for (flag, name) in MISSING_FLAGS {
+        if flags & flag != 0 {
+            return Err(Refusal::not_implemented(name));
+        }
+    }
+    match flags & !KNOWN_FLAGS {
+        0 => Ok(()),
+        unknown => Err(Refusal::invalid(format!("heap flags {unknown:#x} are unknown"))),
+    }
+}
+
+fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result<HeapMemory, Refusal> {
+    for (mask, name) in
+        [(properties.CreationNodeMask, "CreationNodeMask"), (properties.VisibleNodeMask, "VisibleNodeMask")]
+    {
+        // The runtime has one node: 0 and 1 both mean it.
+        if mask > 1 {
+            return Err(Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::{name} {mask:#x} names no node")));
+        }
+    }
+    if properties.Type != D3D12_HEAP_TYPE_CUSTOM {
+        return check_abstract_type(properties, caps);
+    }
+    check_custom(properties, caps)
+}
+
+fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result<HeapMemory, Refusal> {
+    let memory = custom_properties(properties.Type, caps.architecture).ok_or_else(|| {
+        Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::Type {} is no heap type", properties.Type))
+    })?;
+    if properties.CPUPageProperty != D3D12_CPU_PAGE_PROPERTY_UNKNOWN
+        || properties.MemoryPoolPreference != D3D12_MEMORY_POOL_UNKNOWN
+    {
+        return Err(Refusal::invalid(
+            "CPUPageProperty and MemoryPoolPreference must be UNKNOWN unless the heap type is CUSTOM",
+        ));
+    }
+    if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
+        return Err(Refusal::invalid(
+            "the device does not support GPU upload heaps (GPUUploadHeapSupported)",
+        ));
+    }
+    Ok(memory)
+}
+
+fn check_custom(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result<HeapMemory, Refusal> {
+    let cpu_page_property = match properties.CPUPageProperty {
+        D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE => CpuPageProperty::NotAvailable,
+        D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE => CpuPageProperty::WriteCombine,
+        D3D12_CPU_PAGE_PROPERTY_WRITE_BACK => CpuPageProperty::WriteBack,
+        other => {
+            return Err(Refusal::invalid(format!("a custom heap has CPUPageProperty {other}")));
+        }
+    };
+    let memory_pool = match properties.MemoryPoolPreference {
+        D3D12_MEMORY_POOL_L0 => MemoryPool::L0,
+        D3D12_MEMORY_POOL_L1 => MemoryPool::L1,
+        other => {
+            return Err(Refusal::invalid(format!("a custom heap has MemoryPoolPreference {other}")));
+        }
+    };
+    match (caps.architecture.is_uma(), memory_pool, cpu_page_property) {
+        (true, MemoryPool::L1, _) => Err(Refusal::invalid("memory pool L1 does not exist on UMA")),
+        (false, MemoryPool::L1, CpuPageProperty::WriteBack) => {
+            Err(Refusal::invalid("memory pool L1 cannot be WRITE_BACK"))
+        }
+        (false, MemoryPool::L1, CpuPageProperty::WriteCombine) if !caps.l1_memory_fully_cpu_accessible => {
+            Err(Refusal::invalid(
+                "memory pool L1 can be WRITE_COMBINE only where GPU upload heaps are supported",
+            ))
+        }
+        _ => Ok(HeapMemory { cpu_page_property, memory_pool }),
+    }
+}

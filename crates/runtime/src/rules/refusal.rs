@@ -1,0 +1,51 @@
+//! Why a call is refused: the HRESULT that D3D12 answers and a message that names the rule.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use heapwright_d3d12::{E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY};
+use windows_core::HRESULT;
+
+/// A refused call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    hresult: HRESULT,
+    message: Cow<'static, str>,
+}
+
+impl Refusal {
+    /// A refusal with an HRESULT of its own.
+    pub(crate) fn new(hresult: HRESULT, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { hresult, message: message.into() }
+    }
+
+    /// The caller broke a rule: E_INVALIDARG.
+    pub(crate) fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(E_INVALIDARG, message)
+    }
+
+    /// There is no memory: E_OUTOFMEMORY.
+    pub(crate) fn out_of_memory(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(E_OUTOFMEMORY, message)
+    }
+
+    /// The runtime does not have this yet: E_NOTIMPL.
+    pub(crate) fn not_implemented(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(E_NOTIMPL, what)
+    }
+
+    /// What the call answers.
+    pub(crate) fn hresult(&self) -> HRESULT {
+        self.hresult
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.hresult == E_NOTIMPL {
+            f.write_str(": not implemented by this runtime yet")?;
+        }
+        Ok(())
+    }
+}
