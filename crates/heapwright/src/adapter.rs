@@ -1,0 +1,111 @@
+//! What an adapter says of itself and its memory, as plain values.
+
+use std::fmt;
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use crate::Error;
+
+/// Who an adapter is and what memory it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterDesc {
+    /// The name that people see.
+    pub description: String,
+    /// PCI vendor.
+    pub vendor_id: u32,
+    /// PCI device.
+    pub device_id: u32,
+    /// Video memory that the CPU does not share.
+    pub dedicated_video_memory: ByteSize,
+    /// System memory that the adapter may use.
+    pub shared_system_memory: ByteSize,
+}
+
+impl AdapterDesc {
+    /// Asks an adapter.
+    ///
+    /// # Errors
+    ///
+    /// What the adapter answers.
+    pub fn query(adapter: &IDXGIAdapter3) -> Result<Self, Error> {
+        let mut desc = DXGI_ADAPTER_DESC2::default();
+        // SAFETY: the adapter is a live COM object and the description is writable.
+        let hresult = unsafe { adapter.GetDesc2(&mut desc) };
+        if hresult.is_err() {
+            return Err(Error::device("IDXGIAdapter2::GetDesc2", hresult));
+        }
+        let name = desc.Description.split(|&unit| unit == 0).next().unwrap_or_default();
+        Ok(Self {
+            description: String::from_utf16_lossy(name),
+            vendor_id: desc.VendorId,
+            device_id: desc.DeviceId,
+            dedicated_video_memory: ByteSize::from_usize(desc.DedicatedVideoMemory),
+            shared_system_memory: ByteSize::from_usize(desc.SharedSystemMemory),
+        })
+    }
+}
+
+/// DXGI's memory segment groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SegmentGroup {
+    /// Video memory, or all memory on UMA.
+    Local,
+    /// System memory that the GPU reaches over the bus; empty on UMA.
+    NonLocal,
+}
+
+impl SegmentGroup {
+    fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP {
+        match self {
+            Self::Local => DXGI_MEMORY_SEGMENT_GROUP_LOCAL,
+            Self::NonLocal => DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL,
+        }
+    }
+}
+
+impl fmt::Display for SegmentGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Local => "local",
+            Self::NonLocal => "non-local",
+        })
+    }
+}
+
+/// DXGI's four numbers for one segment group, for this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VideoMemoryInfo {
+    /// What the operating system wants this process to stay under.
+    pub budget: ByteSize,
+    /// What this process uses.
+    pub current_usage: ByteSize,
+    /// What may be reserved.
+    pub available_for_reservation: ByteSize,
+    /// What is reserved.
+    pub current_reservation: ByteSize,
+}
+
+impl VideoMemoryInfo {
+    /// Asks an adapter about its first node.
+    ///
+    /// On a real system this is a call into the kernel: not for a hot path.
+    ///
+    /// # Errors
+    ///
+    /// What the adapter answers.
+    pub fn query(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<Self, Error> {
+        let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
+        // SAFETY: the adapter is a live COM object and the structure is writable.
+        let hresult = unsafe { adapter.QueryVideoMemoryInfo(0, group.to_dxgi(), &mut info) };
+        if hresult.is_err() {
+            return Err(Error::device("IDXGIAdapter3::QueryVideoMemoryInfo", hresult));
+        }
+        Ok(Self {
+            budget: ByteSize::new(info.Budget),
+            current_usage: ByteSize::new(info.CurrentUsage),
+            available_for_reservation: ByteSize::new(info.AvailableForReservation),
+            current_reservation: ByteSize::new(info.CurrentReservation),
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! What a device supports, as plain values.
+
+use std::fmt;
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use crate::Error;
+use crate::allocator::buffer_desc;
+
+/// How the GPU's memory relates to the CPU's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Architecture {
+    /// Memory of its own beside system memory.
+    Discrete,
+    /// One memory for both; the GPU does not snoop the CPU's caches.
+    Uma,
+    /// One memory for both, coherent with the CPU's caches.
+    CacheCoherentUma,
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Discrete => "discrete",
+            Self::Uma => "UMA",
+            Self::CacheCoherentUma => "cache-coherent UMA",
+        })
+    }
+}
+
+/// What a device supports of that which matters to memory.
+///
+/// A device is asked once; a feature that it does not know counts as absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceCaps {
+    /// How the GPU's memory relates to the CPU's.
+    pub architecture: Architecture,
+    /// `D3D12_RESOURCE_HEAP_TIER`: 1 keeps buffers and textures in separate heaps.
+    pub resource_heap_tier: u8,
+    /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT): 0 or 1.
+    pub tight_alignment_tier: u8,
+    /// Alignment of a small placed buffer, with tight alignment where there is such a thing.
+    pub buffer_alignment: Alignment,
+    /// `GPUUploadHeapSupported` (document UPLOAD).
+    pub gpu_upload_heaps: bool,
+    /// Largest resource, in bits of GPU virtual address.
+    pub gpu_va_bits_per_resource: u32,
+    /// GPU virtual address space of a process, in bits.
+    pub gpu_va_bits_per_process: u32,
+    /// The newest `ID3D12Device` that the device answers to, 0 for the first, at most 14.
+    pub interface_version: u32,
+}
+
+impl DeviceCaps {
+    /// Asks a device.
+    ///
+    /// # Errors
+    ///
+    /// When the device does not answer to what every device knows (ARCHITECTURE and OPTIONS).
+    pub fn query(device: &ID3D12Device) -> Result<Self, Error> {
+        let mut architecture = D3D12_FEATURE_DATA_ARCHITECTURE::default();
+        require(device, D3D12_FEATURE_ARCHITECTURE, &mut architecture)?;
+        let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS::default();
+        require(device, D3D12_FEATURE_D3D12_OPTIONS, &mut options)?;
+        let mut addresses = D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT {
+            MaxGPUVirtualAddressBitsPerResource: options.MaxGPUVirtualAddressBitsPerResource,
+            MaxGPUVirtualAddressBitsPerProcess: options.MaxGPUVirtualAddressBitsPerResource,
+        };
+        ask(device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, &mut addresses);
+        let mut options16 = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
+        ask(device, D3D12_FEATURE_D3D12_OPTIONS16, &mut options16);
+        let mut tight = D3D12_FEATURE_DATA_TIGHT_ALIGNMENT::default();
+        ask(device, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, &mut tight);
+
+        let mut caps = Self {
+            architecture: match (architecture.UMA.as_bool(), architecture.CacheCoherentUMA.as_bool()) {
+                (false, _) => Architecture::Discrete,
+                (true, false) => Architecture::Uma,
+                (true, true) => Architecture::CacheCoherentUma,
+            },
+            resource_heap_tier: tier(options.ResourceHeapTier),
+            tight_alignment_tier: tier(tight.SupportTier),
+            buffer_alignment: Alignment::ONE,
+            gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
+            gpu_va_bits_per_resource: addresses.MaxGPUVirtualAddressBitsPerResource,
+            gpu_va_bits_per_process: addresses.MaxGPUVirtualAddressBitsPerProcess,
+            interface_version: interface_version(device),
+        };
+        let small = caps.with_tight_alignment(&buffer_desc(ByteSize::new(1)));
+        caps.buffer_alignment = allocation_info(device, &small)
+            .ok_or_else(|| Error::device("ID3D12Device::GetResourceAllocationInfo", E_INVALIDARG))?
+            .1;
+        Ok(caps)
+    }
+
+    /// The largest resource that the device can address.
+    #[must_use]
+    pub fn max_resource_size(&self) -> ByteSize {
+        ByteSize::new(1_u64.checked_shl(self.gpu_va_bits_per_resource).unwrap_or(u64::MAX))
+    }
+
+    /// The description with `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT` added where document TIGHT allows it: the device
+    /// has the tier, no alignment is asked for, the layout is not a 64 KiB one, and the resource does not cross adapters.
+    pub(crate) fn with_tight_alignment(&self, desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
+        let has_fixed_layout =
+            [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
+                .contains(&desc.Layout);
+        let is_legal = self.tight_alignment_tier >= 1
+            && desc.Alignment == 0
+            && !has_fixed_layout
+            && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0;
+        let flag = if is_legal { D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT } else { D3D12_RESOURCE_FLAG_NONE };
+        D3D12_RESOURCE_DESC { Flags: desc.Flags | flag, ..*desc }
+    }
+}
+
+/// Bytes and alignment of a placed resource, or `None` where the device finds the description invalid.
+pub(crate) fn allocation_info(
+    device: &ID3D12Device,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Option<(ByteSize, Alignment)> {
+    // SAFETY: the device is a live COM object, and the description outlives the call.
+    let info = unsafe { device.GetResourceAllocationInfo(0, std::slice::from_ref(desc)) };
+    if info.SizeInBytes == u64::MAX || info.SizeInBytes == 0 {
+        return None;
+    }
+    Some((ByteSize::new(info.SizeInBytes), Alignment::new(info.Alignment)?))
+}
+
+fn check<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> windows_core::HRESULT {
+    let size = u32::try_from(size_of::<T>()).unwrap_or(0);
+    // SAFETY: the device is a live COM object; the data is the feature's structure, writable, with its size.
+    unsafe { device.CheckFeatureSupport(feature, std::ptr::from_mut(data).cast(), size) }
+}
+
+/// Fills `data`, which every device must be able to.
+fn require<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> Result<(), Error> {
+    let hresult = check(device, feature, data);
+    if hresult.is_err() {
+        return Err(Error::device("ID3D12Device::CheckFeatureSupport", hresult));
+    }
+    Ok(())
+}
+
+/// Fills `data`, or leaves it as it is where the device does not know the feature.
+fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
+    let before = *data;
+    if check(device, feature, data).is_err() {
+        *data = before;
+    }
+}
+
+fn tier(tier: i32) -> u8 {
+    u8::try_from(tier).unwrap_or(0)
+}
+
+/// The newest numbered device interface. Each is asked for; an implementation may lack one and have a later one.
+fn interface_version(device: &ID3D12Device) -> u32 {
+    let iids = [
+        ID3D12Device1::IID,
+        ID3D12Device2::IID,
+        ID3D12Device3::IID,
+        ID3D12Device4::IID,
+        ID3D12Device5::IID,
+        ID3D12Device6::IID,
+        ID3D12Device7::IID,
+        ID3D12Device8::IID,
+        ID3D12Device9::IID,
+        ID3D12Device10::IID,
+        ID3D12Device11::IID,
+        ID3D12Device12::IID,
+        ID3D12Device13::IID,
+        ID3D12Device14::IID,
+    ];
+    let answers = iids.iter().rposition(|iid| {
+        let mut interface = std::ptr::null_mut();
+        // SAFETY: the device is a live COM object, the GUID is readable and the pointer writable.
+        let result = unsafe { device.query(iid, &mut interface) };
+        if result.is_err() || interface.is_null() {
+            return false;
+        }
+        // SAFETY: a successful query hands out an interface pointer with a reference that is ours to release.
+        drop(unsafe { windows_core::IUnknown::from_raw(interface) });
+        true
+    });
+    answers.and_then(|index| u32::try_from(index + 1).ok()).unwrap_or(0)
+}

@@ -1,0 +1,57 @@
+//! GPU memory management for Direct3D 12.
+//!
+//! [`ResourceAllocator`] places resources in heaps that it creates, shares and gives back. It talks to
+//! `ID3D12Device` and `IDXGIAdapter3` and to nothing else, so it runs on Windows' D3D12, on another implementation of
+//! it, and on heapwright-runtime, which needs neither Windows nor a GPU.
+//!
+//! ```
+//! use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+//! use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+//! # use heapwright_runtime::{HostProfile, Instance};
+//! # let gpu = Instance::open(HostProfile::default_profile())?;
+//! # let (device, adapter) = (gpu.device, gpu.adapter);
+//!
+//! let allocator = ResourceAllocator::new(&device, Some(&adapter), Default::default())?;
+//! let upload = ResourceAllocationDesc::new(HeapType::Upload);
+//! let desc = buffer_desc(ByteSize::from_kib(4));
+//! let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+//! buffer.map()?.write(0, b"hello")?;
+//! println!("{} at {:?}", buffer.size(), buffer.gpu_virtual_address());
+//! drop(buffer); // its memory goes back to the allocator
+//! assert_eq!(allocator.stats().used, ByteSize::ZERO);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is there
+//!
+//! | part | state |
+//! |---|---|
+//! | [`ResourceAllocator`]: buffers, placed in shared heaps or in one of their own, with tight alignment | here |
+//! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
+//! | textures, committed resources, residency, aliasing, recording | not yet; asking for them is an error that says so |
+//!
+//! # Threads
+//!
+//! Everything here is `Send` and `Sync` and works through `&self`. No lock is held while the device creates or destroys
+//! anything.
+
+mod adapter;
+mod allocator;
+mod caps;
+mod error;
+
+pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
+pub use allocator::{
+    HeapType, Mapping, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorStats, buffer_desc,
+};
+pub use caps::{Architecture, DeviceCaps};
+pub use error::Error;
+pub use heapwright_core::placement::{HeapRetention, HeapSizing};
+pub use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
+pub use heapwright_d3d12 as d3d12;
+
+/// The README's example is a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
