@@ -1,0 +1,109 @@
+//! Text from a file, made fit to be quoted in a one-line message.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+/// A short, printable copy of text found in a file: at most [`Snippet::MAX_CHARS`] characters of it, quoted, with
+/// control characters and bytes that are not UTF-8 escaped, so that a message stays on one line whatever the file
+/// holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snippet(String);
+
+impl Snippet {
+    /// Text longer than this is cut, and ends in an ellipsis.
+    pub const MAX_CHARS: usize = 48;
+
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut text = String::from('"');
+        let mut char_count = 0;
+        'chunks: for chunk in bytes.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                if char_count == Self::MAX_CHARS {
+                    text.push('…');
+                    break 'chunks;
+                }
+                push_escaped(&mut text, character);
+                char_count += 1;
+            }
+            for byte in chunk.invalid() {
+                if char_count == Self::MAX_CHARS {
+                    text.push('…');
+                    break 'chunks;
+                }
+                write!(text, "\\x{byte:02x}").expect("writing to a String cannot fail");
+                char_count += 1;
+            }
+        }
+        text.push('"');
+        Self(text)
+    }
+}
+
+impl fmt::Display for Snippet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn push_escaped(text: &mut String, character: char) {
+    match character {
+        '"' | '\\' => text.extend(['\\', character]),
+        // `escape_debug` leaves printable characters alone and escapes control, separator and unassigned ones.
+        _ => text.extend(character.escape_debug()),
+    }
+}
+
+/// A path as a message shows it: whole, on one line.
+pub(crate) fn display_path(path: &Path) -> String {
+    let lossy: Cow<'_, str> = path.to_string_lossy();
+    if !lossy.chars().any(needs_escape) {
+        return lossy.into_owned();
+    }
+    let mut text = String::with_capacity(lossy.len() + 8);
+    for character in lossy.chars() {
+        if needs_escape(character) {
+            text.extend(character.escape_unicode());
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+/// Control characters, and the separators that some terminals and editors take for a line end.
+fn needs_escape(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printable_text_is_quoted_as_it_is() {
+        assert_eq!(Snippet::new(b"1,alloc,2,3").to_string(), "\"1,alloc,2,3\"");
+        assert_eq!(Snippet::new("größe's".as_bytes()).to_string(), "\"größe\\'s\"");
+    }
+
+    #[test]
+    fn control_characters_and_broken_utf8_are_escaped() {
+        assert_eq!(Snippet::new(b"a\nb\0\x1b[31m\"\\").to_string(), r#""a\nb\0\u{1b}[31m\"\\""#);
+        assert_eq!(Snippet::new(b"\xff\xfe1").to_string(), r#""\xff\xfe1""#);
+    }
+
+    #[test]
+    fn long_text_is_cut() {
+        let snippet = Snippet::new(&[b'x'; 500]).to_string();
+        assert_eq!(snippet, format!("\"{}…\"", "x".repeat(48)));
+        let snippet = Snippet::new(&[0xff; 500]).to_string();
+        assert_eq!(snippet, format!("\"{}…\"", r"\xff".repeat(48)));
+        assert_eq!(Snippet::new(&[b'x'; 48]).to_string(), format!("\"{}\"", "x".repeat(48)));
+    }
+
+    #[test]
+    fn a_path_stays_on_one_line() {
+        assert_eq!(display_path(Path::new("dir with space/größe.csv")), "dir with space/größe.csv");
+        assert_eq!(display_path(Path::new("a\nb\u{2028}.csv")), r"a\u{a}b\u{2028}.csv");
+    }
+}

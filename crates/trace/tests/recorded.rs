@@ -1,0 +1,26 @@
+//! The traces in the repository, whose totals traces/README.md states.
+
+use heapwright_trace::{EventKind, Trace};
+
+fn recorded(name: &str) -> Trace {
+    Trace::read(format!("{}/../../traces/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// Events, allocations, peak live bytes, and allocations live at the end.
+fn totals(trace: &Trace) -> (usize, usize, u64, usize) {
+    let frees = trace.events().iter().filter(|event| event.kind == EventKind::Free).count();
+    let allocs = trace.allocation_count();
+    (trace.events().len(), allocs, trace.peak_live().get(), allocs - frees)
+}
+
+#[test]
+fn vision_serving() {
+    let trace = recorded("vision_serving");
+    assert_eq!(trace.name(), "vision_serving");
+    assert_eq!(totals(&trace), (19_100, 10_004, 547_181_424, 908));
+}
+
+#[test]
+fn unet_diffusion() {
+    assert_eq!(totals(&recorded("unet_diffusion")), (19_701, 9_893, 63_554_960, 85));
+}
