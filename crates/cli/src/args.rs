@@ -1,0 +1,186 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+/// GPU memory management for Direct3D 12, on any machine.
+///
+/// Runs the heapwright library on a Direct3D 12 device. Without Windows or a GPU that is a simulated one, which comes
+/// with the program.
+#[derive(Debug, Parser)]
+#[command(name = "heapwright", version, max_term_width = 100, after_help = PROGRAM_HELP)]
+pub(crate) struct Args {
+    /// Log more to standard error: -v what happens, -vv how, -vvv everything
+    ///
+    /// Without it warnings are logged. HEAPWRIGHT_LOG has the last word: a level (error, warn, info, debug, trace) or
+    /// a filter such as heapwright_runtime=debug.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Replay what a GPU program allocated and freed through the allocator, and measure it
+    ///
+    /// Each trace gets a fresh device and a fresh allocator. Every allocation becomes a buffer of the size that the
+    /// trace asks for, and is dropped where the trace frees it. What is live at the end is dropped then, and the
+    /// allocator must give back all that it holds.
+    ///
+    /// All traces are read and checked before the first is replayed. One that is wrong does not keep the others from
+    /// being replayed.
+    Replay(ReplayArgs),
+    /// List the devices that --device takes
+    ///
+    /// Every device is opened, and asked what it can do and how much memory it has.
+    Devices(DevicesArgs),
+}
+
+/// What `heapwright replay` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REPLAY_HELP, after_long_help = REPLAY_LONG_HELP)]
+pub(crate) struct ReplayArgs {
+    /// Files in CSV, plain or gzip: time_us,event,id,size_bytes
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+
+    /// Device to replay on, as `heapwright devices` lists them
+    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    pub(crate) device: String,
+
+    /// Heap type of the buffers; auto is default, or with --verify one that the CPU can write to
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = HeapTypeArg::Auto)]
+    pub(crate) heap_type: HeapTypeArg,
+
+    /// Check that no two live buffers share an address and that what is written to them stays
+    ///
+    /// Checks that every buffer is as large as asked and at an aligned GPU address, and that no two live buffers share
+    /// a byte of address space. About one buffer in eight, chosen by a hash of its id, gets a pattern that depends on
+    /// its id, written through Map to its first, middle and last bytes when it is created and compared before it is
+    /// freed. Needs a heap type that the CPU can write to.
+    #[arg(long)]
+    pub(crate) verify: bool,
+
+    /// Print one JSON object for each trace, one per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `heapwright devices` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = DEVICES_HELP, after_long_help = DEVICES_LONG_HELP)]
+pub(crate) struct DevicesArgs {
+    /// Print one JSON object for each device, one per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `--heap-type` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HeapTypeArg {
+    /// default; with --verify gpu-upload where the device has it, otherwise upload
+    Auto,
+    /// Video memory, for the GPU alone
+    Default,
+    /// Memory that the CPU writes and the GPU reads
+    Upload,
+    /// Memory that the GPU writes and the CPU reads
+    Readback,
+    /// Video memory that the CPU can write to
+    GpuUpload,
+}
+
+const PROGRAM_HELP: &str = "\
+Examples:
+  heapwright replay traces/vision_serving.csv.gz
+  heapwright devices
+
+Exit codes: 0 done; 1 the answer is no: an allocation failed, a check found something; 2 bad input.";
+
+const REPLAY_HELP: &str = "\
+Examples:
+  heapwright replay traces/vision_serving.csv.gz
+  heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
+  heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
+
+const REPLAY_LONG_HELP: &str = "\
+Examples:
+  heapwright replay traces/vision_serving.csv.gz
+  heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
+  heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz
+
+What is measured:
+  peak live      the most bytes that were live at once, counted as the trace asks for them
+  peak reserved  the most bytes that the allocator held in heaps after any event
+  overhead       peak reserved / peak live; 1 is reserving exactly what is live. It means nothing
+                 where allocations failed
+  heaps          heaps that were created
+  alloc, free    time for one call that creates or drops a buffer: median, 99th percentile
+                 (nearest rank) and worst. Each call is timed by itself, less what reading the
+                 clock costs, measured in the same run as the median of some thousand pairs of
+                 readings. Allocations that fail, and what is dropped after the last event, are
+                 not timed
+  mean op        mean time over all of these calls
+  failed         allocations that returned an error; the frees of these are left out
+
+JSON, stable; a change of meaning gets a new key:
+  trace (file name without .csv or .csv.gz), events, allocations, peak_live_bytes,
+  peak_reserved_bytes, overhead, heaps_created, alloc_ns {p50, p99, max},
+  free_ns {p50, p99, max}, mean_op_ns, failures.
+  Times are in nanoseconds. A number is null where nothing was measured, as in a trace that
+  frees nothing.
+
+Exit codes: 0 done; 1 an allocation failed, a check found something, or memory was not given
+back; 2 bad input.";
+
+const DEVICES_HELP: &str = "\
+Examples:
+  heapwright devices
+  heapwright devices --json";
+
+const DEVICES_LONG_HELP: &str = "\
+Examples:
+  heapwright devices
+  heapwright devices --json
+
+JSON, stable; a change of meaning gets a new key:
+  device (what --device takes), default, description, adapter, architecture, resource_heap_tier,
+  tight_alignment_tier, gpu_upload_heaps, gpu_va_bits_per_resource, gpu_va_bits_per_process,
+  interface_version, dedicated_video_memory_bytes, shared_system_memory_bytes, and local and
+  non_local, each with budget_bytes and current_usage_bytes.";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        let program = Args::command();
+        let mut commands: Vec<clap::Command> = program.get_subcommands().cloned().collect();
+        commands.push(program);
+        for mut command in commands {
+            let name = command.get_name().to_owned();
+            for help in [command.render_help().to_string(), command.render_long_help().to_string()] {
+                let examples: Vec<&str> =
+                    help.lines().filter_map(|line| line.strip_prefix("  heapwright ")).collect();
+                assert!(!examples.is_empty(), "{name} has no example");
+                let widest = help.lines().map(|line| line.chars().count()).max();
+                assert!(widest <= Some(100), "the help of {name} is {widest:?} columns wide");
+                for example in examples {
+                    let words = std::iter::once("heapwright").chain(example.split_whitespace());
+                    Args::try_parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `heapwright devices`: what there is to replay on.
+
+use std::fmt;
+
+use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
+use serde::Serialize;
+
+use crate::args::DevicesArgs;
+use crate::device::DeviceChoice;
+use crate::exit::Exit;
+use crate::format;
+use crate::output::{Output, OutputError};
+
+/// Runs the command. A device that does not open does not hide the others.
+pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, OutputError> {
+    let mut exit = Exit::Done;
+    for (place, choice) in DeviceChoice::all().enumerate() {
+        match DeviceReport::query(choice) {
+            Ok(report) if args.json => output.result(&report.to_json())?,
+            Ok(report) => {
+                if place > 0 {
+                    output.result(&"")?;
+                }
+                output.result(&report)?;
+            }
+            Err(message) => {
+                output.error(&message);
+                exit = exit.and(Exit::No);
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// What a device says of itself; its JSON form is stable and documented in the help of `heapwright devices`.
+#[derive(Clone, Debug, Serialize)]
+struct DeviceReport {
+    /// What `--device` takes.
+    device: String,
+    /// Whether it is taken without `--device`.
+    default: bool,
+    description: &'static str,
+    /// The adapter's own description.
+    adapter: String,
+    architecture: String,
+    resource_heap_tier: u8,
+    tight_alignment_tier: u8,
+    gpu_upload_heaps: bool,
+    gpu_va_bits_per_resource: u32,
+    gpu_va_bits_per_process: u32,
+    /// The newest ID3D12Device that it answers to, 0 to 14.
+    interface_version: u32,
+    dedicated_video_memory_bytes: u64,
+    shared_system_memory_bytes: u64,
+    local: Segment,
+    non_local: Segment,
+}
+
+/// The memory of one segment group.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Segment {
+    budget_bytes: u64,
+    current_usage_bytes: u64,
+}
+
+impl DeviceReport {
+    /// Opens the device and asks it.
+    fn query(choice: DeviceChoice) -> Result<Self, String> {
+        let gpu = choice.open().map_err(|error| error.to_string())?;
+        let does_not_answer = |error: Error| format!("device {} does not answer: {error}", choice.name());
+        let caps = DeviceCaps::query(&gpu.device).map_err(does_not_answer)?;
+        let adapter = AdapterDesc::query(&gpu.adapter).map_err(does_not_answer)?;
+        let segment = |group| -> Result<Segment, Error> {
+            let info = VideoMemoryInfo::query(&gpu.adapter, group)?;
+            Ok(Segment { budget_bytes: info.budget.get(), current_usage_bytes: info.current_usage.get() })
+        };
+        Ok(Self {
+            device: choice.name(),
+            default: choice.is_default(),
+            description: choice.description(),
+            adapter: adapter.description,
+            architecture: caps.architecture.to_string(),
+            resource_heap_tier: caps.resource_heap_tier,
+            tight_alignment_tier: caps.tight_alignment_tier,
+            gpu_upload_heaps: caps.gpu_upload_heaps,
+            gpu_va_bits_per_resource: caps.gpu_va_bits_per_resource,
+            gpu_va_bits_per_process: caps.gpu_va_bits_per_process,
+            interface_version: caps.interface_version,
+            dedicated_video_memory_bytes: adapter.dedicated_video_memory.get(),
+            shared_system_memory_bytes: adapter.shared_system_memory.get(),
+            local: segment(SegmentGroup::Local).map_err(does_not_answer)?,
+            non_local: segment(SegmentGroup::NonLocal).map_err(does_not_answer)?,
+        })
+    }
+
+    /// One line.
+    fn to_json(&self) -> String {
+        // It has no map whose keys could fail, and no floats.
+        serde_json::to_string(self).expect("a report is plain numbers and names")
+    }
+}
+
+impl fmt::Display for DeviceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bold = anstyle::Style::new().bold();
+        let default = if self.default { "  (default)" } else { "" };
+        writeln!(f, "{bold}{}{bold:#}{default}", self.device)?;
+        writeln!(f, "  {}", self.description)?;
+        writeln!(f, "  adapter    {}, {}", self.adapter, self.architecture)?;
+        let interface = match self.interface_version {
+            0 => String::new(),
+            version => version.to_string(),
+        };
+        writeln!(f, "  interface  ID3D12Device{interface}")?;
+        writeln!(
+            f,
+            "  heaps      resource heap tier {}, tight alignment {}, GPU upload heaps {}",
+            self.resource_heap_tier,
+            match self.tight_alignment_tier {
+                0 => "no".to_owned(),
+                tier => format!("tier {tier}"),
+            },
+            if self.gpu_upload_heaps { "yes" } else { "no" },
+        )?;
+        writeln!(
+            f,
+            "  addresses  {} bits in a resource, {} in the process",
+            self.gpu_va_bits_per_resource, self.gpu_va_bits_per_process
+        )?;
+        writeln!(
+            f,
+            "  memory     {} dedicated, {} shared",
+            format::size(self.dedicated_video_memory_bytes),
+            format::size(self.shared_system_memory_bytes)
+        )?;
+        writeln!(f, "  local      {}", self.local)?;
+        write!(f, "  non-local  {}", self.non_local)
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.budget_bytes == 0 {
+            return f.write_str("none");
+        }
+        write!(
+            f,
+            "{} used of a budget of {}",
+            format::size(self.current_usage_bytes),
+            format::size(self.budget_bytes)
+        )
+    }
+}

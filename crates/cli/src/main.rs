@@ -1,0 +1,53 @@
+//! The program `heapwright`: thin commands over the library. Each parses, calls and prints; what it prints comes from
+//! a report type.
+//!
+//! - [`args`]: the command line.
+//! - [`device`]: which device `--device` names.
+//! - [`devices`], [`replay`]: the commands.
+//! - [`output`], [`logging`], [`format`](mod@format): standard output and error, and how numbers look there.
+//! - [`exit`]: what the exit code says.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod device;
+mod devices;
+mod exit;
+mod format;
+mod logging;
+mod output;
+mod replay;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Args, Command};
+use crate::exit::Exit;
+use crate::output::{Output, OutputError};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut output = Output::new();
+    let exit = match run(&args, &mut output) {
+        Ok(exit) => exit,
+        // Whoever read the output has seen enough.
+        Err(OutputError::Closed) => Exit::Done,
+        Err(error @ OutputError::Io(_)) => {
+            output.error(&error);
+            Exit::No
+        }
+    };
+    exit.into()
+}
+
+fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
+    if let Err(error) = logging::init(args.verbose) {
+        output.error(&error);
+        return Ok(Exit::BadInput);
+    }
+    match &args.command {
+        Command::Replay(args) => replay::run(args, output),
+        Command::Devices(args) => devices::run(args, output),
+    }
+}

@@ -1,0 +1,152 @@
+//! `heapwright replay`: traces through the allocator.
+//!
+//! - [`engine`] replays one trace and returns what it measured and found; it prints nothing.
+//! - [`timing`] is the clock, [`verify`] the checks of `--verify`, [`heap_type`] the choice of `--heap-type`.
+//! - [`report`] and [`finding`] are what is printed, [`table`] how it looks to people.
+
+mod engine;
+mod finding;
+mod heap_type;
+mod report;
+mod table;
+mod timing;
+mod verify;
+
+use std::path::Path;
+
+use heapwright::{ByteSize, DeviceCaps};
+use heapwright_trace::{Event, EventKind, Location, Trace, TraceError};
+
+use self::engine::{Replayed, Settings};
+use self::heap_type::HeapTypeRefused;
+use crate::args::ReplayArgs;
+use crate::device::{CannotOpen, DeviceChoice, UnknownDevice};
+use crate::exit::Exit;
+use crate::format;
+use crate::output::{Output, OutputError};
+
+/// Runs the command; the worst that happened to any trace is how it ends.
+pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, OutputError> {
+    let plan = match Plan::new(args) {
+        Ok(plan) => plan,
+        Err(error) => {
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    };
+    // All of them before the first replay: who gave a wrong file learns it at once.
+    let mut exit = Exit::Done;
+    let mut traces = Vec::new();
+    for path in &args.traces {
+        match plan.read(path) {
+            Ok(trace) => traces.push(trace),
+            Err(error) => {
+                output.error(&error);
+                exit = exit.and(Exit::BadInput);
+            }
+        }
+    }
+    let mut reports = Vec::new();
+    for trace in &traces {
+        match plan.replay(trace, !args.json, output) {
+            Ok(Replayed { report, findings }) => {
+                if args.json {
+                    output.result(&report.to_json())?;
+                }
+                for finding in &findings {
+                    output.error(finding);
+                    exit = exit.and(Exit::No);
+                }
+                reports.push(report);
+            }
+            Err(error) => {
+                output.error(&error);
+                exit = exit.and(error.exit());
+            }
+        }
+    }
+    if !args.json && !reports.is_empty() {
+        output.result(&table::render(&reports))?;
+    }
+    Ok(exit)
+}
+
+/// What is the same for every trace.
+struct Plan {
+    device: DeviceChoice,
+    caps: DeviceCaps,
+    settings: Settings,
+}
+
+/// Why there is no result for a trace, or for any.
+#[derive(Debug, thiserror::Error)]
+enum ReplayError {
+    #[error("--device: {0}")]
+    UnknownDevice(#[from] UnknownDevice),
+    #[error(transparent)]
+    CannotOpen(#[from] CannotOpen),
+    #[error(transparent)]
+    HeapType(#[from] HeapTypeRefused),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error(
+        "{location}: size_bytes {} ({}) is over the limit of device {device} for one resource, {} ({})",
+        .size.get(), format::size(.size.get()), .limit.get(), format::size(.limit.get())
+    )]
+    OverDeviceLimit { location: String, size: ByteSize, device: String, limit: ByteSize },
+    #[error("{location}: the replay stopped: {error}")]
+    Stopped { location: String, error: heapwright::Error },
+    #[error("device {name} does not answer: {error}")]
+    Device { name: String, error: heapwright::Error },
+}
+
+impl ReplayError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::UnknownDevice(_) | Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => {
+                Exit::BadInput
+            }
+            Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::No,
+        }
+    }
+}
+
+impl Plan {
+    fn new(args: &ReplayArgs) -> Result<Self, ReplayError> {
+        let device = DeviceChoice::find(&args.device)?;
+        let caps = DeviceCaps::query(&device.open()?.device)
+            .map_err(|error| ReplayError::Device { name: device.name(), error })?;
+        let heap_type = heap_type::choose(args.heap_type, args.verify, caps.gpu_upload_heaps)?;
+        Ok(Self { device, caps, settings: Settings { heap_type, verify: args.verify } })
+    }
+
+    /// Reads a trace and checks that the device could hold each allocation by itself.
+    fn read(&self, path: &Path) -> Result<Trace, ReplayError> {
+        let trace = Trace::read(path)?;
+        let limit = self.caps.max_resource_size();
+        let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;
+        match trace.events().iter().position(is_over) {
+            None => Ok(trace),
+            Some(place) => Err(ReplayError::OverDeviceLimit {
+                location: trace.location(place).to_string(),
+                size: trace.events()[place].size,
+                device: self.device.name(),
+                limit,
+            }),
+        }
+    }
+
+    /// Replays a trace on a device of its own.
+    fn replay(&self, trace: &Trace, shows_progress: bool, output: &Output) -> Result<Replayed, ReplayError> {
+        let gpu = self.device.open()?;
+        let bar = output.progress(shows_progress, trace.name(), trace.events().len() as u64);
+        let replayed = engine::replay(trace, &gpu.device, &gpu.adapter, self.settings, &mut |event_count| {
+            bar.set_position(event_count as u64);
+        });
+        bar.finish_and_clear();
+        replayed.map_err(|error| {
+            let location = Location { path: trace.path(), line: None }.to_string();
+            ReplayError::Stopped { location, error }
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! A rule of `--verify` that a buffer breaks.
+
+use std::fmt;
+
+use heapwright::{Alignment, ByteSize, GpuVirtualAddress};
+
+use super::pattern::Damage;
+
+/// What is wrong with the buffer of one id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("id {id} has {} bytes, but {} were asked for", .granted.get(), .asked.get())]
+    TooSmall { id: u64, asked: ByteSize, granted: ByteSize },
+    #[error("id {id} has no GPU address")]
+    NoAddress { id: u64 },
+    #[error("id {id} is at GPU address {address}, which is no multiple of {}", .alignment.get())]
+    Misaligned { id: u64, address: GpuVirtualAddress, alignment: Alignment },
+    #[error(
+        "id {id}, {} bytes at {address}, shares memory with id {other_id} of line {other_line}, {} bytes at {other_address}",
+        .size.get(), .other_size.get()
+    )]
+    Overlap {
+        id: u64,
+        address: GpuVirtualAddress,
+        size: ByteSize,
+        other_id: u64,
+        other_line: u64,
+        other_address: GpuVirtualAddress,
+        other_size: ByteSize,
+    },
+    #[error("id {id} cannot be written through Map: {reason}")]
+    Unwritable { id: u64, reason: String },
+    #[error("id {id} cannot be read through Map {seen}: {reason}")]
+    Unreadable { id: u64, reason: String, seen: Seen },
+    #[error("id {id} does not hold what was written to it: {damage}, seen {seen}")]
+    Damaged { id: u64, damage: Damage, seen: Seen },
+}
+
+/// When a fault came to light.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    BeforeFree { line: u64 },
+    AtEnd,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeforeFree { line } => write!(f, "before its free on line {line}"),
+            Self::AtEnd => f.write_str("at the end of the trace"),
+        }
+    }
+}

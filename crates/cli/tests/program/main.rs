@@ -1,0 +1,6 @@
+//! Runs the program as a user does, and looks at exit code, standard output and standard error.
+
+mod bad_input;
+mod help;
+mod replay;
+mod support;

@@ -1,0 +1,224 @@
+//! `heapwright replay` on good traces: what it prints.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use crate::support::{Folder, command, heapwright};
+use serde_json::Value;
+
+const RECORDED: [&str; 2] = ["traces/vision_serving.csv.gz", "traces/unet_diffusion.csv.gz"];
+
+/// Each line as JSON.
+fn objects(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn number(object: &Value, key: &str) -> u64 {
+    object[key].as_u64().unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+#[track_caller]
+fn check_recorded(stdout: &str) {
+    let objects = objects(stdout);
+    let expected =
+        [("vision_serving", 19_100, 10_004, 547_181_424), ("unet_diffusion", 19_701, 9_893, 63_554_960)];
+    assert_eq!(objects.len(), expected.len());
+    for (object, (trace, events, allocations, peak_live)) in objects.iter().zip(expected) {
+        assert_eq!(object["trace"], trace);
+        assert_eq!(number(object, "events"), events);
+        assert_eq!(number(object, "allocations"), allocations);
+        assert_eq!(number(object, "peak_live_bytes"), peak_live);
+        assert_eq!(number(object, "failures"), 0);
+        let reserved = number(object, "peak_reserved_bytes");
+        assert!(reserved >= peak_live, "{object}");
+        let overhead = object["overhead"].as_f64().unwrap();
+        assert!((overhead - reserved as f64 / peak_live as f64).abs() < 1e-6, "{object}");
+        assert!((1..=allocations).contains(&number(object, "heaps_created")), "{object}");
+        assert!(object["mean_op_ns"].as_f64().unwrap() > 0.0, "{object}");
+        for times in ["alloc_ns", "free_ns"] {
+            let [p50, p99, max] = ["p50", "p99", "max"].map(|key| number(&object[times], key));
+            assert!(p50 <= p99 && p99 <= max && max > 0, "{object}");
+        }
+    }
+}
+
+#[test]
+fn the_recorded_traces_replay() {
+    check_recorded(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
+}
+
+#[test]
+fn the_recorded_traces_replay_and_verify() {
+    check_recorded(&heapwright(["replay", "--verify", "--json"].iter().chain(&RECORDED)).ok());
+}
+
+#[test]
+fn they_verify_on_every_heap_type_that_the_cpu_can_write_to() {
+    for heap_type in ["upload", "readback", "gpu-upload"] {
+        check_recorded(
+            &heapwright(["replay", "--verify", "--json", "--heap-type", heap_type].iter().chain(&RECORDED))
+                .ok(),
+        );
+    }
+}
+
+#[test]
+fn they_verify_on_every_device() {
+    for line in heapwright(["devices", "--json"]).ok().lines() {
+        let device: Value = serde_json::from_str(line).unwrap();
+        let name = device["device"].as_str().unwrap();
+        check_recorded(
+            &heapwright(["replay", "--verify", "--json", "--device", name].iter().chain(&RECORDED)).ok(),
+        );
+    }
+}
+
+/// The overhead that the project asks for: at most 0.05 above the better of two well-known allocators, which reserve
+/// 1.158 and 1.584 times the peak of these traces; and a heap created for at most one allocation in twenty.
+#[test]
+fn the_allocator_reserves_little_and_creates_few_heaps() {
+    let objects = objects(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
+    for (object, limit) in objects.iter().zip([1.158 + 0.05, 1.584 + 0.05]) {
+        assert!(object["overhead"].as_f64().unwrap() <= limit, "{object}");
+        assert!(number(object, "heaps_created") * 20 <= number(object, "allocations"), "{object}");
+    }
+}
+
+#[test]
+fn the_json_keys_are_exactly_those_documented() {
+    let stdout = heapwright(["replay", "--json", RECORDED[1]]).ok();
+    let object = &objects(&stdout)[0];
+    let keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut expected = [
+        "trace",
+        "events",
+        "allocations",
+        "peak_live_bytes",
+        "peak_reserved_bytes",
+        "overhead",
+        "heaps_created",
+        "alloc_ns",
+        "free_ns",
+        "mean_op_ns",
+        "failures",
+    ];
+    // The map of serde_json is sorted; the order in the text is another test's (report.rs).
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    for times in ["alloc_ns", "free_ns"] {
+        let keys: Vec<&str> = object[times].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["max", "p50", "p99"]);
+    }
+}
+
+#[test]
+fn the_table_has_a_row_for_each_trace_and_no_colours_in_a_pipe() {
+    let stdout = heapwright(["replay"].iter().chain(&RECORDED)).ok();
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(lines.len(), 4, "{stdout}");
+    assert!(lines[1].starts_with("trace ") && lines[1].ends_with("  failed"), "{stdout}");
+    for (line, start) in lines[2..].iter().zip([
+        ["vision_serving", "19,100", "10,004", "522", "MiB"],
+        ["unet_diffusion", "19,701", "9,893", "60.6", "MiB"],
+    ]) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert!(words.starts_with(&start) && words.ends_with(&["0"]), "{stdout}");
+    }
+    for line in lines {
+        assert!(line.chars().count() <= 120 && !line.contains('\u{1b}'), "{line:?}");
+    }
+}
+
+#[test]
+fn a_trace_without_events_has_nothing_to_measure() {
+    let folder = Folder::new();
+    let empty = folder.trace("empty.csv", "");
+    let objects = objects(&heapwright(["replay", "--verify", "--json", &empty]).ok());
+    let nothing = serde_json::json!({ "p50": null, "p99": null, "max": null });
+    let expected = serde_json::json!({
+        "trace": "empty", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
+        "overhead": null, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
+        "failures": 0,
+    });
+    assert_eq!(objects, [expected]);
+    let table = heapwright(["replay", &empty]).ok();
+    let row: Vec<&str> = table.lines().nth(2).unwrap().split_whitespace().collect();
+    assert_eq!(
+        row,
+        ["empty", "0", "0", "0", "B", "0", "B", "-", "0", "-", "-", "-", "-", "-", "-", "-", "0"]
+    );
+}
+
+#[test]
+fn ids_may_be_any_numbers() {
+    let folder = Folder::new();
+    let max = u64::MAX;
+    let rows = format!(
+        "0,alloc,{max},100\r\n0,alloc,7,5000000\r\n1,free,{max},100\r\n2,alloc,3,1\r\n3,free,7,5000000"
+    );
+    let trace = folder.trace("ids.csv", &rows);
+    let objects = objects(&heapwright(["replay", "--verify", "--json", &trace]).ok());
+    assert_eq!(number(&objects[0], "peak_live_bytes"), 5_000_100);
+}
+
+/// A trace asks for more than its device has: what fails is counted, what does not is replayed.
+#[test]
+fn a_trace_that_does_not_fit_says_how_many_failed_and_at_what_usage() {
+    let folder = Folder::new();
+    let mib = 1_u64 << 20;
+    let rows: String = (0..40).map(|id| format!("{id},alloc,{id},{}\n", 100 * mib)).collect();
+    let frees: String = (0..40).map(|id| format!("99,free,{id},{}\n", 100 * mib)).collect();
+    let trace = folder.trace("big.csv", &(rows + &frees + "99,alloc,99,4096\n"));
+    let said = heapwright(["replay", "--json", "--device", "host:discrete-2gib", &trace]);
+    let objects = objects(&said.stdout);
+    let failures = number(&objects[0], "failures");
+    assert!((20..=25).contains(&failures), "{objects:?}");
+    assert_eq!(number(&objects[0], "peak_live_bytes"), 4_000 * mib);
+    assert!(number(&objects[0], "peak_reserved_bytes") <= 2_048 * mib, "{objects:?}");
+    let error = said.one_error(1);
+    let first_line = 40 - failures + 2;
+    let start =
+        format!("{trace}:{first_line}: {failures} of 41 allocations failed; the first, 100.00 MiB for id ");
+    assert!(error.starts_with(&start), "{error}");
+    for part in ["were live, ", " reserved and CurrentUsage ", " of a budget of "] {
+        assert!(error.contains(part), "{error}");
+    }
+    let verified =
+        heapwright(["replay", "--verify", "--device", "host:discrete-2gib", "--heap-type", "upload", &trace]);
+    assert_eq!(verified.ok().lines().count(), 3);
+}
+
+#[test]
+fn a_wrong_trace_does_not_keep_the_others_from_being_replayed() {
+    let folder = Folder::new();
+    let good = folder.trace("good.csv", "0,alloc,0,100\n");
+    let wrong = folder.trace("wrong.csv", "0,alloc,0,0\n");
+    let said = heapwright(["replay", "--json", &good, &wrong, "no-such-file.csv", &good]);
+    assert_eq!(said.code, 2);
+    assert_eq!(objects(&said.stdout).len(), 2);
+    assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it_quietly() {
+    for args in [&["replay", "--json"][..], &["replay"], &["devices"], &["--help"]] {
+        let traces = RECORDED.iter().filter(|_| args[0] == "replay");
+        let mut command = command();
+        command.args(args).args(traces).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(stderr, "", "{args:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = command().args(["replay", RECORDED[1]]).stdout(full).output().unwrap();
+    let said = crate::support::Said::from_output(output);
+    assert!(said.one_error(1).starts_with("cannot write to standard output: "));
+}
