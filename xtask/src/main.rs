@@ -1,8 +1,13 @@
 //! Maintenance commands: `cargo xtask --help`.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stderr, reason = "a command line program talks through its streams")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line program talks through its streams"
+)]
 
 mod bindings;
+mod placement;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,12 +30,19 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Replay traces through the placement policy alone, with each of its settings varied.
+    Placement {
+        /// Traces, as `heapwright replay` takes them.
+        #[arg(required = true)]
+        traces: Vec<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command {
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
+        Command::Placement { traces } => placement::run(&traces),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
