@@ -6,8 +6,8 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::Error;
 use crate::allocator::buffer_desc;
+use crate::{Error, HeapType, SegmentGroup};
 
 /// How the GPU's memory relates to the CPU's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,6 +99,15 @@ impl DeviceCaps {
     #[must_use]
     pub fn max_resource_size(&self) -> ByteSize {
         ByteSize::new(1_u64.checked_shl(self.gpu_va_bits_per_resource).unwrap_or(u64::MAX))
+    }
+
+    /// The segment group that heaps of a type are charged to: on UMA all memory is local.
+    #[must_use]
+    pub fn segment_group(&self, heap_type: HeapType) -> SegmentGroup {
+        match (self.architecture, heap_type) {
+            (Architecture::Discrete, HeapType::Upload | HeapType::Readback) => SegmentGroup::NonLocal,
+            _ => SegmentGroup::Local,
+        }
     }
 
     /// The description with `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT` added where document TIGHT allows it: the device

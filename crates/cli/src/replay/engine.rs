@@ -5,9 +5,8 @@ use heapwright::d3d12::{
     D3D12_RESOURCE_STATES, ID3D12Device, IDXGIAdapter3,
 };
 use heapwright::{
-    Architecture, ByteSize, DeviceCaps, Error, GpuVirtualAddress, HeapType, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc, SegmentGroup, VideoMemoryInfo,
-    buffer_desc,
+    ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocator, ResourceAllocatorDesc, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
@@ -148,7 +147,7 @@ impl<'a> Replay<'a> {
             failures.failure_count += 1;
             return Ok(());
         }
-        let group = segment_group(self.heap_type, self.allocator.caps());
+        let group = self.allocator.caps().segment_group(self.heap_type);
         self.failures = Some(Box::new(Failures {
             location: self.trace.location(event_index).to_string(),
             failure_count: 1,
@@ -251,15 +250,6 @@ fn initial_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
         HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
         HeapType::Readback => D3D12_RESOURCE_STATE_COPY_DEST,
         _ => D3D12_RESOURCE_STATE_COMMON,
-    }
-}
-
-/// The segment group that heaps of a type lie in.
-fn segment_group(heap_type: HeapType, caps: &DeviceCaps) -> SegmentGroup {
-    match (caps.architecture, heap_type) {
-        (Architecture::Discrete, HeapType::Upload | HeapType::Readback) => SegmentGroup::NonLocal,
-        // On UMA all memory is local.
-        _ => SegmentGroup::Local,
     }
 }
 

@@ -27,7 +27,7 @@ pub use self::desc::{HeapType, ResourceAllocationDesc, ResourceAllocatorDesc, bu
 use self::heaps::TypedHeaps;
 pub use self::mapping::Mapping;
 use crate::caps::allocation_info;
-use crate::{DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
+use crate::{DeviceCaps, Error, VideoMemoryInfo};
 
 /// Allocates resources of one device.
 ///
@@ -234,19 +234,13 @@ impl Inner {
     }
 
     fn release_empty_heaps(&self) -> ByteSize {
-        let before_after = self.heaps.iter().map(TypedHeaps::release_empty);
-        before_after.fold(ByteSize::ZERO, ByteSize::saturating_add)
+        let released = self.heaps.iter().map(TypedHeaps::release_empty);
+        released.fold(ByteSize::ZERO, ByteSize::saturating_add)
     }
 
     /// Usage and budget of the segment group that a heap type is charged to.
     fn video_memory(&self, heap_type: HeapType) -> Option<(ByteSize, ByteSize)> {
-        let info = VideoMemoryInfo::query(self.adapter.as_ref()?, self.segment_group(heap_type)).ok()?;
+        let info = VideoMemoryInfo::query(self.adapter.as_ref()?, self.caps.segment_group(heap_type)).ok()?;
         Some((info.current_usage, info.budget))
-    }
-
-    fn segment_group(&self, heap_type: HeapType) -> SegmentGroup {
-        let is_local = self.caps.architecture != crate::Architecture::Discrete
-            || matches!(heap_type, HeapType::Default | HeapType::GpuUpload);
-        if is_local { SegmentGroup::Local } else { SegmentGroup::NonLocal }
     }
 }
