@@ -52,6 +52,8 @@ const EXTRA: &[&str] = &[
 /// Writes the bindings, or with `check` compares them with what is checked in.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let target = root.join("crates/d3d12/src/bindings.rs");
+    // windows-bindgen formats with the rustfmt.toml that it finds from the current directory upwards.
+    std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let fresh = generate().map_err(|e| format!("generating the bindings: {e}"))?;
     if !check {
         fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
