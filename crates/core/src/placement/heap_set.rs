@@ -29,7 +29,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// assert!(wanted.release.is_empty());
 /// let heap = heaps.insert(wanted.size, "a heap")?;
 /// let placed = heaps.allocate_in(heap, size, alignment)?.expect("the heap was made for it");
-/// let released = heaps.free(placed.id)?;
+/// let id = placed.id;
+/// let released = heaps.free(id)?;
 /// assert_eq!(released, None, "an empty heap is kept for a while");
 /// assert_eq!(heaps.take_empty(), ["a heap"]);
 /// # Ok::<(), heapwright_core::placement::PlacementError>(())
