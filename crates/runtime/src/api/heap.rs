@@ -1,6 +1,7 @@
 //! `ID3D12Heap1`.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, implement};
@@ -17,7 +18,7 @@ pub(super) struct Heap {
     child: Child,
     /// As the application gave it, with the effective alignment.
     desc: D3D12_HEAP_DESC,
-    memory: Box<dyn DriverHeap>,
+    memory: Arc<dyn DriverHeap>,
 }
 
 impl Heap {
@@ -32,6 +33,7 @@ impl Heap {
             cpu_page_property: heap.memory.cpu_page_property,
             memory_pool: heap.memory.memory_pool,
             implicit: false,
+            not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
         })?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
         Ok(Self { child: Child::new(device), desc, memory })
@@ -41,8 +43,8 @@ impl Heap {
         &self.desc
     }
 
-    pub(super) fn memory(&self) -> &dyn DriverHeap {
-        &*self.memory
+    pub(super) fn memory(&self) -> &Arc<dyn DriverHeap> {
+        &self.memory
     }
 
     pub(super) fn belongs_to(&self, device: &Device) -> bool {

@@ -3,11 +3,22 @@
 //! Above this line the runtime knows COM objects and D3D12's rules; below it a [`Driver`] knows memory. The
 //! runtime validates everything before it calls: a driver reports only what the caller could not have
 //! foreseen (out of memory). Names follow the DDI: *caps*, *check resource allocation info*, *create heap*.
+//!
+//! * [`resource`]: resources, and texels in CPU memory.
+//! * [`command`]: what queues are given to do.
 
+pub mod command;
+pub mod resource;
+
+use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+
+use self::command::{DriverQueue, RemovalSink};
+use self::resource::{DriverResource, ResourcePlacement};
 
 /// One adapter with its driver; devices created on the adapter share it.
 pub trait Driver: Send + Sync + fmt::Debug {
@@ -37,11 +48,35 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// [`DriverError::OutOfMemory`] or [`DriverError::OutOfAddressSpace`]; nothing is held then.
-    fn create_heap(&self, args: &HeapArgs) -> Result<Box<dyn DriverHeap>, DriverError>;
+    fn create_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError>;
+
+    /// Creates a resource, the other half of the DDI's `CreateHeapAndResource`. Heap and offset are the runtime's
+    /// responsibility; a heap of this driver is the only kind that comes.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::OutOfAddressSpace`] for a reserved resource; nothing is held then.
+    fn create_resource(
+        &self,
+        args: &ResourceArgs,
+        placement: ResourcePlacement,
+    ) -> Result<Arc<dyn DriverResource>, DriverError>;
+
+    /// Creates a queue that works asynchronously.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::HostOutOfMemory`] when the system gives no thread.
+    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError>;
+
+    /// Calls `listener` after each change of a budget, until what is returned is dropped.
+    fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
 }
 
-/// Memory that a driver made; dropping it gives the memory back.
-pub trait DriverHeap: Send + Sync {
+/// Memory that a driver made; the last reference gives the memory back.
+///
+/// Residency is a count, as in D3D12: a heap begins at one, or at zero if created not resident.
+pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// Where the GPU sees the first byte.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 
@@ -55,6 +90,29 @@ pub trait DriverHeap: Send + Sync {
     /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::OutOfMemory`] when the
     /// operating system has no memory to put behind the range.
     fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError>;
+
+    /// Counts one more reason to be resident, and pages the heap in if it is the first.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::OutOfMemory`] when the segment group has no room; the count is what it was.
+    fn make_resident(&self) -> Result<(), DriverError>;
+
+    /// Counts one reason less; without any the heap leaves its segment group, and the GPU faults on it.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::NotResident`] when there is no reason to take away.
+    fn evict(&self) -> Result<(), DriverError>;
+
+    /// Whether the GPU can access it now.
+    fn is_resident(&self) -> bool;
+
+    /// Names the heap in messages about page faults.
+    fn set_name(&self, name: &str);
+
+    /// The driver's own type; a driver is handed back only what it made.
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// Why a driver could not do what it was asked.
@@ -81,6 +139,8 @@ pub enum DriverError {
     },
     /// The heap's memory is not visible to the CPU.
     NotCpuAccessible,
+    /// Evicted more often than made resident.
+    NotResident,
     /// More was to be reserved than is available for reservation.
     ReservationTooLarge {
         /// What was asked for.
@@ -103,6 +163,7 @@ impl fmt::Display for DriverError {
                 write!(f, "no free range of GPU virtual addresses holds {requested}")
             }
             Self::NotCpuAccessible => f.write_str("the heap's memory is not CPU-accessible"),
+            Self::NotResident => f.write_str("evicted more often than made resident"),
             Self::ReservationTooLarge { requested, available } => {
                 write!(f, "a reservation of {requested} is above the {available} available for reservation")
             }
@@ -242,4 +303,6 @@ pub struct HeapArgs {
     pub memory_pool: MemoryPool,
     /// `D3D12DDI_HEAP_FLAG_0115_IMPLICIT`: made for a committed resource. Set from DDI 0115 on.
     pub implicit: bool,
+    /// Begins without a reason to be resident (`D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`).
+    pub not_resident: bool,
 }

@@ -1,33 +1,46 @@
 //! The host driver: a simulated GPU whose properties are data and whose memory is the host's.
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
-//! * `segment`: usage against capacity and budget, one per segment group.
+//! * `segment`: usage of the segment groups against capacity and budget.
 //! * `reservation`: host address space that costs memory only where it is touched.
+//! * `address_space`, `tiles`: GPU virtual addresses and the page table; tiles of reserved resources.
+//! * `heap`, `resource`: what is created.
+//! * `queue`, `execute`, `texels`, `memory_access`: threads that work, and how they reach memory.
 //!
 //! A heap is charged to a segment group, given a range of GPU virtual addresses, and backed by reserved address
-//! space of the host, so that a simulated GPU of 16 GiB runs on a laptop.
+//! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues reach bytes only through the page
+//! table: what is evicted or gone is a page fault, and the device is lost.
 
+mod address_space;
+mod execute;
+mod heap;
+mod memory_access;
 pub mod profile;
+mod queue;
 mod reservation;
+mod resource;
 mod segment;
+mod texels;
+mod tiles;
 
-use std::ptr::NonNull;
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use heapwright_core::suballoc::{SuballocationId, Tlsf};
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_core::{Alignment, ByteSize};
 
+use self::address_space::{AddressRange, AddressSpace};
+use self::heap::HostHeap;
 use self::profile::HostProfile;
-use self::reservation::Reservation;
-use self::segment::Segment;
+use self::queue::HostQueue;
+use self::resource::HostResource;
+use self::segment::{Listener, Segments};
+use crate::ddi::command::{DriverQueue, RemovalSink};
+use crate::ddi::resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, Driver, DriverCaps, DriverError, DriverHeap, HeapArgs,
     MemoryPool, ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
 };
-
-/// Where the simulated GPU's address space begins: zero and what is near it stay invalid.
-const GPU_VA_BASE: u64 = 1 << 32;
 
 /// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
 const KIB_64: Alignment = alignment(64 * 1024);
@@ -48,15 +61,8 @@ pub struct HostDriver {
     identity: AdapterIdentity,
     caps: DriverCaps,
     buffer_alignment: Alignment,
-    state: Arc<State>,
-}
-
-/// What heaps give back to when they are dropped.
-#[derive(Debug)]
-struct State {
-    local: Segment,
-    non_local: Segment,
-    address_space: Mutex<Tlsf>,
+    segments: Arc<Segments>,
+    space: Arc<AddressSpace>,
 }
 
 impl HostDriver {
@@ -64,8 +70,6 @@ impl HostDriver {
     #[must_use]
     pub fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
-        let va_size = ByteSize::new((1 << profile.gpu_va_bits_per_process) - GPU_VA_BASE);
-        let address_space = Tlsf::new(va_size).expect("profiles have more than 32 bits of address space");
         let on_uma = profile.architecture.is_uma();
         Self {
             identity: AdapterIdentity {
@@ -90,11 +94,8 @@ impl HostDriver {
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
             buffer_alignment: profile.tight_buffer_alignment.unwrap_or(KIB_64),
-            state: Arc::new(State {
-                local: Segment::new(profile.local),
-                non_local: Segment::new(profile.non_local),
-                address_space: Mutex::new(address_space),
-            }),
+            segments: Arc::new(Segments::new(profile)),
+            space: Arc::new(AddressSpace::new(profile.gpu_va_bits_per_process)),
         }
     }
 
@@ -107,25 +108,12 @@ impl HostDriver {
             (Architecture::Discrete, MemoryPool::L0) => SegmentGroup::NonLocal,
             (Architecture::Discrete, MemoryPool::L1)
                 if args.cpu_page_property != CpuPageProperty::NotAvailable
-                    && !self.state.local.fits_budget(args.size) =>
+                    && !self.segments.get(SegmentGroup::Local).fits_budget(args.size) =>
             {
                 SegmentGroup::NonLocal
             }
             _ => SegmentGroup::Local,
         }
-    }
-}
-
-impl State {
-    fn segment(&self, group: SegmentGroup) -> &Segment {
-        match group {
-            SegmentGroup::Local => &self.local,
-            SegmentGroup::NonLocal => &self.non_local,
-        }
-    }
-
-    fn address_space(&self) -> std::sync::MutexGuard<'_, Tlsf> {
-        self.address_space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,11 +127,11 @@ impl Driver for HostDriver {
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
-        self.state.segment(group).report()
+        self.segments.get(group).report()
     }
 
     fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError> {
-        self.state.segment(group).reserve(reservation)
+        self.segments.get(group).reserve(reservation)
     }
 
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
@@ -157,91 +145,45 @@ impl Driver for HostDriver {
         ResourceAllocation { size: resource.width, alignment }
     }
 
-    fn create_heap(&self, args: &HeapArgs) -> Result<Box<dyn DriverHeap>, DriverError> {
+    fn create_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError> {
+        Ok(self.create_host_heap(args)?)
+    }
+
+    fn create_resource(
+        &self,
+        args: &ResourceArgs,
+        placement: ResourcePlacement,
+    ) -> Result<Arc<dyn DriverResource>, DriverError> {
+        let allocation = self.check_resource_allocation_info(args);
+        Ok(Arc::new(match placement {
+            ResourcePlacement::Heap { heap, offset } => HostResource::placed(args, allocation, heap, offset)?,
+            ResourcePlacement::Reserved => HostResource::reserved(args, allocation, &self.space)?,
+        }))
+    }
+
+    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
+        Ok(Box::new(HostQueue::start(&self.space, removal)?))
+    }
+
+    fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
+        let listener: Arc<Listener> = Arc::from(listener);
+        self.segments.listen(&listener);
+        Box::new(listener)
+    }
+}
+
+impl HostDriver {
+    /// Changes what the operating system wants the process to stay under, as another program would.
+    pub fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+        self.segments.set_budget(group, budget);
+    }
+
+    fn create_host_heap(&self, args: &HeapArgs) -> Result<Arc<HostHeap>, DriverError> {
         let granularity = if args.implicit { KIB_4 } else { KIB_64 };
         let too_large = DriverError::OutOfAddressSpace { requested: args.size };
         let size = args.size.align_up(granularity).ok_or(too_large)?;
-        let group = self.segment_for(args);
-        // Each step gives back what it took when a later one fails.
-        let charge = Charge::new(&self.state, group, size)?;
-        let addresses = AddressRange::new(&self.state, size, args.alignment.max(KIB_64))?;
-        let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
-        Ok(Box::new(HostHeap {
-            cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
-            memory,
-            addresses,
-            _charge: charge,
-        }))
-    }
-}
-
-/// Memory of the simulated GPU.
-#[derive(Debug)]
-struct HostHeap {
-    cpu_accessible: bool,
-    memory: Reservation,
-    addresses: AddressRange,
-    _charge: Charge,
-}
-
-impl DriverHeap for HostHeap {
-    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
-        self.addresses.start
-    }
-
-    fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
-        if !self.cpu_accessible {
-            return Err(DriverError::NotCpuAccessible);
-        }
-        self.memory
-            .commit(offset, size)
-            .ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
-    }
-}
-
-/// Bytes charged to a segment group until dropped.
-#[derive(Debug)]
-struct Charge {
-    state: Arc<State>,
-    group: SegmentGroup,
-    size: ByteSize,
-}
-
-impl Charge {
-    fn new(state: &Arc<State>, group: SegmentGroup, size: ByteSize) -> Result<Self, DriverError> {
-        state.segment(group).charge(size)?;
-        Ok(Self { state: Arc::clone(state), group, size })
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.state.segment(self.group).discharge(self.size);
-    }
-}
-
-/// GPU virtual addresses taken until dropped.
-#[derive(Debug)]
-struct AddressRange {
-    state: Arc<State>,
-    id: SuballocationId,
-    start: GpuVirtualAddress,
-}
-
-impl AddressRange {
-    fn new(state: &Arc<State>, size: ByteSize, alignment: Alignment) -> Result<Self, DriverError> {
-        let none = DriverError::OutOfAddressSpace { requested: size };
-        let range = state.address_space().allocate(size, alignment).map_err(|_| none)?;
-        // The base is a multiple of every heap alignment, so alignment of the offset is alignment of the address.
-        let start = GpuVirtualAddress::new(GPU_VA_BASE + range.range.start().get()).ok_or(none)?;
-        Ok(Self { state: Arc::clone(state), id: range.id, start })
-    }
-}
-
-impl Drop for AddressRange {
-    fn drop(&mut self) {
-        let freed = self.state.address_space().free(self.id);
-        debug_assert!(freed.is_ok(), "an address range is freed once: {freed:?}");
+        let addresses = AddressRange::new(&self.space, size, args.alignment.max(KIB_64))?;
+        HostHeap::create(args, size, &self.segments, self.segment_for(args), addresses)
     }
 }
 

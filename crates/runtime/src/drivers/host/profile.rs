@@ -32,6 +32,8 @@ pub struct HostProfile {
     pub local: SegmentProfile,
     /// The non-local segment group; empty on UMA.
     pub non_local: SegmentProfile,
+    /// How long paging in takes, in nanoseconds for each MiB; 0 for no time at all.
+    pub paging_nanos_per_mib: u64,
     /// Largest resource, in bits.
     pub gpu_va_bits_per_resource: u32,
     /// Address space of a process, in bits; more than 32, at most 62.
@@ -71,6 +73,7 @@ const DISCRETE: HostProfile = HostProfile {
     ddi_version: 115,
     local: SegmentProfile::of_gib(16),
     non_local: SegmentProfile::of_gib(16),
+    paging_nanos_per_mib: 0,
     gpu_va_bits_per_resource: 40,
     gpu_va_bits_per_process: 44,
 };

@@ -1,44 +1,116 @@
-//! Usage of one segment group against its capacity and budget.
+//! Usage of the segment groups against capacity and budget.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use heapwright_core::ByteSize;
 
-use super::profile::SegmentProfile;
-use crate::ddi::{DriverError, VideoMemory};
+use super::profile::{HostProfile, SegmentProfile};
+use crate::ddi::{DriverError, SegmentGroup, VideoMemory};
+
+/// Both segment groups of a simulated GPU, and who wants to hear of their budgets.
+pub(super) struct Segments {
+    local: Segment,
+    non_local: Segment,
+    paging_nanos_per_mib: u64,
+    listeners: Mutex<Vec<Weak<Listener>>>,
+}
+
+/// Called after a budget changed.
+pub(super) type Listener = dyn Fn() + Send + Sync;
+
+impl Segments {
+    pub(super) fn new(profile: &HostProfile) -> Self {
+        Self {
+            local: Segment::new(profile.local),
+            non_local: Segment::new(profile.non_local),
+            paging_nanos_per_mib: profile.paging_nanos_per_mib,
+            listeners: Mutex::new(Vec::new()),
+        }
+    }
+
+    pub(super) fn get(&self, group: SegmentGroup) -> &Segment {
+        match group {
+            SegmentGroup::Local => &self.local,
+            SegmentGroup::NonLocal => &self.non_local,
+        }
+    }
+
+    /// Changes a budget and tells who listens.
+    pub(super) fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+        self.get(group).budget.store(budget.get(), Ordering::Relaxed);
+        let listeners: Vec<Arc<Listener>> = {
+            let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+            listeners.retain(|listener| listener.strong_count() > 0);
+            listeners.iter().filter_map(Weak::upgrade).collect()
+        };
+        // Outside of the lock: a listener may come or go while it is called.
+        for listener in listeners {
+            listener();
+        }
+    }
+
+    pub(super) fn listen(&self, listener: &Arc<Listener>) {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(listener));
+    }
+
+    /// Takes as long as the profile says that paging in takes.
+    pub(super) fn page_in(&self, size: ByteSize) {
+        if self.paging_nanos_per_mib > 0 {
+            let mib = size.get().div_ceil(1 << 20);
+            std::thread::sleep(Duration::from_nanos(mib.saturating_mul(self.paging_nanos_per_mib)));
+        }
+    }
+}
+
+impl fmt::Debug for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segments")
+            .field("local", &self.local)
+            .field("non_local", &self.non_local)
+            .finish_non_exhaustive()
+    }
+}
 
 /// Accounts for the memory of one segment group. All operations are O(1) and take no lock.
 #[derive(Debug)]
 pub(super) struct Segment {
-    profile: SegmentProfile,
+    capacity: ByteSize,
+    budget: AtomicU64,
     /// Bytes in use; never above the capacity.
     usage: AtomicU64,
-    /// Bytes reserved for this process; never above [`Segment::available_for_reservation`].
+    /// Bytes reserved for this process.
     reservation: AtomicU64,
 }
 
 impl Segment {
-    pub(super) fn new(profile: SegmentProfile) -> Self {
-        Self { profile, usage: AtomicU64::new(0), reservation: AtomicU64::new(0) }
+    fn new(profile: SegmentProfile) -> Self {
+        Self {
+            capacity: profile.capacity,
+            budget: AtomicU64::new(profile.budget.get()),
+            usage: AtomicU64::new(0),
+            reservation: AtomicU64::new(0),
+        }
     }
 
     /// Takes `size` bytes, or fails and takes nothing when that would exceed the capacity.
-    pub(super) fn charge(&self, size: ByteSize) -> Result<(), DriverError> {
-        let capacity = self.profile.capacity;
+    fn charge(&self, size: ByteSize) -> Result<(), DriverError> {
         self.usage
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |usage| {
-                usage.checked_add(size.get()).filter(|&sum| sum <= capacity.get())
+                usage.checked_add(size.get()).filter(|&sum| sum <= self.capacity.get())
             })
             .map(|_| ())
             .map_err(|usage| DriverError::OutOfMemory {
                 requested: size,
                 usage: ByteSize::new(usage),
-                capacity,
+                capacity: self.capacity,
             })
     }
 
     /// Gives back what [`charge`](Self::charge) took.
-    pub(super) fn discharge(&self, size: ByteSize) {
+    fn discharge(&self, size: ByteSize) {
         let before = self.usage.fetch_sub(size.get(), Ordering::Relaxed);
         debug_assert!(before >= size.get(), "more given back than taken");
     }
@@ -46,7 +118,7 @@ impl Segment {
     /// Whether `size` more bytes would stay within the budget.
     pub(super) fn fits_budget(&self, size: ByteSize) -> bool {
         let usage = self.usage.load(Ordering::Relaxed);
-        usage.checked_add(size.get()).is_some_and(|sum| sum <= self.profile.budget.get())
+        usage.checked_add(size.get()).is_some_and(|sum| sum <= self.budget.load(Ordering::Relaxed))
     }
 
     pub(super) fn reserve(&self, reservation: ByteSize) -> Result<(), DriverError> {
@@ -60,7 +132,7 @@ impl Segment {
 
     pub(super) fn report(&self) -> VideoMemory {
         VideoMemory {
-            budget: self.profile.budget,
+            budget: ByteSize::new(self.budget.load(Ordering::Relaxed)),
             current_usage: ByteSize::new(self.usage.load(Ordering::Relaxed)),
             available_for_reservation: self.available_for_reservation(),
             current_reservation: ByteSize::new(self.reservation.load(Ordering::Relaxed)),
@@ -69,6 +141,31 @@ impl Segment {
 
     /// Half of the budget, the order of magnitude that Windows answers.
     fn available_for_reservation(&self) -> ByteSize {
-        ByteSize::new(self.profile.budget.get() / 2)
+        ByteSize::new(self.budget.load(Ordering::Relaxed) / 2)
+    }
+}
+
+/// Bytes charged to a segment group until dropped.
+#[derive(Debug)]
+pub(super) struct Charge {
+    segments: Arc<Segments>,
+    group: SegmentGroup,
+    size: ByteSize,
+}
+
+impl Charge {
+    pub(super) fn new(
+        segments: &Arc<Segments>,
+        group: SegmentGroup,
+        size: ByteSize,
+    ) -> Result<Self, DriverError> {
+        segments.get(group).charge(size)?;
+        Ok(Self { segments: Arc::clone(segments), group, size })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.segments.get(self.group).discharge(self.size);
     }
 }

@@ -1,0 +1,193 @@
+//! What queues are given to do.
+
+use std::fmt;
+use std::sync::Arc;
+
+use heapwright_core::GpuVirtualAddress;
+use windows_core::HRESULT;
+
+use super::resource::{DriverResource, TexelRegion};
+use crate::fence::Fence;
+
+/// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Copies bytes from buffer to buffer.
+    CopyBuffer {
+        /// Target and its first byte.
+        target: (Arc<dyn DriverResource>, u64),
+        /// Source and its first byte.
+        source: (Arc<dyn DriverResource>, u64),
+        /// Bytes.
+        size: u64,
+    },
+    /// Copies texels between textures, or between a texture and a buffer.
+    CopyTexels {
+        /// Where to.
+        target: TexelLocation,
+        /// The first texel there.
+        target_start: [u32; 3],
+        /// Where from.
+        source: TexelLocation,
+        /// Which texels of it.
+        region: TexelRegion,
+    },
+    /// Copies all bytes of a texture to one of the same description.
+    CopyTexture {
+        /// Where to.
+        target: Arc<dyn DriverResource>,
+        /// Where from.
+        source: Arc<dyn DriverResource>,
+    },
+    /// Copies whole tiles between a reserved resource and a buffer, in the order of the tiles.
+    CopyTiles {
+        /// The reserved resource.
+        tiled: Arc<dyn DriverResource>,
+        /// Its tiles, by index.
+        tiles: Arc<[u32]>,
+        /// The buffer and its first byte.
+        buffer: (Arc<dyn DriverResource>, u64),
+        /// From the buffer to the tiles, or the other way.
+        to_tiles: bool,
+    },
+    /// Fills texels with one value.
+    FillTexels {
+        /// The texture.
+        target: Arc<dyn DriverResource>,
+        /// The subresource (of one plane).
+        subresource: u32,
+        /// Which texels of it.
+        region: TexelRegion,
+        /// One texel, as many bytes as the plane's format has.
+        value: TexelValue,
+    },
+    /// Fills bytes of a buffer with a repeated pattern.
+    FillBuffer {
+        /// The buffer and its first byte.
+        target: (Arc<dyn DriverResource>, u64),
+        /// Bytes, a multiple of the pattern's length.
+        size: u64,
+        /// The pattern.
+        value: TexelValue,
+    },
+    /// Writes 32 bits.
+    WriteImmediate {
+        /// Where to, a multiple of 4.
+        address: GpuVirtualAddress,
+        /// What.
+        value: u32,
+    },
+}
+
+/// One texel's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TexelValue {
+    /// The first `len` count.
+    pub bytes: [u8; 16],
+    /// 1 to 16.
+    pub len: u8,
+}
+
+impl TexelValue {
+    /// The bytes that count.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len.min(16))]
+    }
+}
+
+/// Texels in a texture, or laid out in a buffer.
+#[derive(Debug, Clone)]
+pub enum TexelLocation {
+    /// A subresource of a texture.
+    Subresource {
+        /// The texture.
+        resource: Arc<dyn DriverResource>,
+        /// Which.
+        index: u32,
+    },
+    /// A placed footprint in a buffer.
+    Footprint {
+        /// The buffer.
+        buffer: Arc<dyn DriverResource>,
+        /// The first byte.
+        offset: u64,
+        /// Bytes from one row of blocks to the next.
+        row_pitch: u64,
+        /// Bytes from one depth slice to the next.
+        slice_pitch: u64,
+        /// Bytes of one block.
+        block_size: u32,
+        /// Texels in a block, in x and y.
+        block_texels: [u32; 2],
+    },
+}
+
+/// A range of tiles of a reserved resource and what is to stand behind it.
+#[derive(Debug, Clone)]
+pub struct TileMapping {
+    /// The first tile of the resource.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// What stands behind them.
+    pub memory: TileMemory,
+}
+
+/// What stands behind tiles.
+#[derive(Debug, Clone)]
+pub enum TileMemory {
+    /// Tiles of a heap, one after the other.
+    Heap {
+        /// The heap.
+        heap: Arc<dyn super::DriverHeap>,
+        /// The first tile of it.
+        first: u32,
+    },
+    /// One tile of a heap for all of them.
+    Repeated {
+        /// The heap.
+        heap: Arc<dyn super::DriverHeap>,
+        /// The tile of it.
+        tile: u32,
+    },
+    /// Nothing: reads give zero, writes are dropped.
+    Null,
+}
+
+/// What a queue does next. Works of one queue happen in the order of submission.
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// The commands of one command list.
+    Execute(Arc<[Command]>),
+    /// Sets a fence.
+    Signal(Arc<Fence>, u64),
+    /// Goes on once a fence has reached a value.
+    Wait(Arc<Fence>, u64),
+    /// Changes what stands behind tiles of a reserved resource.
+    UpdateTileMappings {
+        /// The reserved resource.
+        resource: Arc<dyn DriverResource>,
+        /// In this order.
+        mappings: Vec<TileMapping>,
+    },
+    /// Lets tiles of one reserved resource stand where tiles of another stand.
+    CopyTileMappings {
+        /// The resource that changes, and its tiles.
+        target: (Arc<dyn DriverResource>, Vec<u32>),
+        /// The resource that is copied, and as many of its tiles.
+        source: (Arc<dyn DriverResource>, Vec<u32>),
+    },
+}
+
+/// A queue of a driver. Dropping it ends it: what has not begun is not done.
+pub trait DriverQueue: Send + Sync + fmt::Debug {
+    /// Appends works and returns at once.
+    fn submit(&self, works: Vec<Work>);
+}
+
+/// Whom a queue tells that the device is lost.
+pub trait RemovalSink: Send + Sync {
+    /// The device is lost for `reason`; `message` says what happened and names the object.
+    fn remove(&self, reason: HRESULT, message: String);
+}

@@ -1,0 +1,159 @@
+//! Memory of the simulated GPU.
+
+use std::any::Any;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use heapwright_core::{ByteSize, GpuVirtualAddress};
+
+use super::address_space::{AddressRange, FaultCause, PageFault, Target};
+use super::reservation::Reservation;
+use super::segment::{Charge, Segments};
+use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, SegmentGroup};
+
+/// A heap: reserved host memory behind a range of GPU addresses, charged to a segment group while it is resident.
+pub(super) struct HostHeap {
+    cpu_accessible: bool,
+    memory: Reservation,
+    addresses: AddressRange,
+    size: ByteSize,
+    segments: Arc<Segments>,
+    group: SegmentGroup,
+    residency: Mutex<Residency>,
+    name: Mutex<Option<String>>,
+    /// To stand behind tiles.
+    this: Weak<Self>,
+}
+
+/// Why the heap is in its segment group.
+#[derive(Debug)]
+struct Residency {
+    /// `MakeResident` without its `Evict`.
+    count: u32,
+    /// Held while the count is not zero.
+    charge: Option<Charge>,
+}
+
+impl HostHeap {
+    /// Makes a heap of `size` bytes in a segment group. Each step gives back what it took when a later one fails.
+    pub(super) fn create(
+        args: &HeapArgs,
+        size: ByteSize,
+        segments: &Arc<Segments>,
+        group: SegmentGroup,
+        addresses: AddressRange,
+    ) -> Result<Arc<Self>, DriverError> {
+        let residency = if args.not_resident {
+            Residency { count: 0, charge: None }
+        } else {
+            Residency { count: 1, charge: Some(Charge::new(segments, group, size)?) }
+        };
+        let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let heap = Arc::new_cyclic(|this| Self {
+            cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
+            memory,
+            addresses,
+            size,
+            segments: Arc::clone(segments),
+            group,
+            residency: Mutex::new(residency),
+            name: Mutex::new(None),
+            this: Weak::clone(this),
+        });
+        heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));
+        Ok(heap)
+    }
+
+    /// Whether the GPU may touch it; a fault at `address` otherwise.
+    pub(super) fn check_access(&self, address: u64) -> Result<(), PageFault> {
+        if self.residency().count > 0 {
+            return Ok(());
+        }
+        Err(PageFault::new(address, FaultCause::Evicted(self.describe())))
+    }
+
+    /// Bytes for the GPU or the CPU, whatever the CPU may see.
+    pub(super) fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
+        self.memory.commit(offset, size).ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
+    }
+
+    pub(super) fn downgrade(&self) -> Weak<Self> {
+        Weak::clone(&self.this)
+    }
+
+    pub(super) fn size(&self) -> ByteSize {
+        self.size
+    }
+
+    pub(super) fn is_cpu_accessible(&self) -> bool {
+        self.cpu_accessible
+    }
+
+    fn describe(&self) -> String {
+        let name = self.name.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = self.addresses.start();
+        match &*name {
+            Some(name) => format!("heap '{name}' ({} at {start})", self.size),
+            None => format!("an unnamed heap ({} at {start})", self.size),
+        }
+    }
+
+    fn residency(&self) -> MutexGuard<'_, Residency> {
+        self.residency.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DriverHeap for HostHeap {
+    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
+        self.addresses.start()
+    }
+
+    fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
+        if !self.cpu_accessible {
+            return Err(DriverError::NotCpuAccessible);
+        }
+        self.bytes(offset, size)
+    }
+
+    fn make_resident(&self) -> Result<(), DriverError> {
+        let mut residency = self.residency();
+        if residency.count == 0 {
+            residency.charge = Some(Charge::new(&self.segments, self.group, self.size)?);
+            self.segments.page_in(self.size);
+        }
+        residency.count = residency.count.saturating_add(1);
+        Ok(())
+    }
+
+    fn evict(&self) -> Result<(), DriverError> {
+        let mut residency = self.residency();
+        residency.count = residency.count.checked_sub(1).ok_or(DriverError::NotResident)?;
+        if residency.count == 0 {
+            residency.charge = None;
+        }
+        Ok(())
+    }
+
+    fn is_resident(&self) -> bool {
+        self.residency().count > 0
+    }
+
+    fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl fmt::Debug for HostHeap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostHeap")
+            .field("size", &self.size)
+            .field("start", &self.addresses.start())
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}

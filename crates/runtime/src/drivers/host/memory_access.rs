@@ -1,0 +1,91 @@
+//! How the simulated GPU reads and writes: through the page table, a contiguous span at a time.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::address_space::{AddressSpace, FaultCause, PageFault, Span};
+
+/// The GPU's access to memory.
+///
+/// Bytes are reached only through [`AddressSpace::translate`], which knows what is mapped and resident, and while a span
+/// keeps their heap alive. Whoever orders the GPU's accesses with the CPU's by fences sees whole values; an application that
+/// does not has the race that it would have on a real GPU.
+#[derive(Debug, Clone)]
+pub(super) struct GpuMemory {
+    space: Arc<AddressSpace>,
+}
+
+impl GpuMemory {
+    pub(super) fn new(space: Arc<AddressSpace>) -> Self {
+        Self { space }
+    }
+
+    /// Copies `size` bytes; what overlaps is copied as if through a buffer between, span by span.
+    pub(super) fn copy(&self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
+        let mut done = 0;
+        while done < size {
+            let from = self.space.translate(source + done, size - done)?;
+            let to = self.space.translate(target + done, size - done)?;
+            let step = from.size().min(to.size());
+            let (from, to) = (pointer(&from, source + done)?, pointer(&to, target + done)?);
+            let len = len(step, target + done)?;
+            match (from, to) {
+                // SAFETY: both spans are translated ranges of at least `step` bytes of live heaps, committed by `pointer`.
+                (Some(from), Some(to)) => unsafe { std::ptr::copy(from.as_ptr(), to.as_ptr(), len) },
+                // SAFETY: as above; a null tile reads as zero.
+                (None, Some(to)) => unsafe { to.write_bytes(0, len) },
+                // Writes to a null tile are dropped.
+                (_, None) => {}
+            }
+            done += step;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes of this process.
+    pub(super) fn write(&self, target: u64, bytes: &[u8]) -> Result<(), PageFault> {
+        let mut rest = bytes;
+        let mut address = target;
+        while !rest.is_empty() {
+            let span = self.space.translate(address, rest.len() as u64)?;
+            let (now, later) = rest.split_at(len(span.size(), address)?.min(rest.len()));
+            if let Some(to) = pointer(&span, address)? {
+                // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not in
+                // GPU memory, of which no references exist.
+                unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), to.as_ptr(), now.len()) };
+            }
+            address += now.len() as u64;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Fills `size` bytes with a pattern whose length divides it.
+    pub(super) fn fill(&self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
+        // A run of whole patterns, so that few spans are looked up.
+        let repeats = (4096 / pattern.len().max(1)).max(1);
+        let run = pattern.repeat(repeats);
+        let mut done = 0;
+        while done < size {
+            let step = (run.len() as u64).min(size - done);
+            self.write(target + done, &run[..len(step, target + done)?])?;
+            done += step;
+        }
+        Ok(())
+    }
+}
+
+/// Where a span is in this process; `None` for a null tile.
+fn pointer(span: &Span, address: u64) -> Result<Option<NonNull<u8>>, PageFault> {
+    match span {
+        Span::Null { .. } => Ok(None),
+        Span::Memory { heap, offset, size } => heap
+            .bytes(*offset, *size)
+            .map(Some)
+            .map_err(|_| PageFault::new(address, FaultCause::HostOutOfMemory)),
+    }
+}
+
+fn len(size: u64, address: u64) -> Result<usize, PageFault> {
+    usize::try_from(size).map_err(|_| PageFault::new(address, FaultCause::HostOutOfMemory))
+}

@@ -1,0 +1,62 @@
+//! Tiles of reserved resources, and what stands behind each.
+
+use std::fmt;
+use std::sync::{PoisonError, RwLock, Weak};
+
+use super::address_space::{FaultCause, PageFault, Span};
+use super::heap::HostHeap;
+
+/// D3D12's tile.
+pub(super) const TILE_SIZE: u64 = 64 * 1024;
+
+/// What stands behind the tiles of one reserved resource.
+pub(super) struct TileTable {
+    tiles: RwLock<Vec<Option<Backing>>>,
+}
+
+/// A tile of a heap.
+#[derive(Clone)]
+pub(super) struct Backing {
+    pub(super) heap: Weak<HostHeap>,
+    /// Where the tile begins in the heap.
+    pub(super) offset: u64,
+}
+
+impl TileTable {
+    /// `count` tiles with nothing behind them.
+    pub(super) fn new(count: usize) -> Self {
+        Self { tiles: RwLock::new(vec![None; count]) }
+    }
+
+    /// Bytes behind `address`, which is `offset` bytes into the resource, up to the end of the tile.
+    pub(super) fn translate(&self, address: u64, offset: u64, size: u64) -> Result<Span, PageFault> {
+        let within = offset % TILE_SIZE;
+        let size = size.min(TILE_SIZE - within);
+        let backing = self.get(offset / TILE_SIZE);
+        let Some(backing) = backing else { return Ok(Span::Null { size }) };
+        let heap = backing.heap.upgrade().ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))?;
+        heap.check_access(address)?;
+        Ok(Span::Memory { heap, offset: backing.offset + within, size })
+    }
+
+    /// What stands behind a tile.
+    pub(super) fn get(&self, tile: u64) -> Option<Backing> {
+        let tiles = self.tiles.read().unwrap_or_else(PoisonError::into_inner);
+        usize::try_from(tile).ok().and_then(|index| tiles.get(index).cloned()).flatten()
+    }
+
+    /// Changes what stands behind a tile; one that does not exist is passed over.
+    pub(super) fn set(&self, tile: u64, backing: Option<Backing>) {
+        let mut tiles = self.tiles.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = usize::try_from(tile).ok().and_then(|index| tiles.get_mut(index)) {
+            *slot = backing;
+        }
+    }
+}
+
+impl fmt::Debug for TileTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tiles = self.tiles.read().unwrap_or_else(PoisonError::into_inner);
+        f.debug_struct("TileTable").field("count", &tiles.len()).finish_non_exhaustive()
+    }
+}
