@@ -11,6 +11,7 @@ use crate::api::call;
 use crate::api::device::Device;
 use crate::api::factory::Factory;
 use crate::ddi::Driver;
+use crate::debug::MessageLog;
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 use crate::rules::Refusal;
@@ -39,7 +40,7 @@ pub unsafe extern "system" fn CreateDXGIFactory2(
     riid: *const GUID,
     ppfactory: *mut *mut c_void,
 ) -> HRESULT {
-    code(call::run("CreateDXGIFactory2", || {
+    code(call::run(MessageLog::unattached(), "CreateDXGIFactory2", || {
         let factory = Factory::create(process_adapters().to_vec(), flags);
         call::hand_out(&factory, riid, ppfactory)
     }))
@@ -76,5 +77,7 @@ pub unsafe extern "system" fn D3D12CreateDevice(
                 .map_err(|_| Refusal::invalid("pAdapter is not an adapter of this runtime")),
         }
     };
-    code(call::create("D3D12CreateDevice", riid, ppdevice, check, |driver| Ok(Device::create(driver))))
+    code(call::create(MessageLog::unattached(), "D3D12CreateDevice", riid, ppdevice, check, |driver| {
+        Ok(Device::create(driver))
+    }))
 }

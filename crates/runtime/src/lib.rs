@@ -25,6 +25,7 @@
 
 mod api;
 pub mod ddi;
+mod debug;
 pub mod drivers;
 pub mod exports;
 pub mod fence;

@@ -10,6 +10,7 @@ use super::call;
 use super::factory::Factory;
 use super::private_data::PrivateData;
 use crate::ddi::{AdapterIdentity, Driver, SegmentGroup};
+use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
 /// An adapter, as its factory enumerates it.
@@ -81,7 +82,7 @@ fn segment_group(node: u32, group: DXGI_MEMORY_SEGMENT_GROUP) -> std::result::Re
 ///
 /// `out` is null or points to writable space for a `T`.
 unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T) -> Result<()> {
-    call::run(name, || {
+    call::run(MessageLog::unattached(), name, || {
         // SAFETY: the caller's promise.
         let out = unsafe { out.as_mut() }.ok_or_else(|| Refusal::invalid("pDesc is null"))?;
         *out = desc();
@@ -91,19 +92,25 @@ unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T)
 
 impl IDXGIObject_Impl for Adapter_Impl {
     fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        call::run("SetPrivateData", || self.private_data.set(name, datasize, pdata))
+        call::run(MessageLog::unattached(), "SetPrivateData", || self.private_data.set(name, datasize, pdata))
     }
 
     fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
-        call::run("SetPrivateDataInterface", || self.private_data.set_interface(name, punknown))
+        call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
+            self.private_data.set_interface(name, punknown)
+        })
     }
 
     fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
-        call::run("GetPrivateData", || self.private_data.get(name, pdatasize, pdata))
+        call::run(MessageLog::unattached(), "GetPrivateData", || {
+            self.private_data.get(name, pdatasize, pdata)
+        })
     }
 
     fn GetParent(&self, riid: *const GUID, ppparent: *mut *mut c_void) -> Result<()> {
-        call::run("IDXGIObject::GetParent", || call::hand_out(&self.factory, riid, ppparent))
+        call::run(MessageLog::unattached(), "IDXGIObject::GetParent", || {
+            call::hand_out(&self.factory, riid, ppparent)
+        })
     }
 }
 
@@ -179,11 +186,17 @@ impl IDXGIAdapter2_Impl for Adapter_Impl {
 
 impl IDXGIAdapter3_Impl for Adapter_Impl {
     fn RegisterHardwareContentProtectionTeardownStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented("IDXGIAdapter3::RegisterHardwareContentProtectionTeardownStatusEvent")
+        call::not_implemented(
+            MessageLog::unattached(),
+            "IDXGIAdapter3::RegisterHardwareContentProtectionTeardownStatusEvent",
+        )
     }
 
     fn UnregisterHardwareContentProtectionTeardownStatus(&self, _dwcookie: u32) {
-        call::ignored("IDXGIAdapter3::UnregisterHardwareContentProtectionTeardownStatus");
+        call::ignored(
+            MessageLog::unattached(),
+            "IDXGIAdapter3::UnregisterHardwareContentProtectionTeardownStatus",
+        );
     }
 
     fn QueryVideoMemoryInfo(
@@ -192,7 +205,7 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         memorysegmentgroup: DXGI_MEMORY_SEGMENT_GROUP,
         pvideomemoryinfo: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
     ) -> Result<()> {
-        call::run("IDXGIAdapter3::QueryVideoMemoryInfo", || {
+        call::run(MessageLog::unattached(), "IDXGIAdapter3::QueryVideoMemoryInfo", || {
             let group = segment_group(nodeindex, memorysegmentgroup)?;
             // SAFETY: by the COM contract pVideoMemoryInfo is null or points to writable space.
             let out = unsafe { pvideomemoryinfo.as_mut() }
@@ -214,7 +227,7 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         memorysegmentgroup: DXGI_MEMORY_SEGMENT_GROUP,
         reservation: u64,
     ) -> Result<()> {
-        call::run("IDXGIAdapter3::SetVideoMemoryReservation", || {
+        call::run(MessageLog::unattached(), "IDXGIAdapter3::SetVideoMemoryReservation", || {
             let group = segment_group(nodeindex, memorysegmentgroup)?;
             let reservation = heapwright_core::ByteSize::new(reservation);
             Ok(self.driver.reserve_video_memory(group, reservation)?)
@@ -222,11 +235,17 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
     }
 
     fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented("IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent")
+        call::not_implemented(
+            MessageLog::unattached(),
+            "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent",
+        )
     }
 
     fn UnregisterVideoMemoryBudgetChangeNotification(&self, _dwcookie: u32) {
-        call::ignored("IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification");
+        call::ignored(
+            MessageLog::unattached(),
+            "IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification",
+        );
     }
 }
 

@@ -3,64 +3,64 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use heapwright_d3d12::{E_FAIL, E_NOTIMPL, E_OUTOFMEMORY, S_FALSE};
+use heapwright_d3d12::{E_FAIL, S_FALSE};
 use windows_core::{ComObject, ComObjectInner, Error, GUID, IUnknownImpl};
 
 use crate::ddi::DriverError;
+use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
-/// Runs the body of the COM method `name`: a refusal is logged and becomes its HRESULT, a panic becomes E_FAIL.
+/// Runs the body of the COM method `name`: a refusal goes to `log` and becomes its HRESULT, a panic becomes E_FAIL.
 pub(crate) fn run<T>(
+    log: &MessageLog,
     name: &'static str,
     body: impl FnOnce() -> Result<T, Refusal>,
 ) -> windows_core::Result<T> {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(refusal)) => Err(refuse(name, &refusal)),
+        Ok(Err(refusal)) => {
+            log.refused(name, &refusal);
+            Err(Error::from_hresult(refusal.hresult()))
+        }
         Err(_panic) => {
-            tracing::error!(call = name, "a defect of heapwright-runtime: the call panicked");
+            log.panicked(name);
             Err(Error::from_hresult(E_FAIL))
         }
     }
 }
 
 /// Runs the body of a COM method that has no way to fail; a panic is logged and answers `fallback`.
-pub(crate) fn run_infallible<T>(name: &'static str, fallback: T, body: impl FnOnce() -> T) -> T {
-    run(name, || Ok(body())).unwrap_or(fallback)
+pub(crate) fn run_infallible<T>(
+    log: &MessageLog,
+    name: &'static str,
+    fallback: T,
+    body: impl FnOnce() -> T,
+) -> T {
+    run(log, name, || Ok(body())).unwrap_or(fallback)
 }
 
 /// The answer of a method that the runtime does not have yet.
-pub(crate) fn not_implemented<T>(name: &'static str) -> windows_core::Result<T> {
-    Err(refuse(name, &Refusal::not_implemented(name)))
+pub(crate) fn not_implemented<T>(log: &MessageLog, name: &'static str) -> windows_core::Result<T> {
+    run(log, name, || Err(Refusal::not_implemented(name)))
 }
 
 /// Says that a method without a return value is not there.
-pub(crate) fn ignored(name: &'static str) {
-    tracing::warn!(call = name, "not implemented by this runtime yet; the call has no effect");
-}
-
-fn refuse(name: &'static str, refusal: &Refusal) -> Error {
-    let hresult = refusal.hresult();
-    match hresult {
-        E_NOTIMPL => tracing::warn!(call = name, "{refusal}"),
-        // Running out of memory is an answer that applications plan for, not a mistake of theirs.
-        E_OUTOFMEMORY => tracing::debug!(call = name, "{refusal}"),
-        _ => tracing::error!(call = name, "{refusal}"),
-    }
-    Error::from_hresult(hresult)
+pub(crate) fn ignored(log: &MessageLog, name: &'static str) {
+    log.refused(name, &Refusal::not_implemented("the call has no effect"));
 }
 
 /// Runs a method that creates an object: `check` decides whether it may exist, `make` makes it.
 ///
 /// As in D3D12, a null `ppv` asks for the check alone and is answered S_FALSE.
 pub(crate) fn create<P, T: ComObjectInner>(
+    log: &MessageLog,
     name: &'static str,
     riid: *const GUID,
     ppv: *mut *mut c_void,
     check: impl FnOnce() -> Result<P, Refusal>,
     make: impl FnOnce(P) -> Result<ComObject<T>, Refusal>,
 ) -> windows_core::Result<()> {
-    let is_check_only = run(name, || {
+    let is_check_only = run(log, name, || {
         // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
         if let Some(out) = unsafe { ppv.as_mut() } {
             *out = std::ptr::null_mut();

@@ -10,6 +10,7 @@ use super::adapter::{Adapter, luid};
 use super::call;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
+use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
 /// Enumerates the adapters that it was made with.
@@ -42,15 +43,19 @@ impl Factory_Impl {
 
 impl IDXGIObject_Impl for Factory_Impl {
     fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        call::run("SetPrivateData", || self.private_data.set(name, datasize, pdata))
+        call::run(MessageLog::unattached(), "SetPrivateData", || self.private_data.set(name, datasize, pdata))
     }
 
     fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
-        call::run("SetPrivateDataInterface", || self.private_data.set_interface(name, punknown))
+        call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
+            self.private_data.set_interface(name, punknown)
+        })
     }
 
     fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
-        call::run("GetPrivateData", || self.private_data.get(name, pdatasize, pdata))
+        call::run(MessageLog::unattached(), "GetPrivateData", || {
+            self.private_data.get(name, pdatasize, pdata)
+        })
     }
 
     fn GetParent(&self, _riid: *const GUID, _ppparent: *mut *mut c_void) -> Result<()> {
@@ -65,11 +70,11 @@ impl IDXGIFactory_Impl for Factory_Impl {
     }
 
     fn MakeWindowAssociation(&self, _windowhandle: HWND, _flags: u32) -> Result<()> {
-        call::not_implemented("IDXGIFactory::MakeWindowAssociation")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::MakeWindowAssociation")
     }
 
     fn GetWindowAssociation(&self) -> Result<HWND> {
-        call::not_implemented("IDXGIFactory::GetWindowAssociation")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::GetWindowAssociation")
     }
 
     fn CreateSwapChain(
@@ -77,11 +82,11 @@ impl IDXGIFactory_Impl for Factory_Impl {
         _pdevice: Ref<'_, IUnknown>,
         _pdesc: *const DXGI_SWAP_CHAIN_DESC,
     ) -> Result<IDXGISwapChain> {
-        call::not_implemented("IDXGIFactory::CreateSwapChain")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::CreateSwapChain")
     }
 
     fn CreateSoftwareAdapter(&self, _module: HMODULE) -> Result<IDXGIAdapter> {
-        call::not_implemented("IDXGIFactory::CreateSoftwareAdapter")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::CreateSoftwareAdapter")
     }
 }
 
@@ -109,7 +114,7 @@ impl IDXGIFactory2_Impl for Factory_Impl {
         _pfullscreendesc: *const DXGI_SWAP_CHAIN_FULLSCREEN_DESC,
         _prestricttooutput: Ref<'_, IDXGIOutput>,
     ) -> Result<IDXGISwapChain1> {
-        call::not_implemented("IDXGIFactory2::CreateSwapChainForHwnd")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::CreateSwapChainForHwnd")
     }
 
     fn CreateSwapChainForCoreWindow(
@@ -119,35 +124,35 @@ impl IDXGIFactory2_Impl for Factory_Impl {
         _pdesc: *const DXGI_SWAP_CHAIN_DESC1,
         _prestricttooutput: Ref<'_, IDXGIOutput>,
     ) -> Result<IDXGISwapChain1> {
-        call::not_implemented("IDXGIFactory2::CreateSwapChainForCoreWindow")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::CreateSwapChainForCoreWindow")
     }
 
     fn GetSharedResourceAdapterLuid(&self, _hresource: HANDLE) -> Result<LUID> {
-        call::not_implemented("IDXGIFactory2::GetSharedResourceAdapterLuid")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::GetSharedResourceAdapterLuid")
     }
 
     fn RegisterStereoStatusWindow(&self, _windowhandle: HWND, _wmsg: u32) -> Result<u32> {
-        call::not_implemented("IDXGIFactory2::RegisterStereoStatusWindow")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterStereoStatusWindow")
     }
 
     fn RegisterStereoStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented("IDXGIFactory2::RegisterStereoStatusEvent")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterStereoStatusEvent")
     }
 
     fn UnregisterStereoStatus(&self, _dwcookie: u32) {
-        call::ignored("IDXGIFactory2::UnregisterStereoStatus");
+        call::ignored(MessageLog::unattached(), "IDXGIFactory2::UnregisterStereoStatus");
     }
 
     fn RegisterOcclusionStatusWindow(&self, _windowhandle: HWND, _wmsg: u32) -> Result<u32> {
-        call::not_implemented("IDXGIFactory2::RegisterOcclusionStatusWindow")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterOcclusionStatusWindow")
     }
 
     fn RegisterOcclusionStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented("IDXGIFactory2::RegisterOcclusionStatusEvent")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterOcclusionStatusEvent")
     }
 
     fn UnregisterOcclusionStatus(&self, _dwcookie: u32) {
-        call::ignored("IDXGIFactory2::UnregisterOcclusionStatus");
+        call::ignored(MessageLog::unattached(), "IDXGIFactory2::UnregisterOcclusionStatus");
     }
 
     fn CreateSwapChainForComposition(
@@ -156,7 +161,7 @@ impl IDXGIFactory2_Impl for Factory_Impl {
         _pdesc: *const DXGI_SWAP_CHAIN_DESC1,
         _prestricttooutput: Ref<'_, IDXGIOutput>,
     ) -> Result<IDXGISwapChain1> {
-        call::not_implemented("IDXGIFactory2::CreateSwapChainForComposition")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::CreateSwapChainForComposition")
     }
 }
 
@@ -173,7 +178,7 @@ impl IDXGIFactory4_Impl for Factory_Impl {
         riid: *const GUID,
         ppvadapter: *mut *mut c_void,
     ) -> Result<()> {
-        call::run("IDXGIFactory4::EnumAdapterByLuid", || {
+        call::run(MessageLog::unattached(), "IDXGIFactory4::EnumAdapterByLuid", || {
             let index = self.drivers.iter().position(|driver| luid(driver.identity()) == *adapterluid);
             let adapter = index
                 .and_then(|index| self.adapter(index))
@@ -183,7 +188,7 @@ impl IDXGIFactory4_Impl for Factory_Impl {
     }
 
     fn EnumWarpAdapter(&self, _riid: *const GUID, _ppvadapter: *mut *mut c_void) -> Result<()> {
-        call::not_implemented("IDXGIFactory4::EnumWarpAdapter")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory4::EnumWarpAdapter")
     }
 }
 
@@ -194,7 +199,7 @@ impl IDXGIFactory5_Impl for Factory_Impl {
         _pfeaturesupportdata: *mut c_void,
         _featuresupportdatasize: u32,
     ) -> Result<()> {
-        call::not_implemented("IDXGIFactory5::CheckFeatureSupport")
+        call::not_implemented(MessageLog::unattached(), "IDXGIFactory5::CheckFeatureSupport")
     }
 }
 
@@ -208,6 +213,8 @@ impl IDXGIFactory6_Impl for Factory_Impl {
     ) -> Result<()> {
         // The order is the same for every preference: a factory's simulated GPUs differ in kind, not in power.
         let adapter = self.enumerate(adapter)?;
-        call::run("IDXGIFactory6::EnumAdapterByGpuPreference", || call::hand_out(&adapter, riid, ppvadapter))
+        call::run(MessageLog::unattached(), "IDXGIFactory6::EnumAdapterByGpuPreference", || {
+            call::hand_out(&adapter, riid, ppvadapter)
+        })
     }
 }

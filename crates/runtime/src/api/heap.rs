@@ -66,7 +66,7 @@ impl ID3D12Heap1_Impl for Heap_Impl {
         _riid: *const GUID,
         _ppprotectedsession: *mut *mut c_void,
     ) -> windows_core::Result<()> {
-        call::run("ID3D12Heap1::GetProtectedResourceSession", || {
+        call::run(self.log(), "ID3D12Heap1::GetProtectedResourceSession", || {
             Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the heap has no protected session"))
         })
     }

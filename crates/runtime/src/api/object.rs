@@ -4,6 +4,7 @@ use windows_core::ComObject;
 
 use super::device::Device;
 use super::private_data::PrivateData;
+use crate::debug::MessageLog;
 
 /// The part of a COM object that belongs to every child of a device.
 pub(super) struct Child {
@@ -15,9 +16,14 @@ impl Child {
     pub(super) fn new(device: ComObject<Device>) -> Self {
         Self { device, private_data: PrivateData::default() }
     }
+
+    /// The log of the device.
+    pub(super) fn log(&self) -> &MessageLog {
+        self.device.log()
+    }
 }
 
-/// Implements `ID3D12Object` for an object whose field path `$($data).+` is its [`PrivateData`].
+/// Implements `ID3D12Object` for an object that has a method `log`, and [`PrivateData`] at the field path `$($data).+`.
 macro_rules! implement_object {
     ($outer:ty, $($data:ident).+) => {
         impl heapwright_d3d12::ID3D12Object_Impl for $outer {
@@ -27,7 +33,7 @@ macro_rules! implement_object {
                 pdatasize: *mut u32,
                 pdata: *mut std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run("GetPrivateData", || self.$($data).+.get(guid, pdatasize, pdata))
+                $crate::api::call::run(self.log(), "GetPrivateData", || self.$($data).+.get(guid, pdatasize, pdata))
             }
 
             fn SetPrivateData(
@@ -36,7 +42,7 @@ macro_rules! implement_object {
                 datasize: u32,
                 pdata: *const std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run("SetPrivateData", || self.$($data).+.set(guid, datasize, pdata))
+                $crate::api::call::run(self.log(), "SetPrivateData", || self.$($data).+.set(guid, datasize, pdata))
             }
 
             fn SetPrivateDataInterface(
@@ -44,13 +50,13 @@ macro_rules! implement_object {
                 guid: *const windows_core::GUID,
                 pdata: windows_core::Ref<'_, windows_core::IUnknown>,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run("SetPrivateDataInterface", || {
+                $crate::api::call::run(self.log(), "SetPrivateDataInterface", || {
                     self.$($data).+.set_interface(guid, pdata)
                 })
             }
 
             fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()> {
-                $crate::api::call::run("SetName", || self.$($data).+.set_name(*name))
+                $crate::api::call::run(self.log(), "SetName", || self.$($data).+.set_name(*name))
             }
         }
     };
@@ -61,13 +67,20 @@ macro_rules! implement_pageable {
     ($outer:ty) => {
         $crate::api::object::implement_object!($outer, child.private_data);
 
+        impl $outer {
+            /// Where the calls of this object report to: the log of its device.
+            fn log(&self) -> &$crate::debug::MessageLog {
+                self.child.log()
+            }
+        }
+
         impl heapwright_d3d12::ID3D12DeviceChild_Impl for $outer {
             fn GetDevice(
                 &self,
                 riid: *const windows_core::GUID,
                 ppvdevice: *mut *mut std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run("GetDevice", || {
+                $crate::api::call::run(self.log(), "GetDevice", || {
                     $crate::api::call::hand_out(&self.child.device, riid, ppvdevice)
                 })
             }

@@ -160,7 +160,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         preadrange: *const D3D12_RANGE,
         ppdata: *mut *mut c_void,
     ) -> windows_core::Result<()> {
-        call::run("ID3D12Resource::Map", || {
+        call::run(self.log(), "ID3D12Resource::Map", || {
             // SAFETY: by the COM contract ppData is null or points to space for one pointer. Null asks for a mapping
             // without the pointer.
             let out = unsafe { ppdata.as_mut() };
@@ -180,7 +180,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
 
     fn Unmap(&self, subresource: u32, pwrittenrange: *const D3D12_RANGE) {
         // The call has no result; `run` has logged a refusal.
-        let _ = call::run("ID3D12Resource::Unmap", || self.unmap(subresource, pwrittenrange));
+        let _ = call::run(self.log(), "ID3D12Resource::Unmap", || self.unmap(subresource, pwrittenrange));
     }
 
     fn GetDesc(&self) -> D3D12_RESOURCE_DESC {
@@ -199,7 +199,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         _srcrowpitch: u32,
         _srcdepthpitch: u32,
     ) -> windows_core::Result<()> {
-        call::not_implemented("ID3D12Resource::WriteToSubresource")
+        call::not_implemented(self.log(), "ID3D12Resource::WriteToSubresource")
     }
 
     fn ReadFromSubresource(
@@ -210,7 +210,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         _srcsubresource: u32,
         _psrcbox: *const D3D12_BOX,
     ) -> windows_core::Result<()> {
-        call::not_implemented("ID3D12Resource::ReadFromSubresource")
+        call::not_implemented(self.log(), "ID3D12Resource::ReadFromSubresource")
     }
 
     fn GetHeapProperties(
@@ -218,7 +218,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         pheapproperties: *mut D3D12_HEAP_PROPERTIES,
         pheapflags: *mut D3D12_HEAP_FLAGS,
     ) -> windows_core::Result<()> {
-        call::run("ID3D12Resource::GetHeapProperties", || {
+        call::run(self.log(), "ID3D12Resource::GetHeapProperties", || {
             let (properties, flags) = match &self.memory {
                 Memory::Placed { heap, .. } => (heap.desc().Properties, heap.desc().Flags),
                 Memory::Committed(heap) => (heap.properties, heap.flags),
@@ -243,7 +243,7 @@ impl ID3D12Resource1_Impl for Resource_Impl {
         _riid: *const GUID,
         _ppprotectedsession: *mut *mut c_void,
     ) -> windows_core::Result<()> {
-        call::run("ID3D12Resource1::GetProtectedResourceSession", || {
+        call::run(self.log(), "ID3D12Resource1::GetProtectedResourceSession", || {
             Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the resource has no protected session"))
         })
     }

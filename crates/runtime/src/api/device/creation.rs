@@ -95,6 +95,7 @@ impl Device_Impl {
         ppv: *mut *mut c_void,
     ) -> windows_core::Result<()> {
         call::create(
+            self.log(),
             name,
             riid,
             ppv,
@@ -118,6 +119,7 @@ impl Device_Impl {
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
         call::create(
+            self.log(),
             name,
             request.riid,
             request.ppv,
@@ -143,6 +145,7 @@ impl Device_Impl {
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
         call::create(
+            self.log(),
             name,
             request.riid,
             request.ppv,
@@ -182,7 +185,7 @@ impl Device_Impl {
         descs: Result<impl Iterator<Item = D3D12_RESOURCE_DESC1>, Refusal>,
         infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
     ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        let whole = call::run(name, || {
+        let whole = call::run(self.log(), name, || {
             if visible_mask > 1 {
                 return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
             }
@@ -223,6 +226,7 @@ impl Device_Impl {
         node_mask: u32,
         heap_type: D3D12_HEAP_TYPE,
     ) -> D3D12_HEAP_PROPERTIES {
+        let name = "ID3D12Device::GetCustomHeapProperties";
         let caps = self.driver().caps();
         let node_mask = node_mask.max(1);
         let mut properties = D3D12_HEAP_PROPERTIES {
@@ -233,11 +237,15 @@ impl Device_Impl {
             VisibleNodeMask: node_mask,
         };
         let Some(memory) = rules::heap::custom_properties(heap_type, caps.architecture) else {
-            tracing::error!(heap_type, "GetCustomHeapProperties of what is no abstract heap type");
+            let refusal = Refusal::invalid(format!("heapType {heap_type} is no abstract heap type"));
+            self.log().refused(name, &refusal);
             return properties;
         };
         if heap_type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
-            tracing::error!("GetCustomHeapProperties of GPU_UPLOAD, which this device does not support");
+            self.log().refused(
+                name,
+                &Refusal::invalid("heapType is GPU_UPLOAD, and the device does not support GPU upload heaps"),
+            );
         }
         properties.CPUPageProperty = match memory.cpu_page_property {
             CpuPageProperty::NotAvailable => D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE,

@@ -26,7 +26,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateCommandQueue")
+        call::not_implemented(self.log(), "ID3D12Device::CreateCommandQueue")
     }
 
     fn CreateCommandAllocator(
@@ -35,7 +35,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppcommandallocator: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateCommandAllocator")
+        call::not_implemented(self.log(), "ID3D12Device::CreateCommandAllocator")
     }
 
     fn CreateGraphicsPipelineState(
@@ -44,7 +44,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateGraphicsPipelineState")
+        call::not_implemented(self.log(), "ID3D12Device::CreateGraphicsPipelineState")
     }
 
     fn CreateComputePipelineState(
@@ -53,7 +53,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateComputePipelineState")
+        call::not_implemented(self.log(), "ID3D12Device::CreateComputePipelineState")
     }
 
     fn CreateCommandList(
@@ -65,7 +65,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateCommandList")
+        call::not_implemented(self.log(), "ID3D12Device::CreateCommandList")
     }
 
     fn CheckFeatureSupport(
@@ -74,7 +74,7 @@ impl ID3D12Device_Impl for Device_Impl {
         pfeaturesupportdata: *mut c_void,
         featuresupportdatasize: u32,
     ) -> Result<()> {
-        call::run("ID3D12Device::CheckFeatureSupport", || {
+        call::run(self.log(), "ID3D12Device::CheckFeatureSupport", || {
             self.check_feature_support(feature, pfeaturesupportdata, featuresupportdatasize)
         })
     }
@@ -85,11 +85,11 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateDescriptorHeap")
+        call::not_implemented(self.log(), "ID3D12Device::CreateDescriptorHeap")
     }
 
     fn GetDescriptorHandleIncrementSize(&self, _descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
-        call::ignored("ID3D12Device::GetDescriptorHandleIncrementSize");
+        call::ignored(self.log(), "ID3D12Device::GetDescriptorHandleIncrementSize");
         0
     }
 
@@ -101,7 +101,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvrootsignature: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateRootSignature")
+        call::not_implemented(self.log(), "ID3D12Device::CreateRootSignature")
     }
 
     fn CreateConstantBufferView(
@@ -109,7 +109,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device::CreateConstantBufferView");
+        call::ignored(self.log(), "ID3D12Device::CreateConstantBufferView");
     }
 
     fn CreateShaderResourceView(
@@ -118,7 +118,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device::CreateShaderResourceView");
+        call::ignored(self.log(), "ID3D12Device::CreateShaderResourceView");
     }
 
     fn CreateUnorderedAccessView(
@@ -128,7 +128,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device::CreateUnorderedAccessView");
+        call::ignored(self.log(), "ID3D12Device::CreateUnorderedAccessView");
     }
 
     fn CreateRenderTargetView(
@@ -137,7 +137,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_RENDER_TARGET_VIEW_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device::CreateRenderTargetView");
+        call::ignored(self.log(), "ID3D12Device::CreateRenderTargetView");
     }
 
     fn CreateDepthStencilView(
@@ -146,7 +146,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device::CreateDepthStencilView");
+        call::ignored(self.log(), "ID3D12Device::CreateDepthStencilView");
     }
 
     fn CreateSampler(
@@ -154,7 +154,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_SAMPLER_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device::CreateSampler");
+        call::ignored(self.log(), "ID3D12Device::CreateSampler");
     }
 
     fn CopyDescriptors(
@@ -167,7 +167,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _psrcdescriptorrangesizes: *const u32,
         _descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) {
-        call::ignored("ID3D12Device::CopyDescriptors");
+        call::ignored(self.log(), "ID3D12Device::CopyDescriptors");
     }
 
     fn CopyDescriptorsSimple(
@@ -177,7 +177,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _srcdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
         _descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) {
-        call::ignored("ID3D12Device::CopyDescriptorsSimple");
+        call::ignored(self.log(), "ID3D12Device::CopyDescriptorsSimple");
     }
 
     fn GetResourceAllocationInfo(
@@ -195,6 +195,7 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn GetCustomHeapProperties(&self, nodemask: u32, heaptype: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
         call::run_infallible(
+            self.log(),
             "ID3D12Device::GetCustomHeapProperties",
             D3D12_HEAP_PROPERTIES::default(),
             || self.custom_heap_properties(nodemask, heaptype),
@@ -253,7 +254,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateReservedResource")
+        call::not_implemented(self.log(), "ID3D12Device::CreateReservedResource")
     }
 
     fn CreateSharedHandle(
@@ -263,7 +264,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _access: u32,
         _name: &PCWSTR,
     ) -> Result<HANDLE> {
-        call::not_implemented("ID3D12Device::CreateSharedHandle")
+        call::not_implemented(self.log(), "ID3D12Device::CreateSharedHandle")
     }
 
     fn OpenSharedHandle(
@@ -272,19 +273,19 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvobj: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::OpenSharedHandle")
+        call::not_implemented(self.log(), "ID3D12Device::OpenSharedHandle")
     }
 
     fn OpenSharedHandleByName(&self, _name: &PCWSTR, _access: u32) -> Result<HANDLE> {
-        call::not_implemented("ID3D12Device::OpenSharedHandleByName")
+        call::not_implemented(self.log(), "ID3D12Device::OpenSharedHandleByName")
     }
 
     fn MakeResident(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        call::not_implemented("ID3D12Device::MakeResident")
+        call::not_implemented(self.log(), "ID3D12Device::MakeResident")
     }
 
     fn Evict(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        call::not_implemented("ID3D12Device::Evict")
+        call::not_implemented(self.log(), "ID3D12Device::Evict")
     }
 
     fn CreateFence(
@@ -294,7 +295,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppfence: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateFence")
+        call::not_implemented(self.log(), "ID3D12Device::CreateFence")
     }
 
     fn GetDeviceRemovedReason(&self) -> Result<()> {
@@ -313,7 +314,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _prowsizeinbytes: *mut u64,
         _ptotalbytes: *mut u64,
     ) {
-        call::ignored("ID3D12Device::GetCopyableFootprints");
+        call::ignored(self.log(), "ID3D12Device::GetCopyableFootprints");
     }
 
     fn CreateQueryHeap(
@@ -322,11 +323,11 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateQueryHeap")
+        call::not_implemented(self.log(), "ID3D12Device::CreateQueryHeap")
     }
 
     fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
-        call::not_implemented("ID3D12Device::SetStablePowerState")
+        call::not_implemented(self.log(), "ID3D12Device::SetStablePowerState")
     }
 
     fn CreateCommandSignature(
@@ -336,7 +337,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvcommandsignature: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device::CreateCommandSignature")
+        call::not_implemented(self.log(), "ID3D12Device::CreateCommandSignature")
     }
 
     fn GetResourceTiling(
@@ -349,7 +350,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _firstsubresourcetilingtoget: u32,
         _psubresourcetilingsfornonpackedmips: *mut D3D12_SUBRESOURCE_TILING,
     ) {
-        call::ignored("ID3D12Device::GetResourceTiling");
+        call::ignored(self.log(), "ID3D12Device::GetResourceTiling");
     }
 
     fn GetAdapterLuid(&self) -> LUID {
@@ -365,7 +366,7 @@ impl ID3D12Device1_Impl for Device_Impl {
         _riid: *const GUID,
         _pppipelinelibrary: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device1::CreatePipelineLibrary")
+        call::not_implemented(self.log(), "ID3D12Device1::CreatePipelineLibrary")
     }
 
     fn SetEventOnMultipleFenceCompletion(
@@ -376,7 +377,7 @@ impl ID3D12Device1_Impl for Device_Impl {
         _flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
         _hevent: HANDLE,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device1::SetEventOnMultipleFenceCompletion")
+        call::not_implemented(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion")
     }
 
     fn SetResidencyPriority(
@@ -385,7 +386,7 @@ impl ID3D12Device1_Impl for Device_Impl {
         _ppobjects: *const Option<ID3D12Pageable>,
         _ppriorities: *const D3D12_RESIDENCY_PRIORITY,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device1::SetResidencyPriority")
+        call::not_implemented(self.log(), "ID3D12Device1::SetResidencyPriority")
     }
 }
 
@@ -396,7 +397,7 @@ impl ID3D12Device2_Impl for Device_Impl {
         _riid: *const GUID,
         _pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device2::CreatePipelineState")
+        call::not_implemented(self.log(), "ID3D12Device2::CreatePipelineState")
     }
 }
 
@@ -407,7 +408,7 @@ impl ID3D12Device3_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device3::OpenExistingHeapFromAddress")
+        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromAddress")
     }
 
     fn OpenExistingHeapFromFileMapping(
@@ -416,7 +417,7 @@ impl ID3D12Device3_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device3::OpenExistingHeapFromFileMapping")
+        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromFileMapping")
     }
 
     fn EnqueueMakeResident(
@@ -427,7 +428,7 @@ impl ID3D12Device3_Impl for Device_Impl {
         _pfencetosignal: Ref<'_, ID3D12Fence>,
         _fencevaluetosignal: u64,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device3::EnqueueMakeResident")
+        call::not_implemented(self.log(), "ID3D12Device3::EnqueueMakeResident")
     }
 }
 
@@ -440,7 +441,7 @@ impl ID3D12Device4_Impl for Device_Impl {
         _riid: *const GUID,
         _ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device4::CreateCommandList1")
+        call::not_implemented(self.log(), "ID3D12Device4::CreateCommandList1")
     }
 
     fn CreateProtectedResourceSession(
@@ -449,7 +450,7 @@ impl ID3D12Device4_Impl for Device_Impl {
         _riid: *const GUID,
         _ppsession: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device4::CreateProtectedResourceSession")
+        call::not_implemented(self.log(), "ID3D12Device4::CreateProtectedResourceSession")
     }
 
     fn CreateCommittedResource1(
@@ -493,7 +494,7 @@ impl ID3D12Device4_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device4::CreateReservedResource1")
+        call::not_implemented(self.log(), "ID3D12Device4::CreateReservedResource1")
     }
 
     fn GetResourceAllocationInfo1(
@@ -519,11 +520,11 @@ impl ID3D12Device5_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvtracker: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device5::CreateLifetimeTracker")
+        call::not_implemented(self.log(), "ID3D12Device5::CreateLifetimeTracker")
     }
 
     fn RemoveDevice(&self) {
-        call::ignored("ID3D12Device5::RemoveDevice");
+        call::ignored(self.log(), "ID3D12Device5::RemoveDevice");
     }
 
     fn EnumerateMetaCommands(
@@ -531,7 +532,7 @@ impl ID3D12Device5_Impl for Device_Impl {
         _pnummetacommands: *mut u32,
         _pdescs: *mut D3D12_META_COMMAND_DESC,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device5::EnumerateMetaCommands")
+        call::not_implemented(self.log(), "ID3D12Device5::EnumerateMetaCommands")
     }
 
     fn EnumerateMetaCommandParameters(
@@ -542,7 +543,7 @@ impl ID3D12Device5_Impl for Device_Impl {
         _pparametercount: *mut u32,
         _pparameterdescs: *mut D3D12_META_COMMAND_PARAMETER_DESC,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device5::EnumerateMetaCommandParameters")
+        call::not_implemented(self.log(), "ID3D12Device5::EnumerateMetaCommandParameters")
     }
 
     fn CreateMetaCommand(
@@ -554,7 +555,7 @@ impl ID3D12Device5_Impl for Device_Impl {
         _riid: *const GUID,
         _ppmetacommand: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device5::CreateMetaCommand")
+        call::not_implemented(self.log(), "ID3D12Device5::CreateMetaCommand")
     }
 
     fn CreateStateObject(
@@ -563,7 +564,7 @@ impl ID3D12Device5_Impl for Device_Impl {
         _riid: *const GUID,
         _ppstateobject: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device5::CreateStateObject")
+        call::not_implemented(self.log(), "ID3D12Device5::CreateStateObject")
     }
 
     fn GetRaytracingAccelerationStructurePrebuildInfo(
@@ -571,7 +572,7 @@ impl ID3D12Device5_Impl for Device_Impl {
         _pdesc: *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_INPUTS,
         _pinfo: *mut D3D12_RAYTRACING_ACCELERATION_STRUCTURE_PREBUILD_INFO,
     ) {
-        call::ignored("ID3D12Device5::GetRaytracingAccelerationStructurePrebuildInfo");
+        call::ignored(self.log(), "ID3D12Device5::GetRaytracingAccelerationStructurePrebuildInfo");
     }
 
     fn CheckDriverMatchingIdentifier(
@@ -579,7 +580,7 @@ impl ID3D12Device5_Impl for Device_Impl {
         _serializeddatatype: D3D12_SERIALIZED_DATA_TYPE,
         _pidentifiertocheck: *const D3D12_SERIALIZED_DATA_DRIVER_MATCHING_IDENTIFIER,
     ) -> D3D12_DRIVER_MATCHING_IDENTIFIER_STATUS {
-        call::ignored("ID3D12Device5::CheckDriverMatchingIdentifier");
+        call::ignored(self.log(), "ID3D12Device5::CheckDriverMatchingIdentifier");
         D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE
     }
 }
@@ -592,7 +593,7 @@ impl ID3D12Device6_Impl for Device_Impl {
         _heventtosignaluponcompletion: HANDLE,
         _pbfurthermeasurementsdesired: *mut BOOL,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device6::SetBackgroundProcessingMode")
+        call::not_implemented(self.log(), "ID3D12Device6::SetBackgroundProcessingMode")
     }
 }
 
@@ -604,7 +605,7 @@ impl ID3D12Device7_Impl for Device_Impl {
         _riid: *const GUID,
         _ppnewstateobject: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device7::AddToStateObject")
+        call::not_implemented(self.log(), "ID3D12Device7::AddToStateObject")
     }
 
     fn CreateProtectedResourceSession1(
@@ -613,7 +614,7 @@ impl ID3D12Device7_Impl for Device_Impl {
         _riid: *const GUID,
         _ppsession: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device7::CreateProtectedResourceSession1")
+        call::not_implemented(self.log(), "ID3D12Device7::CreateProtectedResourceSession1")
     }
 }
 
@@ -678,7 +679,7 @@ impl ID3D12Device8_Impl for Device_Impl {
         _pfeedbackresource: Ref<'_, ID3D12Resource>,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device8::CreateSamplerFeedbackUnorderedAccessView");
+        call::ignored(self.log(), "ID3D12Device8::CreateSamplerFeedbackUnorderedAccessView");
     }
 
     fn GetCopyableFootprints1(
@@ -692,7 +693,7 @@ impl ID3D12Device8_Impl for Device_Impl {
         _prowsizeinbytes: *mut u64,
         _ptotalbytes: *mut u64,
     ) {
-        call::ignored("ID3D12Device8::GetCopyableFootprints1");
+        call::ignored(self.log(), "ID3D12Device8::GetCopyableFootprints1");
     }
 }
 
@@ -703,7 +704,7 @@ impl ID3D12Device9_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvsession: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device9::CreateShaderCacheSession")
+        call::not_implemented(self.log(), "ID3D12Device9::CreateShaderCacheSession")
     }
 
     fn ShaderCacheControl(
@@ -711,7 +712,7 @@ impl ID3D12Device9_Impl for Device_Impl {
         _kinds: D3D12_SHADER_CACHE_KIND_FLAGS,
         _control: D3D12_SHADER_CACHE_CONTROL_FLAGS,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device9::ShaderCacheControl")
+        call::not_implemented(self.log(), "ID3D12Device9::ShaderCacheControl")
     }
 
     fn CreateCommandQueue1(
@@ -721,7 +722,7 @@ impl ID3D12Device9_Impl for Device_Impl {
         _riid: *const GUID,
         _ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device9::CreateCommandQueue1")
+        call::not_implemented(self.log(), "ID3D12Device9::CreateCommandQueue1")
     }
 }
 
@@ -784,7 +785,7 @@ impl ID3D12Device10_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device10::CreateReservedResource2")
+        call::not_implemented(self.log(), "ID3D12Device10::CreateReservedResource2")
     }
 }
 
@@ -794,7 +795,7 @@ impl ID3D12Device11_Impl for Device_Impl {
         _pdesc: *const D3D12_SAMPLER_DESC2,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored("ID3D12Device11::CreateSampler2");
+        call::ignored(self.log(), "ID3D12Device11::CreateSampler2");
     }
 }
 
@@ -826,7 +827,7 @@ impl ID3D12Device13_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device13::OpenExistingHeapFromAddress1")
+        call::not_implemented(self.log(), "ID3D12Device13::OpenExistingHeapFromAddress1")
     }
 }
 
@@ -840,6 +841,6 @@ impl ID3D12Device14_Impl for Device_Impl {
         _riid: *const GUID,
         _ppvrootsignature: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented("ID3D12Device14::CreateRootSignatureFromSubobjectInLibrary")
+        call::not_implemented(self.log(), "ID3D12Device14::CreateRootSignatureFromSubobjectInLibrary")
     }
 }

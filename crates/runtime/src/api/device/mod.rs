@@ -16,17 +16,25 @@ use windows_core::{ComObject, implement};
 use super::object::implement_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
+use crate::debug::MessageLog;
 
 /// A device on an adapter.
 #[implement(ID3D12Device14)]
 pub(crate) struct Device {
     driver: Arc<dyn Driver>,
+    log: Arc<MessageLog>,
     private_data: PrivateData,
 }
 
 impl Device {
     pub(crate) fn create(driver: Arc<dyn Driver>) -> ComObject<Self> {
-        ComObject::new(Self { driver, private_data: PrivateData::default() })
+        let log = Arc::new(MessageLog::new());
+        ComObject::new(Self { driver, log, private_data: PrivateData::default() })
+    }
+
+    /// Where the calls of the device and its children report to.
+    pub(super) fn log(&self) -> &Arc<MessageLog> {
+        &self.log
     }
 
     pub(super) fn driver(&self) -> &dyn Driver {
