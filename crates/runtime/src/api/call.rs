@@ -111,9 +111,9 @@ impl From<DriverError> for Refusal {
             DriverError::OutOfMemory { .. }
             | DriverError::HostOutOfMemory { .. }
             | DriverError::OutOfAddressSpace { .. } => Self::out_of_memory(error.to_string()),
-            DriverError::NotCpuAccessible | DriverError::ReservationTooLarge { .. } => {
-                Self::invalid(error.to_string())
-            }
+            DriverError::NotCpuAccessible
+            | DriverError::NotResident
+            | DriverError::ReservationTooLarge { .. } => Self::invalid(error.to_string()),
         }
     }
 }

@@ -36,7 +36,8 @@ impl Heap {
             not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
         })?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
-        Ok(Self { child: Child::new(device), desc, memory })
+        let child = Child::with_memory(device, Arc::clone(&memory));
+        Ok(Self { child, desc, memory })
     }
 
     pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {

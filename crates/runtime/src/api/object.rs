@@ -1,20 +1,46 @@
 //! What all children of a device share: `ID3D12Object` and `ID3D12DeviceChild`.
 
-use windows_core::ComObject;
+use std::sync::Arc;
+
+use windows_core::{ComObject, PCWSTR};
 
 use super::device::Device;
 use super::private_data::PrivateData;
+use crate::ddi::DriverHeap;
 use crate::debug::MessageLog;
+use crate::rules::Refusal;
 
 /// The part of a COM object that belongs to every child of a device.
 pub(super) struct Child {
     pub(super) device: ComObject<Device>,
     pub(super) private_data: PrivateData,
+    /// The memory that is the object's own: messages about it carry the object's name.
+    memory: Option<Arc<dyn DriverHeap>>,
 }
 
 impl Child {
+    /// A child without memory of its own.
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { device, private_data: PrivateData::default() }
+        Self { device, private_data: PrivateData::default(), memory: None }
+    }
+
+    /// A child that is memory.
+    pub(super) fn with_memory(device: ComObject<Device>, memory: Arc<dyn DriverHeap>) -> Self {
+        Self { memory: Some(memory), ..Self::new(device) }
+    }
+
+    /// The memory that is the object's own; what `MakeResident` and `Evict` are about.
+    pub(super) fn memory(&self) -> Option<&Arc<dyn DriverHeap>> {
+        self.memory.as_ref()
+    }
+
+    /// `SetName`.
+    pub(super) fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
+        self.private_data.set_name(name)?;
+        if let (Some(memory), Some(name)) = (&self.memory, self.private_data.name()) {
+            memory.set_name(&name);
+        }
+        Ok(())
     }
 
     /// The log of the device.
@@ -23,7 +49,7 @@ impl Child {
     }
 }
 
-/// Implements `ID3D12Object` for an object that has a method `log`, and [`PrivateData`] at the field path `$($data).+`.
+/// Implements `ID3D12Object` for an object that has methods `log` and `set_object_name`, and [`PrivateData`] at the field path `$($data).+`.
 macro_rules! implement_object {
     ($outer:ty, $($data:ident).+) => {
         impl heapwright_d3d12::ID3D12Object_Impl for $outer {
@@ -56,7 +82,7 @@ macro_rules! implement_object {
             }
 
             fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()> {
-                $crate::api::call::run(self.log(), "SetName", || self.$($data).+.set_name(*name))
+                $crate::api::call::run(self.log(), "SetName", || self.set_object_name(*name))
             }
         }
     };
@@ -66,6 +92,12 @@ macro_rules! implement_object {
 macro_rules! implement_pageable {
     ($outer:ty) => {
         $crate::api::object::implement_object!($outer, child.private_data);
+
+        impl $outer {
+            fn set_object_name(&self, name: windows_core::PCWSTR) -> Result<(), $crate::rules::Refusal> {
+                self.child.set_name(name)
+            }
+        }
 
         impl $outer {
             /// Where the calls of this object report to: the log of its device.

@@ -76,6 +76,16 @@ impl PrivateData {
         Ok(())
     }
 
+    /// The name that `SetName` gave, for messages.
+    pub(super) fn name(&self) -> Option<String> {
+        let entries = self.lock();
+        let (_, datum) = entries.iter().find(|(key, _)| *key == WKPDID_D3DDebugObjectNameW)?;
+        let Datum::Bytes(bytes) = datum else { return None };
+        let units = bytes.chunks_exact(2).map(|pair| u16::from_ne_bytes([pair[0], pair[1]]));
+        let units: Vec<u16> = units.take_while(|&unit| unit != 0).collect();
+        Some(String::from_utf16_lossy(&units))
+    }
+
     pub(super) fn get(&self, guid: *const GUID, size: *mut u32, data: *mut c_void) -> Result<(), Refusal> {
         // SAFETY: by the COM contract guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;

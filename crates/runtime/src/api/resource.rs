@@ -1,9 +1,9 @@
-//! `ID3D12Resource2`. Buffers so far.
+//! `ID3D12Resource2`.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, implement};
 
@@ -11,39 +11,35 @@ use super::call;
 use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable};
-use crate::ddi::{DriverHeap, HeapArgs, ResourceAllocation};
+use crate::ddi::resource::{DriverResource, ResourcePlacement};
+use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs};
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal};
 
-/// A placed or committed buffer.
+/// A placed, committed or reserved resource.
 #[implement(ID3D12Resource2)]
 pub(super) struct Resource {
     child: Child,
     /// As the application gave it, with the effective alignment.
     desc: D3D12_RESOURCE_DESC1,
-    memory: Memory,
-    gpu_virtual_address: GpuVirtualAddress,
+    driver: Arc<dyn DriverResource>,
+    placement: Placement,
     /// `Map` calls without their `Unmap`.
     map_count: AtomicU32,
 }
 
-/// Where the bytes are.
-enum Memory {
+/// What kind of resource it is, by where its bytes are.
+enum Placement {
     /// In a heap of the application, which the resource keeps alive.
-    Placed { heap: ComObject<Heap>, offset: u64 },
-    /// In a heap of its own.
-    Committed(Box<ImplicitHeap>),
-}
-
-struct ImplicitHeap {
-    memory: Box<dyn DriverHeap>,
-    properties: D3D12_HEAP_PROPERTIES,
-    flags: D3D12_HEAP_FLAGS,
+    Placed(ComObject<Heap>),
+    /// In a heap of its own, of these properties.
+    Committed(Box<(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS)>),
 }
 
 /// A committed resource that the rules allow.
 pub(super) struct CommittedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(super) args: ResourceArgs,
     pub(super) allocation: ResourceAllocation,
     pub(super) heap_memory: HeapMemory,
     pub(super) properties: &'a D3D12_HEAP_PROPERTIES,
@@ -53,6 +49,7 @@ pub(super) struct CommittedPlan<'a> {
 /// A placed resource that the rules allow.
 pub(super) struct PlacedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(super) args: ResourceArgs,
     pub(super) allocation: ResourceAllocation,
     pub(super) heap: ComObject<Heap>,
     pub(super) offset: u64,
@@ -63,43 +60,37 @@ const DDI_IMPLICIT_HEAP: u32 = 115;
 
 impl Resource {
     pub(super) fn placed(device: ComObject<Device>, plan: PlacedPlan<'_>) -> Result<Self, Refusal> {
-        let base = plan.heap.memory().gpu_virtual_address();
-        let gpu_virtual_address = base
-            .checked_add(heapwright_core::ByteSize::new(plan.offset))
-            .ok_or_else(|| Refusal::invalid("HeapOffset leaves the GPU's address space"))?;
-        let memory = Memory::Placed { heap: plan.heap, offset: plan.offset };
-        Ok(Self::new(device, plan.desc, plan.allocation, memory, gpu_virtual_address))
+        let placement = ResourcePlacement::Heap { heap: Arc::clone(plan.heap.memory()), offset: plan.offset };
+        let driver = device.driver().create_resource(&plan.args, placement)?;
+        let child = Child::new(device);
+        Ok(Self::new(child, plan.desc, plan.allocation, driver, Placement::Placed(plan.heap)))
     }
 
     pub(super) fn committed(device: ComObject<Device>, plan: &CommittedPlan<'_>) -> Result<Self, Refusal> {
-        let driver = device.driver();
-        let memory = driver.create_heap(&HeapArgs {
+        let heap = device.driver().create_heap(&HeapArgs {
             size: plan.allocation.size,
             alignment: plan.allocation.alignment,
             cpu_page_property: plan.heap_memory.cpu_page_property,
             memory_pool: plan.heap_memory.memory_pool,
-            implicit: driver.caps().ddi_version >= DDI_IMPLICIT_HEAP,
+            implicit: device.driver().caps().ddi_version >= DDI_IMPLICIT_HEAP,
+            not_resident: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
         })?;
-        let gpu_virtual_address = memory.gpu_virtual_address();
-        let heap = ImplicitHeap { memory, properties: *plan.properties, flags: plan.flags };
-        let memory = Memory::Committed(Box::new(heap));
-        Ok(Self::new(device, plan.desc, plan.allocation, memory, gpu_virtual_address))
+        let placement = ResourcePlacement::Heap { heap: Arc::clone(&heap), offset: 0 };
+        let driver = device.driver().create_resource(&plan.args, placement)?;
+        let child = Child::with_memory(device, heap);
+        let placement = Placement::Committed(Box::new((*plan.properties, plan.flags)));
+        Ok(Self::new(child, plan.desc, plan.allocation, driver, placement))
     }
 
     fn new(
-        device: ComObject<Device>,
+        child: Child,
         desc: &D3D12_RESOURCE_DESC1,
         allocation: ResourceAllocation,
-        memory: Memory,
-        gpu_virtual_address: GpuVirtualAddress,
+        driver: Arc<dyn DriverResource>,
+        placement: Placement,
     ) -> Self {
-        Self {
-            child: Child::new(device),
-            desc: D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc },
-            memory,
-            gpu_virtual_address,
-            map_count: AtomicU32::new(0),
-        }
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc };
+        Self { child, desc, driver, placement, map_count: AtomicU32::new(0) }
     }
 
     fn map(&self, subresource: u32, read_range: *const D3D12_RANGE) -> Result<*mut c_void, Refusal> {
@@ -112,16 +103,12 @@ impl Resource {
         if let Some(range) = unsafe { read_range.as_ref() } {
             self.check_range(range, "pReadRange")?;
         }
-        let (heap, offset) = match &self.memory {
-            Memory::Placed { heap, offset } => (heap.memory(), *offset),
-            Memory::Committed(heap) => (&*heap.memory, 0),
-        };
-        let start = heap.map(offset, self.desc.Width)?;
+        let start = self.driver.map(subresource)?;
         let counted = self.map_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
         if counted.is_err() {
             return Err(Refusal::invalid("Map has been called 2^32 - 1 times without Unmap"));
         }
-        Ok(start.as_ptr().cast())
+        Ok(start.map_or(std::ptr::null_mut(), |start| start.as_ptr().cast()))
     }
 
     /// A range may be empty (End at or before Begin); one that reads anything lies within the resource.
@@ -188,7 +175,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
     }
 
     fn GetGPUVirtualAddress(&self) -> D3D12_GPU_VIRTUAL_ADDRESS {
-        D3D12_GPU_VIRTUAL_ADDRESS(self.gpu_virtual_address.get())
+        D3D12_GPU_VIRTUAL_ADDRESS(self.driver.gpu_virtual_address().get())
     }
 
     fn WriteToSubresource(
@@ -219,9 +206,9 @@ impl ID3D12Resource_Impl for Resource_Impl {
         pheapflags: *mut D3D12_HEAP_FLAGS,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::GetHeapProperties", || {
-            let (properties, flags) = match &self.memory {
-                Memory::Placed { heap, .. } => (heap.desc().Properties, heap.desc().Flags),
-                Memory::Committed(heap) => (heap.properties, heap.flags),
+            let (properties, flags) = match &self.placement {
+                Placement::Placed(heap) => (heap.desc().Properties, heap.desc().Flags),
+                Placement::Committed(heap) => **heap,
             };
             // SAFETY: by the COM contract both pointers are null or point to writable space of their type.
             unsafe {

@@ -20,20 +20,30 @@ const fn minimum(bytes: u64) -> Alignment {
 
 /// What the driver says of a buffer that is placed in a heap.
 pub(crate) fn of_placed(buffer: &Buffer, driver: &dyn Driver) -> ResourceAllocation {
-    ask(buffer, PLACED_MINIMUM, driver)
+    driver.check_resource_allocation_info(&placed_args(buffer))
 }
 
 /// What the driver says of a buffer with a heap of its own.
 pub(crate) fn of_committed(buffer: &Buffer, driver: &dyn Driver) -> ResourceAllocation {
-    ask(buffer, COMMITTED_MINIMUM, driver)
+    driver.check_resource_allocation_info(&committed_args(buffer))
 }
 
-fn ask(buffer: &Buffer, tight_minimum: Alignment, driver: &dyn Driver) -> ResourceAllocation {
-    driver.check_resource_allocation_info(&ResourceArgs {
+/// A buffer that is placed in a heap, as the driver is told of it.
+pub(crate) fn placed_args(buffer: &Buffer) -> ResourceArgs {
+    args(buffer, PLACED_MINIMUM)
+}
+
+/// A buffer with a heap of its own, as the driver is told of it.
+pub(crate) fn committed_args(buffer: &Buffer) -> ResourceArgs {
+    args(buffer, COMMITTED_MINIMUM)
+}
+
+fn args(buffer: &Buffer, tight_minimum: Alignment) -> ResourceArgs {
+    ResourceArgs {
         width: buffer.width,
         tight_alignment: buffer.tight_alignment,
         alignment_restriction: if buffer.tight_alignment { tight_minimum } else { DEFAULT_MINIMUM },
-    })
+    }
 }
 
 /// Lays resources out one after the other like the members of a C structure.

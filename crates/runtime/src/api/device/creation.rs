@@ -128,10 +128,11 @@ impl Device_Impl {
                 let heap = self.own_heap(heap)?;
                 let buffer = rules::resource::check(desc, self.driver().caps())?;
                 request.check_common(heap.desc().Properties.Type)?;
-                let allocation = allocation_info::of_placed(&buffer, self.driver());
+                let args = allocation_info::placed_args(&buffer);
+                let allocation = self.driver().check_resource_allocation_info(&args);
                 let size = heapwright_core::ByteSize::new(heap.desc().SizeInBytes);
                 placement::check_buffer(allocation, offset, size, heap.desc().Flags)?;
-                Ok(PlacedPlan { desc, allocation, heap, offset })
+                Ok(PlacedPlan { desc, args, allocation, heap, offset })
             },
             |plan| Ok(ComObject::new(Resource::placed(self.to_object(), plan)?)),
         )
@@ -157,8 +158,9 @@ impl Device_Impl {
                 let heap_memory = rules::heap::check_implicit(properties, flags, caps)?;
                 let buffer = rules::resource::check(desc, caps)?;
                 request.check_common(properties.Type)?;
-                let allocation = allocation_info::of_committed(&buffer, self.driver());
-                Ok(CommittedPlan { desc, allocation, heap_memory, properties, flags })
+                let args = allocation_info::committed_args(&buffer);
+                let allocation = self.driver().check_resource_allocation_info(&args);
+                Ok(CommittedPlan { desc, args, allocation, heap_memory, properties, flags })
             },
             |plan| Ok(ComObject::new(Resource::committed(self.to_object(), &plan)?)),
         )

@@ -11,12 +11,13 @@ mod interfaces;
 use std::sync::Arc;
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, implement};
+use windows_core::{ComObject, PCWSTR, implement};
 
 use super::object::implement_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
 use crate::debug::MessageLog;
+use crate::rules::Refusal;
 
 /// A device on an adapter.
 #[implement(ID3D12Device14)]
@@ -39,6 +40,10 @@ impl Device {
 
     pub(super) fn driver(&self) -> &dyn Driver {
         &*self.driver
+    }
+
+    fn set_object_name(&self, name: PCWSTR) -> Result<(), Refusal> {
+        self.private_data.set_name(name)
     }
 }
 

@@ -77,9 +77,14 @@ impl fmt::Display for PageFault {
         let address = self.address;
         match &self.cause {
             FaultCause::Unmapped => {
-                write!(f, "page fault at GPU address {address:#x}: nothing is there, or its heap was released")
+                write!(
+                    f,
+                    "page fault at GPU address {address:#x}: nothing is there, or its heap was released"
+                )
             }
-            FaultCause::Evicted(name) => write!(f, "page fault at GPU address {address:#x}: {name} is evicted"),
+            FaultCause::Evicted(name) => {
+                write!(f, "page fault at GPU address {address:#x}: {name} is evicted")
+            }
             FaultCause::HostOutOfMemory => {
                 write!(f, "no memory of the host's behind GPU address {address:#x}")
             }
@@ -91,7 +96,8 @@ impl AddressSpace {
     /// An address space of `bits` bits, more than 32.
     pub(super) fn new(bits: u32) -> Self {
         let size = ByteSize::new((1 << bits) - BASE);
-        let free = Tlsf::new(size).expect("profiles have more than 32 and less than 63 bits of address space");
+        let free =
+            Tlsf::new(size).expect("profiles have more than 32 and less than 63 bits of address space");
         Self { free: Mutex::new(free), pages: RwLock::new(BTreeMap::new()) }
     }
 

@@ -75,7 +75,9 @@ impl HostHeap {
 
     /// Bytes for the GPU or the CPU, whatever the CPU may see.
     pub(super) fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
-        self.memory.commit(offset, size).ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
+        self.memory
+            .commit(offset, size)
+            .ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
     }
 
     pub(super) fn downgrade(&self) -> Weak<Self> {

@@ -25,10 +25,14 @@ pub(super) struct HostQueue {
 }
 
 impl HostQueue {
-    pub(super) fn start(space: &Arc<AddressSpace>, removal: Arc<dyn RemovalSink>) -> Result<Self, DriverError> {
+    pub(super) fn start(
+        space: &Arc<AddressSpace>,
+        removal: Arc<dyn RemovalSink>,
+    ) -> Result<Self, DriverError> {
         let (works, received) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
-        let worker = Worker { executor: Executor::new(Arc::clone(space)), removal, ended: Arc::clone(&ended) };
+        let worker =
+            Worker { executor: Executor::new(Arc::clone(space)), removal, ended: Arc::clone(&ended) };
         let none = DriverError::HostOutOfMemory { requested: heapwright_core::ByteSize::ZERO };
         let thread = std::thread::Builder::new()
             .name("heapwright queue".to_owned())
@@ -95,9 +99,10 @@ impl Worker {
     /// Does one work; the error says why the device is lost.
     fn perform(&self, work: Work) -> Result<(), String> {
         match work {
-            Work::Execute(commands) => {
-                commands.iter().try_for_each(|command| self.executor.execute(command)).map_err(|e| e.to_string())
-            }
+            Work::Execute(commands) => commands
+                .iter()
+                .try_for_each(|command| self.executor.execute(command))
+                .map_err(|e| e.to_string()),
             Work::Signal(fence, value) => {
                 fence.set(value);
                 Ok(())

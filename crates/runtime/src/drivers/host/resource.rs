@@ -114,6 +114,9 @@ impl DriverResource for HostResource {
 
 impl fmt::Debug for HostResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostResource").field("args", &self.args).field("start", &self.start).finish_non_exhaustive()
+        f.debug_struct("HostResource")
+            .field("args", &self.args)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
     }
 }
