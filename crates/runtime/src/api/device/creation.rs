@@ -127,6 +127,7 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
                 let buffer = rules::resource::check(desc, self.driver().caps())?;
+                self.log().notices(name, &buffer.notices);
                 request.check_common(heap.desc().Properties.Type)?;
                 let allocation = allocation_info::of_placed(&buffer, self.driver());
                 let size = heapwright_core::ByteSize::new(heap.desc().SizeInBytes);
@@ -156,6 +157,7 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap_memory = rules::heap::check_implicit(properties, flags, caps)?;
                 let buffer = rules::resource::check(desc, caps)?;
+                self.log().notices(name, &buffer.notices);
                 request.check_common(properties.Type)?;
                 let allocation = allocation_info::of_committed(&buffer, self.driver());
                 Ok(CommittedPlan { desc, allocation, heap_memory, properties, flags })
@@ -193,6 +195,7 @@ impl Device_Impl {
             let mut layout = StructureLayout::new();
             for (index, desc) in descs?.enumerate() {
                 let buffer = rules::resource::check(&desc, self.driver().caps())?;
+                self.log().notices(name, &buffer.notices);
                 let member = allocation_info::of_placed(&buffer, self.driver());
                 let offset = layout.append(member).ok_or_else(overflow)?;
                 if !infos.is_null() {
