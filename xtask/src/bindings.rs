@@ -47,6 +47,19 @@ const EXTRA: &[&str] = &[
     "MEM_RELEASE",
     "PAGE_READWRITE",
     "PAGE_NOACCESS",
+    // What `heapwright_d3d12::event` is made of on Windows.
+    "CreateEventW",
+    "SetEvent",
+    "ResetEvent",
+    "WaitForSingleObject",
+    "CloseHandle",
+    "DuplicateHandle",
+    "GetCurrentProcess",
+    "DUPLICATE_SAME_ACCESS",
+    "WAIT_OBJECT_0",
+    "WAIT_TIMEOUT",
+    "WAIT_FAILED",
+    "INFINITE",
 ];
 
 /// Writes the bindings, or with `check` compares them with what is checked in.

@@ -1,4 +1,9 @@
 #[inline]
+pub unsafe fn CloseHandle(hobject: HANDLE) -> windows_core::BOOL {
+    windows_core::link!("kernel32.dll" "system" fn CloseHandle(hobject : HANDLE) -> windows_core::BOOL);
+    unsafe { CloseHandle(hobject) }
+}
+#[inline]
 pub unsafe fn CreateDXGIFactory<T>() -> windows_core::Result<T>
 where
     T: windows_core::Interface,
@@ -30,6 +35,26 @@ where
     unsafe {
         CreateDXGIFactory2(flags, &T::IID, &mut result__)
             .and_then(|| windows_core::imp::Type::from_abi(result__))
+    }
+}
+#[inline]
+pub unsafe fn CreateEventW<P3>(
+    lpeventattributes: Option<*const SECURITY_ATTRIBUTES>,
+    bmanualreset: bool,
+    binitialstate: bool,
+    lpname: P3,
+) -> HANDLE
+where
+    P3: windows_core::Param<windows_core::PCWSTR>,
+{
+    windows_core::link!("kernel32.dll" "system" fn CreateEventW(lpeventattributes : *const SECURITY_ATTRIBUTES, bmanualreset : windows_core::BOOL, binitialstate : windows_core::BOOL, lpname : windows_core::PCWSTR) -> HANDLE);
+    unsafe {
+        CreateEventW(
+            lpeventattributes.unwrap_or(core::mem::zeroed()) as _,
+            bmanualreset.into(),
+            binitialstate.into(),
+            lpname.param().abi(),
+        )
     }
 }
 #[inline]
@@ -173,6 +198,44 @@ where
     }
 }
 #[inline]
+pub unsafe fn DuplicateHandle(
+    hsourceprocesshandle: HANDLE,
+    hsourcehandle: HANDLE,
+    htargetprocesshandle: HANDLE,
+    lptargethandle: *mut HANDLE,
+    dwdesiredaccess: u32,
+    binherithandle: bool,
+    dwoptions: u32,
+) -> windows_core::BOOL {
+    windows_core::link!("kernel32.dll" "system" fn DuplicateHandle(hsourceprocesshandle : HANDLE, hsourcehandle : HANDLE, htargetprocesshandle : HANDLE, lptargethandle : *mut HANDLE, dwdesiredaccess : u32, binherithandle : windows_core::BOOL, dwoptions : u32) -> windows_core::BOOL);
+    unsafe {
+        DuplicateHandle(
+            hsourceprocesshandle,
+            hsourcehandle,
+            htargetprocesshandle,
+            lptargethandle as _,
+            dwdesiredaccess,
+            binherithandle.into(),
+            dwoptions,
+        )
+    }
+}
+#[inline]
+pub unsafe fn GetCurrentProcess() -> HANDLE {
+    windows_core::link!("kernel32.dll" "system" fn GetCurrentProcess() -> HANDLE);
+    unsafe { GetCurrentProcess() }
+}
+#[inline]
+pub unsafe fn ResetEvent(hevent: HANDLE) -> windows_core::BOOL {
+    windows_core::link!("kernel32.dll" "system" fn ResetEvent(hevent : HANDLE) -> windows_core::BOOL);
+    unsafe { ResetEvent(hevent) }
+}
+#[inline]
+pub unsafe fn SetEvent(hevent: HANDLE) -> windows_core::BOOL {
+    windows_core::link!("kernel32.dll" "system" fn SetEvent(hevent : HANDLE) -> windows_core::BOOL);
+    unsafe { SetEvent(hevent) }
+}
+#[inline]
 pub unsafe fn VirtualAlloc(
     lpaddress: Option<*const core::ffi::c_void>,
     dwsize: usize,
@@ -192,6 +255,11 @@ pub unsafe fn VirtualFree(
 ) -> windows_core::BOOL {
     windows_core::link!("kernel32.dll" "system" fn VirtualFree(lpaddress : *mut core::ffi::c_void, dwsize : usize, dwfreetype : u32) -> windows_core::BOOL);
     unsafe { VirtualFree(lpaddress as _, dwsize, dwfreetype) }
+}
+#[inline]
+pub unsafe fn WaitForSingleObject(hhandle: HANDLE, dwmilliseconds: u32) -> u32 {
+    windows_core::link!("kernel32.dll" "system" fn WaitForSingleObject(hhandle : HANDLE, dwmilliseconds : u32) -> u32);
+    unsafe { WaitForSingleObject(hhandle, dwmilliseconds) }
 }
 pub const CLSID_D3D12DSRDeviceFactory: windows_core::GUID =
     windows_core::GUID::from_u128(0xbb6dd27e_94a9_41a6_9f1b_133772172428);
@@ -7019,6 +7087,7 @@ pub const D3D_UMD_INTERFACE_VERSION_WIN8: i32 = 12292;
 pub const D3D_UMD_INTERFACE_VERSION_WIN8_CP: i32 = 12290;
 pub const D3D_UMD_INTERFACE_VERSION_WIN8_M3: i32 = 12289;
 pub const D3D_UMD_INTERFACE_VERSION_WIN8_RC: i32 = 12291;
+pub const DUPLICATE_SAME_ACCESS: i32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_ADAPTER_DESC {
@@ -34602,6 +34671,7 @@ impl IDXGISwapChainMedia_Vtbl {
     }
 }
 impl windows_core::RuntimeName for IDXGISwapChainMedia {}
+pub const INFINITE: u32 = 4294967295;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LUID {
@@ -34698,3 +34768,6 @@ pub struct SECURITY_ATTRIBUTES {
 }
 pub const S_FALSE: windows_core::HRESULT = windows_core::HRESULT(0x1_u32 as _);
 pub const S_OK: windows_core::HRESULT = windows_core::HRESULT(0x0_u32 as _);
+pub const WAIT_FAILED: u32 = 4294967295;
+pub const WAIT_OBJECT_0: i32 = 0;
+pub const WAIT_TIMEOUT: i32 = 258;

@@ -7,6 +7,7 @@
 //!
 //! * `bindings` (re-exported here): generated, never edited by hand.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
+//! * [`event`]: operating system events behind a `HANDLE`, for fences and notifications.
 //! * `threading`: which interfaces are `Send` and `Sync`; the metadata does not say it.
 //!
 //! The exported functions (`D3D12CreateDevice`, `CreateDXGIFactory2`, ...) link against Windows' own
@@ -32,6 +33,7 @@
 )]
 #[rustfmt::skip]
 mod bindings;
+pub mod event;
 pub mod names;
 mod threading;
 

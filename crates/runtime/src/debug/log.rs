@@ -1,8 +1,8 @@
 //! The log of a device.
 
-use heapwright_d3d12::{E_NOTIMPL, E_OUTOFMEMORY};
+use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY_WARNING, E_NOTIMPL, E_OUTOFMEMORY};
 
-use crate::rules::Refusal;
+use crate::rules::{Notices, Refusal};
 
 /// Where the calls of a device and of its children report to.
 #[derive(Debug)]
@@ -27,6 +27,16 @@ impl MessageLog {
             // Running out of memory is an answer that applications plan for, not a mistake of theirs.
             E_OUTOFMEMORY => tracing::debug!(call = name, "{refusal}"),
             _ => tracing::error!(call = name, "{refusal}"),
+        }
+    }
+
+    /// The call `name` goes on, and its rules remark on it.
+    pub(crate) fn notices(&self, name: &'static str, notices: &Notices) {
+        for notice in notices.iter() {
+            match notice.severity {
+                D3D12_MESSAGE_SEVERITY_WARNING => tracing::warn!(call = name, "{}", notice.message),
+                _ => tracing::info!(call = name, "{}", notice.message),
+            }
         }
     }
 

@@ -1,22 +1,23 @@
-//! Why a call is refused: the HRESULT that D3D12 answers and a message that names the rule.
+//! Why a call is refused: the HRESULT that D3D12 answers, D3D12's message id, and a message that names the rule.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use heapwright_d3d12::{E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY};
+use heapwright_d3d12::{D3D12_MESSAGE_ID, D3D12_MESSAGE_ID_UNKNOWN, E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY};
 use windows_core::HRESULT;
 
 /// A refused call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     hresult: HRESULT,
+    id: D3D12_MESSAGE_ID,
     message: Cow<'static, str>,
 }
 
 impl Refusal {
-    /// A refusal with an HRESULT of its own.
+    /// A refusal with an HRESULT of its own, and no message id.
     pub(crate) fn new(hresult: HRESULT, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { hresult, message: message.into() }
+        Self { hresult, id: D3D12_MESSAGE_ID_UNKNOWN, message: message.into() }
     }
 
     /// The caller broke a rule: E_INVALIDARG.
@@ -32,6 +33,19 @@ impl Refusal {
     /// The runtime does not have this yet: E_NOTIMPL.
     pub(crate) fn not_implemented(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(E_NOTIMPL, what)
+    }
+
+    /// The same refusal under the id that D3D12's debug layer has for the rule.
+    ///
+    /// For rules that D3D12 has no id for, `D3D12_MESSAGE_ID_UNKNOWN` stays.
+    #[must_use]
+    pub(crate) fn with_id(self, id: D3D12_MESSAGE_ID) -> Self {
+        Self { id, ..self }
+    }
+
+    /// The id of the message that the refused call leaves.
+    pub(crate) fn id(&self) -> D3D12_MESSAGE_ID {
+        self.id
     }
 
     /// What the call answers.

@@ -3,16 +3,18 @@
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::Refusal;
+use super::{Notice, Notices, Refusal};
 use crate::ddi::DriverCaps;
 
 /// A valid buffer description, in the driver's terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Buffer {
     /// Bytes, not zero.
     pub(crate) width: ByteSize,
     /// Asked for with `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT` and not overruled by a cross-adapter flag.
     pub(crate) tight_alignment: bool,
+    /// What the application should know about it.
+    pub(crate) notices: Notices,
 }
 
 /// Flags that a buffer may carry.
@@ -62,7 +64,9 @@ fn check_buffer(desc: &D3D12_RESOURCE_DESC1, caps: &DriverCaps) -> Result<Buffer
         return Err(Refusal::invalid("a buffer's SamplerFeedbackMipRegion must be zero"));
     }
     check_buffer_flags(desc.Flags)?;
-    Ok(Buffer { width: ByteSize::new(desc.Width), tight_alignment: check_alignment(desc, caps)? })
+    let mut notices = Notices::default();
+    let tight_alignment = check_alignment(desc, caps, &mut notices)?;
+    Ok(Buffer { width: ByteSize::new(desc.Width), tight_alignment, notices })
 }
 
 fn check_buffer_flags(flags: D3D12_RESOURCE_FLAGS) -> Result<(), Refusal> {
@@ -81,7 +85,11 @@ fn check_buffer_flags(flags: D3D12_RESOURCE_FLAGS) -> Result<(), Refusal> {
 }
 
 /// Whether the buffer is tightly aligned; the error cases are TIGHT's *Validation*.
-fn check_alignment(desc: &D3D12_RESOURCE_DESC1, caps: &DriverCaps) -> Result<bool, Refusal> {
+fn check_alignment(
+    desc: &D3D12_RESOURCE_DESC1,
+    caps: &DriverCaps,
+    notices: &mut Notices,
+) -> Result<bool, Refusal> {
     if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT == 0 {
         return match desc.Alignment {
             0 | BUFFER_ALIGNMENT => Ok(false),
@@ -102,9 +110,9 @@ fn check_alignment(desc: &D3D12_RESOURCE_DESC1, caps: &DriverCaps) -> Result<boo
         )));
     }
     if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
-        tracing::warn!(
-            "USE_TIGHT_ALIGNMENT has no effect beside ALLOW_CROSS_ADAPTER: the alignment stays 64 KiB"
-        );
+        notices.push(Notice::warning(
+            "USE_TIGHT_ALIGNMENT has no effect beside ALLOW_CROSS_ADAPTER: the alignment stays 64 KiB",
+        ));
         return Ok(false);
     }
     Ok(true)

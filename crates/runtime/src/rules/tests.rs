@@ -223,6 +223,10 @@ fn tight_alignment_is_refused_where_the_document_says_so() {
     let desc = D3D12_RESOURCE_DESC1 { Flags: tight(1000).Flags | cross_adapter, ..tight(1000) };
     let checked = resource::check(&desc, &caps("discrete")).expect("a warning, not an error");
     assert!(!checked.tight_alignment, "the alignment stays 64 KiB");
+    let notices: Vec<_> = checked.notices.iter().collect();
+    assert_eq!(notices.len(), 1, "TIGHT asks for a warning");
+    assert_eq!(notices[0].severity, D3D12_MESSAGE_SEVERITY_WARNING);
+    assert!(notices[0].message.contains("ALLOW_CROSS_ADAPTER"));
 }
 
 /// TIGHT's tables: placed buffers 8 to 256 B and as large as their width, committed buffers exactly 4 KiB.

@@ -127,6 +127,7 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
                 let buffer = rules::resource::check(desc, self.driver().caps())?;
+                self.log().notices(name, &buffer.notices);
                 request.check_common(heap.desc().Properties.Type)?;
                 let args = allocation_info::placed_args(&buffer);
                 let allocation = self.driver().check_resource_allocation_info(&args);
@@ -157,6 +158,7 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap_memory = rules::heap::check_implicit(properties, flags, caps)?;
                 let buffer = rules::resource::check(desc, caps)?;
+                self.log().notices(name, &buffer.notices);
                 request.check_common(properties.Type)?;
                 let args = allocation_info::committed_args(&buffer);
                 let allocation = self.driver().check_resource_allocation_info(&args);
@@ -195,6 +197,7 @@ impl Device_Impl {
             let mut layout = StructureLayout::new();
             for (index, desc) in descs?.enumerate() {
                 let buffer = rules::resource::check(&desc, self.driver().caps())?;
+                self.log().notices(name, &buffer.notices);
                 let member = allocation_info::of_placed(&buffer, self.driver());
                 let offset = layout.append(member).ok_or_else(overflow)?;
                 if !infos.is_null() {

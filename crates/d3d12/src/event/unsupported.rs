@@ -1,0 +1,52 @@
+//! A system whose HANDLE has no meaning that D3D12 implementations agree on.
+
+use std::io;
+use std::time::Duration;
+
+use super::EventReset;
+use crate::HANDLE;
+
+fn unsupported<T>() -> io::Result<T> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "events behind a HANDLE exist on Windows and Linux only"))
+}
+
+pub(super) fn create(_reset: EventReset) -> io::Result<HANDLE> {
+    unsupported()
+}
+
+/// # Safety
+///
+/// None: there is nothing to close.
+pub(super) unsafe fn close(_handle: HANDLE) {}
+
+/// # Safety
+///
+/// None: the handle is not used.
+pub(super) unsafe fn set(_handle: HANDLE) -> io::Result<()> {
+    unsupported()
+}
+
+/// # Safety
+///
+/// None: the handle is not used.
+pub(super) unsafe fn reset(_handle: HANDLE) -> io::Result<()> {
+    unsupported()
+}
+
+/// # Safety
+///
+/// None: the handle is not used.
+pub(super) unsafe fn wait(
+    _handle: HANDLE,
+    _reset: EventReset,
+    _timeout: Option<Duration>,
+) -> io::Result<bool> {
+    unsupported()
+}
+
+/// # Safety
+///
+/// None: the handle is not used.
+pub(super) unsafe fn duplicate(_handle: HANDLE) -> io::Result<HANDLE> {
+    unsupported()
+}
