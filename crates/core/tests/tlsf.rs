@@ -7,10 +7,9 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use interval_map::IntervalMap;
 use proptest::prelude::*;
 
-/// Miri is some hundred times slower.
-const fn cases(normal: u32) -> u32 {
-    if cfg!(miri) { 4 } else { normal }
-}
+/// How many heaps each property is tried on, and how many steps at most on each. Miri takes a thousand times as long.
+const CASES: u32 = if cfg!(miri) { 2 } else { 96 };
+const STEPS: usize = if cfg!(miri) { 25 } else { 120 };
 
 fn alignment(log2: u32) -> Alignment {
     Alignment::from_log2(log2).unwrap()
@@ -191,12 +190,12 @@ fn run(capacity: u64, steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(96), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn agrees_with_an_interval_map_in_a_crowded_heap(
         capacity in 1_u64..3000,
-        steps in steps(9, 8, 0..120),
+        steps in steps(9, 8, 0..STEPS),
     ) {
         run(capacity, steps);
     }
@@ -204,7 +203,7 @@ proptest! {
     #[test]
     fn agrees_with_an_interval_map_in_a_heap_of_64_mib(
         missing in 0_u64..1000,
-        steps in steps(25, 22, 0..120),
+        steps in steps(25, 22, 0..STEPS),
     ) {
         run((64 << 20) - missing, steps);
     }
@@ -213,7 +212,7 @@ proptest! {
     fn agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
         capacity in (40_u32..=63, any::<u64>())
             .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63)),
-        steps in steps(40, 22, 0..120),
+        steps in steps(40, 22, 0..STEPS),
     ) {
         run(capacity, steps);
     }
@@ -221,7 +220,7 @@ proptest! {
     #[test]
     fn agrees_with_an_interval_map_at_any_alignment_there_is(
         capacity in sizes(63),
-        steps in steps(63, 63, 0..60),
+        steps in steps(63, 63, 0..STEPS / 2),
     ) {
         run(capacity.min(1 << 63), steps);
     }
@@ -230,7 +229,7 @@ proptest! {
     #[test]
     fn fits_where_all_requests_have_one_alignment(
         log2 in 3_u32..=16,
-        sizes in prop::collection::vec(1_u64..5000, 1..60),
+        sizes in prop::collection::vec(1_u64..5000, 1..STEPS / 2),
     ) {
         let step = 1_u64 << log2;
         let rounded: u64 = sizes.iter().map(|size| size.next_multiple_of(step)).sum();
@@ -252,7 +251,7 @@ proptest! {
 
     #[test]
     fn coalesces_completely_in_any_order_of_freeing(
-        sizes in prop::collection::vec(1_u64..100, 1..40),
+        sizes in prop::collection::vec(1_u64..100, 1..STEPS / 3),
         order in prop::collection::vec(any::<prop::sample::Index>(), 40),
     ) {
         let mut heap = Shadowed::new(sizes.iter().sum());
@@ -269,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_calls_get_the_same_offsets(steps in steps(18, 16, 0..80)) {
+    fn the_same_calls_get_the_same_offsets(steps in steps(18, 16, 0..STEPS)) {
         let offsets = || {
             let mut heap = Tlsf::new(ByteSize::from_mib(1)).unwrap();
             let mut live = Vec::new();
@@ -322,7 +321,7 @@ fn coalesces_completely_in_every_order_of_freeing_six() {
 /// Far more than the 64 free ranges up to which a refusal is exact; here only what is certain is certain.
 #[test]
 fn a_fragmented_heap_keeps_its_guarantees() {
-    let (live_count, steps) = if cfg!(miri) { (100, 50) } else { (600, 1500) };
+    let (live_count, steps) = if cfg!(miri) { (20, 40) } else { (600, 1500) };
     let mut heap = Shadowed::new(1 << 20);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: u64| {

@@ -48,8 +48,8 @@ impl Heap {
         &self.memory
     }
 
-    pub(super) fn belongs_to(&self, device: &Device) -> bool {
-        std::ptr::eq(self.child.device.get(), device)
+    pub(super) fn child(&self) -> &Child {
+        &self.child
     }
 }
 

@@ -43,6 +43,11 @@ impl Child {
         Ok(())
     }
 
+    /// Whether the object is a child of `device`.
+    pub(super) fn belongs_to(&self, device: &Device) -> bool {
+        std::ptr::eq(self.device.get(), device)
+    }
+
     /// The log of the device.
     pub(super) fn log(&self) -> &MessageLog {
         self.device.log()

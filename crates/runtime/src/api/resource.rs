@@ -93,6 +93,11 @@ impl Resource {
         Self { child, desc, driver, placement, map_count: AtomicU32::new(0) }
     }
 
+    /// The part that residency is about: a committed resource's, which is memory of its own.
+    pub(super) fn pageable_child(&self) -> Option<&Child> {
+        matches!(self.placement, Placement::Committed(_)).then_some(&self.child)
+    }
+
     fn map(&self, subresource: u32, read_range: *const D3D12_RANGE) -> Result<*mut c_void, Refusal> {
         if subresource != 0 {
             return Err(Refusal::invalid(format!(

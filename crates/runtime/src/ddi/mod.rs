@@ -73,6 +73,9 @@ pub trait Driver: Send + Sync + fmt::Debug {
     fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
 }
 
+/// Pages memory in, and takes as long as that takes.
+pub type PagingWork = Box<dyn FnOnce() + Send>;
+
 /// Memory that a driver made; the last reference gives the memory back.
 ///
 /// Residency is a count, as in D3D12: a heap begins at one, or at zero if created not resident.
@@ -91,12 +94,13 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// operating system has no memory to put behind the range.
     fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError>;
 
-    /// Counts one more reason to be resident, and pages the heap in if it is the first.
+    /// Counts one more reason to be resident. With the first the heap joins its segment group, and what is returned pages
+    /// it in: until that has run the GPU faults on it.
     ///
     /// # Errors
     ///
     /// [`DriverError::OutOfMemory`] when the segment group has no room; the count is what it was.
-    fn make_resident(&self) -> Result<(), DriverError>;
+    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError>;
 
     /// Counts one reason less; without any the heap leaves its segment group, and the GPU faults on it.
     ///

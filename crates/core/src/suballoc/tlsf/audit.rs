@@ -93,6 +93,5 @@ fn audit_bins(tlsf: &Tlsf) -> Result<(), String> {
     check(found == tlsf.free_range_count(), || {
         format!("{found} of {} free ranges are in a bin", tlsf.free_range_count())
     })?;
-    let is_empty = |bin| bin > tlsf.highest_bin || tlsf.first_in(bin) == bin.head();
-    tlsf.bins.audit_bitmaps(is_empty)
+    tlsf.bins.audit_bitmaps(tlsf.highest_bin, |bin| tlsf.first_in(bin) == bin.head())
 }

@@ -173,7 +173,7 @@ impl Device_Impl {
         let heap = heap.as_ref().ok_or_else(|| Refusal::invalid("pHeap is null"))?;
         heap.cast_object::<Heap>()
             .ok()
-            .filter(|heap| heap.belongs_to(self))
+            .filter(|heap| heap.child().belongs_to(self))
             .ok_or_else(|| Refusal::invalid("pHeap is a heap of another device"))
     }
 

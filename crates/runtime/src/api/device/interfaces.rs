@@ -11,6 +11,7 @@ use windows_core::{BOOL, GUID, PCWSTR, Ref, Result};
 
 use super::Device_Impl;
 use super::creation::{Initial, ResourceRequest, read_desc, read_desc1, read_descs};
+use super::residency::read_objects;
 use crate::api::adapter::luid;
 use crate::api::call;
 use crate::rules;
@@ -280,12 +281,18 @@ impl ID3D12Device_Impl for Device_Impl {
         call::not_implemented(self.log(), "ID3D12Device::OpenSharedHandleByName")
     }
 
-    fn MakeResident(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::MakeResident")
+    fn MakeResident(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::MakeResident", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.make_resident(unsafe { read_objects(numobjects, ppobjects) }?)
+        })
     }
 
-    fn Evict(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::Evict")
+    fn Evict(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::Evict", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.evict(unsafe { read_objects(numobjects, ppobjects) }?)
+        })
     }
 
     fn CreateFence(
@@ -382,11 +389,14 @@ impl ID3D12Device1_Impl for Device_Impl {
 
     fn SetResidencyPriority(
         &self,
-        _numobjects: u32,
-        _ppobjects: *const Option<ID3D12Pageable>,
-        _ppriorities: *const D3D12_RESIDENCY_PRIORITY,
+        numobjects: u32,
+        ppobjects: *const Option<ID3D12Pageable>,
+        ppriorities: *const D3D12_RESIDENCY_PRIORITY,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device1::SetResidencyPriority")
+        call::run(self.log(), "ID3D12Device1::SetResidencyPriority", || {
+            // SAFETY: by the COM contract both arrays have that many elements.
+            self.set_residency_priority(unsafe { read_objects(numobjects, ppobjects) }?, ppriorities)
+        })
     }
 }
 

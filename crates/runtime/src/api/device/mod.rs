@@ -2,11 +2,13 @@
 //!
 //! * `creation`: heaps, resources and what they take.
 //! * `features`: `CheckFeatureSupport`.
-//! * `interfaces`: the methods as D3D12 declares them, which call the two above or say that they are not there.
+//! * `residency`: what is resident and what is evicted.
+//! * `interfaces`: the methods as D3D12 declares them, which call the others or say that they are not there.
 
 mod creation;
 mod features;
 mod interfaces;
+mod residency;
 
 use std::sync::Arc;
 

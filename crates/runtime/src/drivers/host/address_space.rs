@@ -83,7 +83,7 @@ impl fmt::Display for PageFault {
                 )
             }
             FaultCause::Evicted(name) => {
-                write!(f, "page fault at GPU address {address:#x}: {name} is evicted")
+                write!(f, "page fault at GPU address {address:#x}: {name} is not resident")
             }
             FaultCause::HostOutOfMemory => {
                 write!(f, "no memory of the host's behind GPU address {address:#x}")

@@ -10,7 +10,7 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 use super::address_space::{AddressRange, FaultCause, PageFault, Target};
 use super::reservation::Reservation;
 use super::segment::{Charge, Segments};
-use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, SegmentGroup};
+use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 
 /// A heap: reserved host memory behind a range of GPU addresses, charged to a segment group while it is resident.
 pub(super) struct HostHeap {
@@ -33,6 +33,8 @@ struct Residency {
     count: u32,
     /// Held while the count is not zero.
     charge: Option<Charge>,
+    /// The bytes are where the GPU can reach them; not before they are paged in.
+    has_arrived: bool,
 }
 
 impl HostHeap {
@@ -45,9 +47,9 @@ impl HostHeap {
         addresses: AddressRange,
     ) -> Result<Arc<Self>, DriverError> {
         let residency = if args.not_resident {
-            Residency { count: 0, charge: None }
+            Residency { count: 0, charge: None, has_arrived: false }
         } else {
-            Residency { count: 1, charge: Some(Charge::new(segments, group, size)?) }
+            Residency { count: 1, charge: Some(Charge::new(segments, group, size)?), has_arrived: true }
         };
         let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
         let heap = Arc::new_cyclic(|this| Self {
@@ -67,7 +69,7 @@ impl HostHeap {
 
     /// Whether the GPU may touch it; a fault at `address` otherwise.
     pub(super) fn check_access(&self, address: u64) -> Result<(), PageFault> {
-        if self.residency().count > 0 {
+        if self.residency().has_arrived {
             return Ok(());
         }
         Err(PageFault::new(address, FaultCause::Evicted(self.describe())))
@@ -86,10 +88,6 @@ impl HostHeap {
 
     pub(super) fn size(&self) -> ByteSize {
         self.size
-    }
-
-    pub(super) fn is_cpu_accessible(&self) -> bool {
-        self.cpu_accessible
     }
 
     fn describe(&self) -> String {
@@ -118,14 +116,27 @@ impl DriverHeap for HostHeap {
         self.bytes(offset, size)
     }
 
-    fn make_resident(&self) -> Result<(), DriverError> {
+    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         let mut residency = self.residency();
-        if residency.count == 0 {
-            residency.charge = Some(Charge::new(&self.segments, self.group, self.size)?);
-            self.segments.page_in(self.size);
+        if residency.count > 0 {
+            residency.count = residency.count.saturating_add(1);
+            return Ok(None);
         }
-        residency.count = residency.count.saturating_add(1);
-        Ok(())
+        residency.charge = Some(Charge::new(&self.segments, self.group, self.size)?);
+        residency.count = 1;
+        let Some(time) = self.segments.paging_time(self.size) else {
+            residency.has_arrived = true;
+            return Ok(None);
+        };
+        let heap = self.downgrade();
+        Ok(Some(Box::new(move || {
+            std::thread::sleep(time);
+            // Released, or evicted again, meanwhile: then there is nothing to arrive.
+            if let Some(heap) = heap.upgrade() {
+                let mut residency = heap.residency();
+                residency.has_arrived = residency.count > 0;
+            }
+        })))
     }
 
     fn evict(&self) -> Result<(), DriverError> {
@@ -133,12 +144,13 @@ impl DriverHeap for HostHeap {
         residency.count = residency.count.checked_sub(1).ok_or(DriverError::NotResident)?;
         if residency.count == 0 {
             residency.charge = None;
+            residency.has_arrived = false;
         }
         Ok(())
     }
 
     fn is_resident(&self) -> bool {
-        self.residency().count > 0
+        self.residency().has_arrived
     }
 
     fn set_name(&self, name: &str) {

@@ -56,12 +56,11 @@ impl Segments {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(listener));
     }
 
-    /// Takes as long as the profile says that paging in takes.
-    pub(super) fn page_in(&self, size: ByteSize) {
-        if self.paging_nanos_per_mib > 0 {
-            let mib = size.get().div_ceil(1 << 20);
-            std::thread::sleep(Duration::from_nanos(mib.saturating_mul(self.paging_nanos_per_mib)));
-        }
+    /// How long paging in takes by the profile; `None` for no time at all.
+    pub(super) fn paging_time(&self, size: ByteSize) -> Option<Duration> {
+        let mib = size.get().div_ceil(1 << 20);
+        let nanos = mib.saturating_mul(self.paging_nanos_per_mib);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
     }
 }
 

@@ -1,0 +1,142 @@
+//! `MakeResident`, `Evict`, `EnqueueMakeResident` and residency priorities.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use super::Device_Impl;
+use crate::api::heap::Heap;
+use crate::api::object::Child;
+use crate::api::resource::Resource;
+use crate::ddi::{DriverHeap, PagingWork};
+use crate::rules::Refusal;
+
+const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
+    D3D12_RESIDENCY_PRIORITY_MINIMUM,
+    D3D12_RESIDENCY_PRIORITY_LOW,
+    D3D12_RESIDENCY_PRIORITY_NORMAL,
+    D3D12_RESIDENCY_PRIORITY_HIGH,
+    D3D12_RESIDENCY_PRIORITY_MAXIMUM,
+];
+
+/// The objects of one call.
+///
+/// # Safety
+///
+/// `objects` is null or points to `count` elements that stay readable as long as the result is used.
+pub(super) unsafe fn read_objects<'a>(
+    count: u32,
+    objects: *const Option<ID3D12Pageable>,
+) -> Result<&'a [Option<ID3D12Pageable>], Refusal> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if objects.is_null() {
+        return Err(Refusal::invalid(format!("ppObjects is null and NumObjects is {count}")));
+    }
+    let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumObjects is too large"))?;
+    // SAFETY: the caller's promise; the pointer is not null.
+    Ok(unsafe { std::slice::from_raw_parts(objects, len) })
+}
+
+impl Device_Impl {
+    /// Makes all objects resident or, when one cannot be, none of them.
+    pub(super) fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
+        for work in self.begin_make_resident(objects)? {
+            work();
+        }
+        Ok(())
+    }
+
+    /// Counts and charges all objects, or none of them, and answers what remains to be done: paging in.
+    pub(super) fn begin_make_resident(
+        &self,
+        objects: &[Option<ID3D12Pageable>],
+    ) -> Result<Vec<PagingWork>, Refusal> {
+        let memories = self.pageable_memories(objects)?;
+        let mut works = Vec::new();
+        for (index, memory) in memories.iter().enumerate() {
+            match memory.make_resident() {
+                Ok(work) => works.extend(work),
+                Err(error) => {
+                    for done in &memories[..index] {
+                        // Just counted, so there is a reason to take away.
+                        let _ = done.evict();
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(works)
+    }
+
+    /// Evicts all objects or, when one is evicted more often than made resident, none of them.
+    pub(super) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
+        let memories = self.pageable_memories(objects)?;
+        for (index, memory) in memories.iter().enumerate() {
+            if memory.evict().is_err() {
+                for done in &memories[..index] {
+                    // What was resident a moment ago fits again, unless another thread took its place meanwhile.
+                    if let Ok(Some(work)) = done.make_resident() {
+                        work();
+                    }
+                }
+                return Err(Refusal::invalid(format!(
+                    "ppObjects[{index}] is evicted more often than it was made resident"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// `SetResidencyPriority`: the simulated GPU has no use for priorities, but they are checked.
+    pub(super) fn set_residency_priority(
+        &self,
+        objects: &[Option<ID3D12Pageable>],
+        priorities: *const D3D12_RESIDENCY_PRIORITY,
+    ) -> Result<(), Refusal> {
+        self.pageable_memories(objects)?;
+        if priorities.is_null() && !objects.is_empty() {
+            return Err(Refusal::invalid("pPriorities is null"));
+        }
+        for index in 0..objects.len() {
+            // SAFETY: by the COM contract there is a priority for each object.
+            let priority = unsafe { priorities.add(index).read() };
+            // The upper half is one of D3D12's levels, the lower half ranks within the level.
+            if !PRIORITY_LEVELS.iter().any(|level| level >> 16 == priority >> 16) {
+                return Err(Refusal::invalid(format!("pPriorities[{index}] {priority:#x} is no priority")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The memory behind each object; objects without any of their own have none to page.
+    fn pageable_memories(
+        &self,
+        objects: &[Option<ID3D12Pageable>],
+    ) -> Result<Vec<Arc<dyn DriverHeap>>, Refusal> {
+        let mut memories = Vec::with_capacity(objects.len());
+        for (index, object) in objects.iter().enumerate() {
+            let object =
+                object.as_ref().ok_or_else(|| Refusal::invalid(format!("ppObjects[{index}] is null")))?;
+            let child: Result<&Child, Refusal> = if let Ok(heap) = object.cast_object_ref::<Heap>() {
+                Ok(heap.child())
+            } else if let Ok(resource) = object.cast_object_ref::<Resource>() {
+                resource.pageable_child().ok_or_else(|| {
+                    Refusal::invalid(format!(
+                        "ppObjects[{index}] is a placed or reserved resource: the heap behind it is what is resident"
+                    ))
+                })
+            } else {
+                Err(Refusal::invalid(format!("ppObjects[{index}] is no pageable object of this runtime")))
+            };
+            let child = child?;
+            if !child.belongs_to(self) {
+                return Err(Refusal::invalid(format!("ppObjects[{index}] belongs to another device")));
+            }
+            memories.extend(child.memory().map(Arc::clone));
+        }
+        Ok(memories)
+    }
+}
