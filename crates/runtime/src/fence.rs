@@ -17,6 +17,8 @@ pub struct Fence {
 
 struct State {
     value: u64,
+    /// The device is gone: the value stays `u64::MAX`.
+    is_lost: bool,
     waiting: Vec<(u64, OnReached)>,
 }
 
@@ -24,7 +26,10 @@ impl Fence {
     /// A fence at `value`.
     #[must_use]
     pub fn new(value: u64) -> Self {
-        Self { state: Mutex::new(State { value, waiting: Vec::new() }), changed: Condvar::new() }
+        Self {
+            state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
+            changed: Condvar::new(),
+        }
     }
 
     /// The value as of now.
@@ -34,11 +39,22 @@ impl Fence {
     }
 
     /// Sets the value, upwards or downwards, and calls who waits for what is reached now. The calls happen on this thread,
-    /// outside of the fence's lock.
+    /// outside of the fence's lock. Without effect once the fence is [lost](Self::lose).
     pub fn set(&self, value: u64) {
+        self.change(value, false);
+    }
+
+    /// Sets the value to `u64::MAX` for good, as D3D12 does with the fences of a device that is lost.
+    pub fn lose(&self) {
+        self.change(u64::MAX, true);
+    }
+
+    fn change(&self, value: u64, lose: bool) {
         let reached: Vec<OnReached> = {
             let mut state = self.lock();
-            state.value = value;
+            state.is_lost |= lose;
+            state.value = if state.is_lost { u64::MAX } else { value };
+            let value = state.value;
             let (reached, waiting) = state.waiting.drain(..).partition(|&(at, _)| at <= value);
             state.waiting = waiting;
             reached.into_iter().map(|(_, call): (u64, OnReached)| call).collect()

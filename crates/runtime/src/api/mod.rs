@@ -6,9 +6,20 @@
 
 pub(crate) mod adapter;
 pub(crate) mod call;
+mod clock;
+mod command_allocator;
+mod command_list;
+mod command_queue;
+mod descriptor_heap;
 pub(crate) mod device;
 pub(crate) mod factory;
+mod fence;
 mod heap;
 mod object;
 mod private_data;
+mod query_heap;
 mod resource;
+mod texel_value;
+mod tile_mappings;
+mod tile_regions;
+mod views;

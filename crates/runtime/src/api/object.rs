@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windows_core::{ComObject, PCWSTR};
+use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface, PCWSTR};
 
 use super::device::Device;
 use super::private_data::PrivateData;
@@ -93,10 +93,16 @@ macro_rules! implement_object {
     };
 }
 
-/// Implements `ID3D12Object`, `ID3D12DeviceChild` and `ID3D12Pageable` for an object with a field `child`.
-macro_rules! implement_pageable {
+/// Implements `ID3D12Object` and `ID3D12DeviceChild` for an object with a field `child`.
+macro_rules! implement_child {
     ($outer:ty) => {
         $crate::api::object::implement_object!($outer, child.private_data);
+
+        impl $crate::api::object::Owned for $outer {
+            fn child(&self) -> &$crate::api::object::Child {
+                &self.child
+            }
+        }
 
         impl $outer {
             fn set_object_name(&self, name: windows_core::PCWSTR) -> Result<(), $crate::rules::Refusal> {
@@ -122,9 +128,46 @@ macro_rules! implement_pageable {
                 })
             }
         }
+    };
+}
+
+/// Implements `ID3D12Object`, `ID3D12DeviceChild` and `ID3D12Pageable` for an object with a field `child`.
+macro_rules! implement_pageable {
+    ($outer:ty) => {
+        $crate::api::object::implement_child!($outer);
 
         impl heapwright_d3d12::ID3D12Pageable_Impl for $outer {}
     };
 }
 
-pub(super) use {implement_object, implement_pageable};
+pub(super) use {implement_child, implement_object, implement_pageable};
+
+/// A COM object that is a child of a device.
+pub(super) trait Owned {
+    /// The part that all children of a device share.
+    fn child(&self) -> &Child;
+}
+
+/// The object of this runtime behind an interface that the application passed as `name`.
+///
+/// # Errors
+///
+/// E_INVALIDARG for null, for an object of another runtime or of another kind, and for one of another device.
+pub(super) fn own<'a, T>(
+    device: &Device,
+    interface: Option<&'a impl Interface>,
+    name: &str,
+) -> Result<&'a T::Outer, Refusal>
+where
+    T: ComObjectInner,
+    T::Outer: Owned + IUnknownImpl<Impl = T> + 'static,
+{
+    let interface = interface.ok_or_else(|| Refusal::invalid(format!("{name} is null")))?;
+    let object = interface
+        .cast_object_ref::<T>()
+        .map_err(|_| Refusal::invalid(format!("{name} is no object of this kind that this runtime made")))?;
+    if !object.child().belongs_to(device) {
+        return Err(Refusal::invalid(format!("{name} belongs to another device")));
+    }
+    Ok(object)
+}

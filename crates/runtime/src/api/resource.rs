@@ -93,6 +93,34 @@ impl Resource {
         Self { child, desc, driver, placement, map_count: AtomicU32::new(0) }
     }
 
+    /// The description, with the effective alignment.
+    pub(super) fn desc(&self) -> &D3D12_RESOURCE_DESC1 {
+        &self.desc
+    }
+
+    /// The driver's half, which commands hold.
+    pub(super) fn driver(&self) -> &Arc<dyn DriverResource> {
+        &self.driver
+    }
+
+    /// The type of the heap that the resource is in; nothing for a reserved resource.
+    pub(super) fn heap_type(&self) -> Option<D3D12_HEAP_TYPE> {
+        match &self.placement {
+            Placement::Placed(heap) => Some(heap.desc().Properties.Type),
+            Placement::Committed(heap) => Some(heap.0.Type),
+        }
+    }
+
+    /// Whether the resource's tiles are mapped to heaps by queues.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.heap_type().is_none()
+    }
+
+    /// Whether the resource has a heap of its own.
+    pub(super) fn is_committed(&self) -> bool {
+        matches!(self.placement, Placement::Committed(_))
+    }
+
     /// The part that residency is about: a committed resource's, which is memory of its own.
     pub(super) fn pageable_child(&self) -> Option<&Child> {
         matches!(self.placement, Placement::Committed(_)).then_some(&self.child)

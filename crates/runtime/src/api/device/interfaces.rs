@@ -23,20 +23,21 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateCommandQueue(
         &self,
-        _pdesc: *const D3D12_COMMAND_QUEUE_DESC,
-        _riid: *const GUID,
-        _ppcommandqueue: *mut *mut c_void,
+        pdesc: *const D3D12_COMMAND_QUEUE_DESC,
+        riid: *const GUID,
+        ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateCommandQueue")
+        let out = (riid, ppcommandqueue);
+        self.create_command_queue("ID3D12Device::CreateCommandQueue", pdesc, out)
     }
 
     fn CreateCommandAllocator(
         &self,
-        _type: D3D12_COMMAND_LIST_TYPE,
-        _riid: *const GUID,
-        _ppcommandallocator: *mut *mut c_void,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        riid: *const GUID,
+        ppcommandallocator: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateCommandAllocator")
+        self.create_command_allocator(list_type, (riid, ppcommandallocator))
     }
 
     fn CreateGraphicsPipelineState(
@@ -59,14 +60,15 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateCommandList(
         &self,
-        _nodemask: u32,
-        _type: D3D12_COMMAND_LIST_TYPE,
-        _pcommandallocator: Ref<'_, ID3D12CommandAllocator>,
-        _pinitialstate: Ref<'_, ID3D12PipelineState>,
-        _riid: *const GUID,
-        _ppcommandlist: *mut *mut c_void,
+        nodemask: u32,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        pcommandallocator: Ref<'_, ID3D12CommandAllocator>,
+        pinitialstate: Ref<'_, ID3D12PipelineState>,
+        riid: *const GUID,
+        ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateCommandList")
+        let (allocator, state) = (pcommandallocator.as_ref(), pinitialstate.as_ref());
+        self.create_command_list(nodemask, list_type, allocator, state, (riid, ppcommandlist))
     }
 
     fn CheckFeatureSupport(
@@ -82,16 +84,15 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateDescriptorHeap(
         &self,
-        _pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
+        pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
+        riid: *const GUID,
+        ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateDescriptorHeap")
+        self.create_descriptor_heap(pdescriptorheapdesc, (riid, ppvheap))
     }
 
-    fn GetDescriptorHandleIncrementSize(&self, _descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
-        call::ignored(self.log(), "ID3D12Device::GetDescriptorHandleIncrementSize");
-        0
+    fn GetDescriptorHandleIncrementSize(&self, descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
+        self.descriptor_increment(descriptorheaptype)
     }
 
     fn CreateRootSignature(
@@ -107,47 +108,63 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateConstantBufferView(
         &self,
-        _pdesc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        pdesc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CreateConstantBufferView");
+        let (name, heap_type) =
+            ("ID3D12Device::CreateConstantBufferView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || self.constant_buffer_view(pdesc));
     }
 
     fn CreateShaderResourceView(
         &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        presource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CreateShaderResourceView");
+        let (name, heap_type) =
+            ("ID3D12Device::CreateShaderResourceView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.shader_resource_view(presource.as_ref(), !pdesc.is_null())
+        });
     }
 
     fn CreateUnorderedAccessView(
         &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pcounterresource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        presource: Ref<'_, ID3D12Resource>,
+        pcounterresource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CreateUnorderedAccessView");
+        let (name, heap_type) =
+            ("ID3D12Device::CreateUnorderedAccessView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc)
+        });
     }
 
     fn CreateRenderTargetView(
         &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_RENDER_TARGET_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        presource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_RENDER_TARGET_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CreateRenderTargetView");
+        let (name, heap_type) = ("ID3D12Device::CreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.render_target_view(presource.as_ref(), pdesc)
+        });
     }
 
     fn CreateDepthStencilView(
         &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        presource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CreateDepthStencilView");
+        let (name, heap_type) = ("ID3D12Device::CreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.depth_stencil_view(presource.as_ref(), pdesc)
+        });
     }
 
     fn CreateSampler(
@@ -160,25 +177,40 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CopyDescriptors(
         &self,
-        _numdestdescriptorranges: u32,
-        _pdestdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        _pdestdescriptorrangesizes: *const u32,
-        _numsrcdescriptorranges: u32,
-        _psrcdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        _psrcdescriptorrangesizes: *const u32,
-        _descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
+        numdestdescriptorranges: u32,
+        pdestdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        pdestdescriptorrangesizes: *const u32,
+        numsrcdescriptorranges: u32,
+        psrcdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        psrcdescriptorrangesizes: *const u32,
+        descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CopyDescriptors");
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::CopyDescriptors", || {
+            self.copy_descriptors(
+                numdestdescriptorranges,
+                pdestdescriptorrangestarts,
+                pdestdescriptorrangesizes,
+                numsrcdescriptorranges,
+                psrcdescriptorrangestarts,
+                psrcdescriptorrangesizes,
+                descriptorheapstype,
+            )
+        });
     }
 
     fn CopyDescriptorsSimple(
         &self,
-        _numdescriptors: u32,
-        _destdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        _srcdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        _descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
+        numdescriptors: u32,
+        destdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        srcdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CopyDescriptorsSimple");
+        let (target, source, count) = (destdescriptorrangestart, srcdescriptorrangestart, &numdescriptors);
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::CopyDescriptorsSimple", || {
+            self.copy_descriptors(1, target, count, 1, source, count, descriptorheapstype)
+        });
     }
 
     fn GetResourceAllocationInfo(
@@ -297,17 +329,19 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateFence(
         &self,
-        _initialvalue: u64,
-        _flags: D3D12_FENCE_FLAGS,
-        _riid: *const GUID,
-        _ppfence: *mut *mut c_void,
+        initialvalue: u64,
+        flags: D3D12_FENCE_FLAGS,
+        riid: *const GUID,
+        ppfence: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateFence")
+        self.create_fence(initialvalue, flags, (riid, ppfence))
     }
 
     fn GetDeviceRemovedReason(&self) -> Result<()> {
-        // Nothing removes a device yet: it has no queues that could fault.
-        Ok(())
+        match self.removal().reason() {
+            None => Ok(()),
+            Some(reason) => Err(windows_core::Error::from_hresult(reason)),
+        }
     }
 
     fn GetCopyableFootprints(
@@ -326,11 +360,11 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateQueryHeap(
         &self,
-        _pdesc: *const D3D12_QUERY_HEAP_DESC,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
+        pdesc: *const D3D12_QUERY_HEAP_DESC,
+        riid: *const GUID,
+        ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateQueryHeap")
+        self.create_query_heap(pdesc, (riid, ppvheap))
     }
 
     fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
@@ -378,13 +412,15 @@ impl ID3D12Device1_Impl for Device_Impl {
 
     fn SetEventOnMultipleFenceCompletion(
         &self,
-        _ppfences: *const Option<ID3D12Fence>,
-        _pfencevalues: *const u64,
-        _numfences: u32,
-        _flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
-        _hevent: HANDLE,
+        ppfences: *const Option<ID3D12Fence>,
+        pfencevalues: *const u64,
+        numfences: u32,
+        flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
+        hevent: HANDLE,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion")
+        call::run(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion", || {
+            self.set_event_on_multiple_fence_completion(ppfences, pfencevalues, numfences, flags, hevent)
+        })
     }
 
     fn SetResidencyPriority(
@@ -445,13 +481,13 @@ impl ID3D12Device3_Impl for Device_Impl {
 impl ID3D12Device4_Impl for Device_Impl {
     fn CreateCommandList1(
         &self,
-        _nodemask: u32,
-        _type: D3D12_COMMAND_LIST_TYPE,
-        _flags: D3D12_COMMAND_LIST_FLAGS,
-        _riid: *const GUID,
-        _ppcommandlist: *mut *mut c_void,
+        nodemask: u32,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        flags: D3D12_COMMAND_LIST_FLAGS,
+        riid: *const GUID,
+        ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device4::CreateCommandList1")
+        self.create_command_list1(nodemask, list_type, flags, (riid, ppcommandlist))
     }
 
     fn CreateProtectedResourceSession(
@@ -534,7 +570,9 @@ impl ID3D12Device5_Impl for Device_Impl {
     }
 
     fn RemoveDevice(&self) {
-        call::ignored(self.log(), "ID3D12Device5::RemoveDevice");
+        call::run_infallible(self.log(), "ID3D12Device5::RemoveDevice", (), || {
+            self.removal().remove_on_request()
+        });
     }
 
     fn EnumerateMetaCommands(
@@ -727,12 +765,14 @@ impl ID3D12Device9_Impl for Device_Impl {
 
     fn CreateCommandQueue1(
         &self,
-        _pdesc: *const D3D12_COMMAND_QUEUE_DESC,
+        pdesc: *const D3D12_COMMAND_QUEUE_DESC,
         _creatorid: *const GUID,
-        _riid: *const GUID,
-        _ppcommandqueue: *mut *mut c_void,
+        riid: *const GUID,
+        ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device9::CreateCommandQueue1")
+        // Creators tell queues of one process apart in schedulers; there is none here.
+        let out = (riid, ppcommandqueue);
+        self.create_command_queue("ID3D12Device9::CreateCommandQueue1", pdesc, out)
     }
 }
 

@@ -3,11 +3,15 @@
 //! * `creation`: heaps, resources and what they take.
 //! * `features`: `CheckFeatureSupport`.
 //! * `residency`: what is resident and what is evicted.
+//! * `queueing`: queues, lists, fences, heaps of descriptors and queries.
+//! * `removal`: losing the device.
 //! * `interfaces`: the methods as D3D12 declares them, which call the others or say that they are not there.
 
 mod creation;
 mod features;
 mod interfaces;
+mod queueing;
+pub(super) mod removal;
 mod residency;
 
 use std::sync::Arc;
@@ -15,6 +19,8 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, PCWSTR, implement};
 
+use self::removal::Removal;
+use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
@@ -27,12 +33,16 @@ pub(crate) struct Device {
     driver: Arc<dyn Driver>,
     log: Arc<MessageLog>,
     private_data: PrivateData,
+    removal: Arc<Removal>,
+    descriptor_heaps: DescriptorHeaps,
 }
 
 impl Device {
     pub(crate) fn create(driver: Arc<dyn Driver>) -> ComObject<Self> {
         let log = Arc::new(MessageLog::new());
-        ComObject::new(Self { driver, log, private_data: PrivateData::default() })
+        let removal = Arc::new(Removal::new(Arc::clone(&log)));
+        let (private_data, descriptor_heaps) = Default::default();
+        ComObject::new(Self { driver, log, private_data, removal, descriptor_heaps })
     }
 
     /// Where the calls of the device and its children report to.
@@ -42,6 +52,16 @@ impl Device {
 
     pub(super) fn driver(&self) -> &dyn Driver {
         &*self.driver
+    }
+
+    /// Whether the device is lost.
+    pub(super) fn removal(&self) -> &Arc<Removal> {
+        &self.removal
+    }
+
+    /// The descriptor heaps, by their handles.
+    pub(super) fn descriptor_heaps(&self) -> &DescriptorHeaps {
+        &self.descriptor_heaps
     }
 
     fn set_object_name(&self, name: PCWSTR) -> Result<(), Refusal> {

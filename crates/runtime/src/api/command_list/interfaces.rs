@@ -1,0 +1,645 @@
+//! The methods of `ID3D12GraphicsCommandList` to `ID3D12GraphicsCommandList10` as D3D12 declares them.
+//!
+//! Memory's methods call the modules beside this one. State that only pipelines read is accepted and has no effect, for nothing
+//! reads it; what would read it is refused.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{BOOL, Ref, Result};
+
+use super::clears::ClearValues;
+use super::{Allowed, CommandList_Impl, clears, copies, read_array, tiles};
+use crate::api::call;
+use crate::api::command_allocator::CommandAllocator;
+use crate::api::object::own;
+use crate::api::resource::Resource;
+use crate::rules::Refusal;
+
+impl ID3D12CommandList_Impl for CommandList_Impl {
+    fn GetType(&self) -> D3D12_COMMAND_LIST_TYPE {
+        self.list_type
+    }
+}
+
+impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
+    fn Close(&self) -> Result<()> {
+        call::run(self.log(), "ID3D12GraphicsCommandList::Close", || self.close())
+    }
+
+    fn Reset(
+        &self,
+        pallocator: Ref<'_, ID3D12CommandAllocator>,
+        pinitialstate: Ref<'_, ID3D12PipelineState>,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12GraphicsCommandList::Reset", || {
+            if pinitialstate.is_some() {
+                return Err(Refusal::invalid(
+                    "pInitialState is a pipeline state that this device did not make",
+                ));
+            }
+            self.reset(own::<CommandAllocator>(&self.child.device, pallocator.as_ref(), "pAllocator")?)
+        })
+    }
+
+    fn ClearState(&self, _ppipelinestate: Ref<'_, ID3D12PipelineState>) {}
+
+    fn DrawInstanced(
+        &self,
+        _vertexcountperinstance: u32,
+        _instancecount: u32,
+        _startvertexlocation: u32,
+        _startinstancelocation: u32,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::DrawInstanced");
+    }
+
+    fn DrawIndexedInstanced(
+        &self,
+        _indexcountperinstance: u32,
+        _instancecount: u32,
+        _startindexlocation: u32,
+        _basevertexlocation: i32,
+        _startinstancelocation: u32,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::DrawIndexedInstanced");
+    }
+
+    fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
+        self.unsupported("ID3D12GraphicsCommandList::Dispatch");
+    }
+
+    fn CopyBufferRegion(
+        &self,
+        pdstbuffer: Ref<'_, ID3D12Resource>,
+        dstoffset: u64,
+        psrcbuffer: Ref<'_, ID3D12Resource>,
+        srcoffset: u64,
+        numbytes: u64,
+    ) {
+        self.record("ID3D12GraphicsCommandList::CopyBufferRegion", Allowed::All, |device, recording| {
+            let ids = [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
+            let target = (pdstbuffer.as_ref(), "pDstBuffer");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
+            copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
+        });
+    }
+
+    fn CopyTextureRegion(
+        &self,
+        _pdst: *const D3D12_TEXTURE_COPY_LOCATION,
+        _dstx: u32,
+        _dsty: u32,
+        _dstz: u32,
+        _psrc: *const D3D12_TEXTURE_COPY_LOCATION,
+        _psrcbox: *const D3D12_BOX,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::CopyTextureRegion");
+    }
+
+    fn CopyResource(&self, pdstresource: Ref<'_, ID3D12Resource>, psrcresource: Ref<'_, ID3D12Resource>) {
+        self.record("ID3D12GraphicsCommandList::CopyResource", Allowed::All, |device, recording| {
+            let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
+            copies::copy_resource(recording, target, source)
+        });
+    }
+
+    fn CopyTiles(
+        &self,
+        ptiledresource: Ref<'_, ID3D12Resource>,
+        ptileregionstartcoordinate: *const D3D12_TILED_RESOURCE_COORDINATE,
+        ptileregionsize: *const D3D12_TILE_REGION_SIZE,
+        pbuffer: Ref<'_, ID3D12Resource>,
+        bufferstartoffsetinbytes: u64,
+        flags: D3D12_TILE_COPY_FLAGS,
+    ) {
+        self.record("ID3D12GraphicsCommandList::CopyTiles", Allowed::All, |device, recording| {
+            let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
+            let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
+            let region = (ptileregionstartcoordinate, ptileregionsize);
+            tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
+        });
+    }
+
+    fn ResolveSubresource(
+        &self,
+        _pdstresource: Ref<'_, ID3D12Resource>,
+        _dstsubresource: u32,
+        _psrcresource: Ref<'_, ID3D12Resource>,
+        _srcsubresource: u32,
+        _format: DXGI_FORMAT,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::ResolveSubresource");
+    }
+
+    fn IASetPrimitiveTopology(&self, _primitivetopology: D3D12_PRIMITIVE_TOPOLOGY) {}
+
+    fn RSSetViewports(&self, _numviewports: u32, _pviewports: *const D3D12_VIEWPORT) {}
+
+    fn RSSetScissorRects(&self, _numrects: u32, _prects: *const D3D12_RECT) {}
+
+    fn OMSetBlendFactor(&self, _blendfactor: *const f32) {}
+
+    fn OMSetStencilRef(&self, _stencilref: u32) {}
+
+    fn SetPipelineState(&self, _ppipelinestate: Ref<'_, ID3D12PipelineState>) {
+        self.unsupported("ID3D12GraphicsCommandList::SetPipelineState");
+    }
+
+    fn ResourceBarrier(&self, numbarriers: u32, pbarriers: *const D3D12_RESOURCE_BARRIER) {
+        self.record("ID3D12GraphicsCommandList::ResourceBarrier", Allowed::All, |_, _| {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.check_barriers(unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?)
+        });
+    }
+
+    fn ExecuteBundle(&self, _pcommandlist: Ref<'_, ID3D12GraphicsCommandList>) {
+        self.unsupported("ID3D12GraphicsCommandList::ExecuteBundle");
+    }
+
+    fn SetDescriptorHeaps(
+        &self,
+        numdescriptorheaps: u32,
+        ppdescriptorheaps: *const Option<ID3D12DescriptorHeap>,
+    ) {
+        self.record(
+            "ID3D12GraphicsCommandList::SetDescriptorHeaps",
+            Allowed::DirectAndCompute,
+            |device, recording| {
+                // SAFETY: by the COM contract the array has that many elements.
+                let heaps =
+                    unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
+                clears::set_descriptor_heaps(device, recording, heaps)
+            },
+        );
+    }
+
+    fn SetComputeRootSignature(&self, _prootsignature: Ref<'_, ID3D12RootSignature>) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootSignature");
+    }
+
+    fn SetGraphicsRootSignature(&self, _prootsignature: Ref<'_, ID3D12RootSignature>) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootSignature");
+    }
+
+    fn SetComputeRootDescriptorTable(
+        &self,
+        _rootparameterindex: u32,
+        _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootDescriptorTable");
+    }
+
+    fn SetGraphicsRootDescriptorTable(
+        &self,
+        _rootparameterindex: u32,
+        _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootDescriptorTable");
+    }
+
+    fn SetComputeRoot32BitConstant(
+        &self,
+        _rootparameterindex: u32,
+        _srcdata: u32,
+        _destoffsetin32bitvalues: u32,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRoot32BitConstant");
+    }
+
+    fn SetGraphicsRoot32BitConstant(
+        &self,
+        _rootparameterindex: u32,
+        _srcdata: u32,
+        _destoffsetin32bitvalues: u32,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstant");
+    }
+
+    fn SetComputeRoot32BitConstants(
+        &self,
+        _rootparameterindex: u32,
+        _num32bitvaluestoset: u32,
+        _psrcdata: *const c_void,
+        _destoffsetin32bitvalues: u32,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRoot32BitConstants");
+    }
+
+    fn SetGraphicsRoot32BitConstants(
+        &self,
+        _rootparameterindex: u32,
+        _num32bitvaluestoset: u32,
+        _psrcdata: *const c_void,
+        _destoffsetin32bitvalues: u32,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstants");
+    }
+
+    fn SetComputeRootConstantBufferView(
+        &self,
+        _rootparameterindex: u32,
+        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootConstantBufferView");
+    }
+
+    fn SetGraphicsRootConstantBufferView(
+        &self,
+        _rootparameterindex: u32,
+        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootConstantBufferView");
+    }
+
+    fn SetComputeRootShaderResourceView(
+        &self,
+        _rootparameterindex: u32,
+        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootShaderResourceView");
+    }
+
+    fn SetGraphicsRootShaderResourceView(
+        &self,
+        _rootparameterindex: u32,
+        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootShaderResourceView");
+    }
+
+    fn SetComputeRootUnorderedAccessView(
+        &self,
+        _rootparameterindex: u32,
+        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView");
+    }
+
+    fn SetGraphicsRootUnorderedAccessView(
+        &self,
+        _rootparameterindex: u32,
+        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView");
+    }
+
+    fn IASetIndexBuffer(&self, _pview: *const D3D12_INDEX_BUFFER_VIEW) {}
+
+    fn IASetVertexBuffers(&self, _startslot: u32, _numviews: u32, _pviews: *const D3D12_VERTEX_BUFFER_VIEW) {}
+
+    fn SOSetTargets(&self, _startslot: u32, _numviews: u32, _pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
+    }
+
+    fn OMSetRenderTargets(
+        &self,
+        _numrendertargetdescriptors: u32,
+        _prendertargetdescriptors: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        _rtssinglehandletodescriptorrange: BOOL,
+        _pdepthstencildescriptor: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+    }
+
+    fn ClearDepthStencilView(
+        &self,
+        depthstencilview: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        clearflags: D3D12_CLEAR_FLAGS,
+        depth: f32,
+        stencil: u8,
+        numrects: u32,
+        prects: *const D3D12_RECT,
+    ) {
+        self.record(
+            "ID3D12GraphicsCommandList::ClearDepthStencilView",
+            Allowed::Direct,
+            |device, recording| {
+                let (values, rects) = ((depth, stencil), (numrects, prects));
+                clears::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
+            },
+        );
+    }
+
+    fn ClearRenderTargetView(
+        &self,
+        rendertargetview: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        colorrgba: *const f32,
+        numrects: u32,
+        prects: *const D3D12_RECT,
+    ) {
+        self.record(
+            "ID3D12GraphicsCommandList::ClearRenderTargetView",
+            Allowed::Direct,
+            |device, recording| {
+                clears::clear_render_target(
+                    device,
+                    recording,
+                    *rendertargetview,
+                    colorrgba,
+                    (numrects, prects),
+                )
+            },
+        );
+    }
+
+    fn ClearUnorderedAccessViewUint(
+        &self,
+        viewgpuhandleincurrentheap: &D3D12_GPU_DESCRIPTOR_HANDLE,
+        viewcpuhandle: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        presource: Ref<'_, ID3D12Resource>,
+        values: *const u32,
+        numrects: u32,
+        prects: *const D3D12_RECT,
+    ) {
+        self.record(
+            "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
+            Allowed::DirectAndCompute,
+            |device, recording| {
+                // SAFETY: by the COM contract Values is null or has four elements.
+                let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
+                let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
+                let values = ClearValues::Uint(values);
+                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+            },
+        );
+    }
+
+    fn ClearUnorderedAccessViewFloat(
+        &self,
+        viewgpuhandleincurrentheap: &D3D12_GPU_DESCRIPTOR_HANDLE,
+        viewcpuhandle: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        presource: Ref<'_, ID3D12Resource>,
+        values: *const f32,
+        numrects: u32,
+        prects: *const D3D12_RECT,
+    ) {
+        self.record(
+            "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat",
+            Allowed::DirectAndCompute,
+            |device, recording| {
+                // SAFETY: by the COM contract Values is null or has four elements.
+                let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
+                let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
+                let values = ClearValues::Float(values);
+                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+            },
+        );
+    }
+
+    fn DiscardResource(&self, presource: Ref<'_, ID3D12Resource>, pregion: *const D3D12_DISCARD_REGION) {
+        self.record("ID3D12GraphicsCommandList::DiscardResource", Allowed::DirectAndCompute, |device, _| {
+            self.check_discard(own::<Resource>(device, presource.as_ref(), "pResource")?, pregion)
+        });
+    }
+
+    fn BeginQuery(&self, _pqueryheap: Ref<'_, ID3D12QueryHeap>, _type: D3D12_QUERY_TYPE, _index: u32) {
+        self.unsupported("ID3D12GraphicsCommandList::BeginQuery");
+    }
+
+    fn EndQuery(&self, _pqueryheap: Ref<'_, ID3D12QueryHeap>, _type: D3D12_QUERY_TYPE, _index: u32) {
+        self.unsupported("ID3D12GraphicsCommandList::EndQuery");
+    }
+
+    fn ResolveQueryData(
+        &self,
+        _pqueryheap: Ref<'_, ID3D12QueryHeap>,
+        _type: D3D12_QUERY_TYPE,
+        _startindex: u32,
+        _numqueries: u32,
+        _pdestinationbuffer: Ref<'_, ID3D12Resource>,
+        _aligneddestinationbufferoffset: u64,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::ResolveQueryData");
+    }
+
+    fn SetPredication(
+        &self,
+        _pbuffer: Ref<'_, ID3D12Resource>,
+        _alignedbufferoffset: u64,
+        _operation: D3D12_PREDICATION_OP,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::SetPredication");
+    }
+
+    fn SetMarker(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
+
+    fn BeginEvent(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
+
+    fn EndEvent(&self) {}
+
+    fn ExecuteIndirect(
+        &self,
+        _pcommandsignature: Ref<'_, ID3D12CommandSignature>,
+        _maxcommandcount: u32,
+        _pargumentbuffer: Ref<'_, ID3D12Resource>,
+        _argumentbufferoffset: u64,
+        _pcountbuffer: Ref<'_, ID3D12Resource>,
+        _countbufferoffset: u64,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList::ExecuteIndirect");
+    }
+}
+
+impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
+    fn AtomicCopyBufferUINT(
+        &self,
+        _pdstbuffer: Ref<'_, ID3D12Resource>,
+        _dstoffset: u64,
+        _psrcbuffer: Ref<'_, ID3D12Resource>,
+        _srcoffset: u64,
+        _dependencies: u32,
+        _ppdependentresources: *const Option<ID3D12Resource>,
+        _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT");
+    }
+
+    fn AtomicCopyBufferUINT64(
+        &self,
+        _pdstbuffer: Ref<'_, ID3D12Resource>,
+        _dstoffset: u64,
+        _psrcbuffer: Ref<'_, ID3D12Resource>,
+        _srcoffset: u64,
+        _dependencies: u32,
+        _ppdependentresources: *const Option<ID3D12Resource>,
+        _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT64");
+    }
+
+    fn OMSetDepthBounds(&self, _min: f32, _max: f32) {}
+
+    fn SetSamplePositions(
+        &self,
+        _numsamplesperpixel: u32,
+        _numpixels: u32,
+        _psamplepositions: *const D3D12_SAMPLE_POSITION,
+    ) {
+    }
+
+    fn ResolveSubresourceRegion(
+        &self,
+        _pdstresource: Ref<'_, ID3D12Resource>,
+        _dstsubresource: u32,
+        _dstx: u32,
+        _dsty: u32,
+        _psrcresource: Ref<'_, ID3D12Resource>,
+        _srcsubresource: u32,
+        _psrcrect: *const D3D12_RECT,
+        _format: DXGI_FORMAT,
+        _resolvemode: D3D12_RESOLVE_MODE,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList1::ResolveSubresourceRegion");
+    }
+
+    fn SetViewInstanceMask(&self, _mask: u32) {}
+}
+
+impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
+    fn WriteBufferImmediate(
+        &self,
+        count: u32,
+        pparams: *const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER,
+        pmodes: *const D3D12_WRITEBUFFERIMMEDIATE_MODE,
+    ) {
+        self.record("ID3D12GraphicsCommandList2::WriteBufferImmediate", Allowed::All, |_, recording| {
+            // SAFETY: by the COM contract the arrays have that many elements; pModes may be null.
+            let (params, modes) = unsafe {
+                let params = read_array(count, pparams, "pParams")?;
+                (params, if pmodes.is_null() { &[] } else { read_array(count, pmodes, "pModes")? })
+            };
+            copies::write_buffer_immediate(recording, params, modes)
+        });
+    }
+}
+
+impl ID3D12GraphicsCommandList3_Impl for CommandList_Impl {
+    fn SetProtectedResourceSession(
+        &self,
+        _pprotectedresourcesession: Ref<'_, ID3D12ProtectedResourceSession>,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList3::SetProtectedResourceSession");
+    }
+}
+
+impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
+    fn BeginRenderPass(
+        &self,
+        _numrendertargets: u32,
+        _prendertargets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
+        _pdepthstencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
+        _flags: D3D12_RENDER_PASS_FLAGS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList4::BeginRenderPass");
+    }
+
+    fn EndRenderPass(&self) {
+        self.unsupported("ID3D12GraphicsCommandList4::EndRenderPass");
+    }
+
+    fn InitializeMetaCommand(
+        &self,
+        _pmetacommand: Ref<'_, ID3D12MetaCommand>,
+        _pinitializationparametersdata: *const c_void,
+        _initializationparametersdatasizeinbytes: usize,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList4::InitializeMetaCommand");
+    }
+
+    fn ExecuteMetaCommand(
+        &self,
+        _pmetacommand: Ref<'_, ID3D12MetaCommand>,
+        _pexecutionparametersdata: *const c_void,
+        _executionparametersdatasizeinbytes: usize,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList4::ExecuteMetaCommand");
+    }
+
+    fn BuildRaytracingAccelerationStructure(
+        &self,
+        _pdesc: *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC,
+        _numpostbuildinfodescs: u32,
+        _ppostbuildinfodescs: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList4::BuildRaytracingAccelerationStructure");
+    }
+
+    fn EmitRaytracingAccelerationStructurePostbuildInfo(
+        &self,
+        _pdesc: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
+        _numsourceaccelerationstructures: u32,
+        _psourceaccelerationstructuredata: *const D3D12_GPU_VIRTUAL_ADDRESS,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList4::EmitRaytracingAccelerationStructurePostbuildInfo");
+    }
+
+    fn CopyRaytracingAccelerationStructure(
+        &self,
+        _destaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
+        _sourceaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
+        _mode: D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE,
+    ) {
+        self.unsupported("ID3D12GraphicsCommandList4::CopyRaytracingAccelerationStructure");
+    }
+
+    fn SetPipelineState1(&self, _pstateobject: Ref<'_, ID3D12StateObject>) {
+        self.unsupported("ID3D12GraphicsCommandList4::SetPipelineState1");
+    }
+
+    fn DispatchRays(&self, _pdesc: *const D3D12_DISPATCH_RAYS_DESC) {
+        self.unsupported("ID3D12GraphicsCommandList4::DispatchRays");
+    }
+}
+
+impl ID3D12GraphicsCommandList5_Impl for CommandList_Impl {
+    fn RSSetShadingRate(
+        &self,
+        _baseshadingrate: D3D12_SHADING_RATE,
+        _combiners: *const D3D12_SHADING_RATE_COMBINER,
+    ) {
+    }
+
+    fn RSSetShadingRateImage(&self, _shadingrateimage: Ref<'_, ID3D12Resource>) {
+        self.unsupported("ID3D12GraphicsCommandList5::RSSetShadingRateImage");
+    }
+}
+
+impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
+    fn DispatchMesh(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
+        self.unsupported("ID3D12GraphicsCommandList6::DispatchMesh");
+    }
+}
+
+impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
+    fn Barrier(&self, numbarriergroups: u32, pbarriergroups: *const D3D12_BARRIER_GROUP) {
+        self.record("ID3D12GraphicsCommandList7::Barrier", Allowed::All, |_, _| {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.check_barrier_groups(unsafe {
+                read_array(numbarriergroups, pbarriergroups, "pBarrierGroups")
+            }?)
+        });
+    }
+}
+
+impl ID3D12GraphicsCommandList8_Impl for CommandList_Impl {
+    fn OMSetFrontAndBackStencilRef(&self, _frontstencilref: u32, _backstencilref: u32) {}
+}
+
+impl ID3D12GraphicsCommandList9_Impl for CommandList_Impl {
+    fn RSSetDepthBias(&self, _depthbias: f32, _depthbiasclamp: f32, _slopescaleddepthbias: f32) {}
+
+    fn IASetIndexBufferStripCutValue(&self, _ibstripcutvalue: D3D12_INDEX_BUFFER_STRIP_CUT_VALUE) {}
+}
+
+impl ID3D12GraphicsCommandList10_Impl for CommandList_Impl {
+    fn SetProgram(&self, _pdesc: *const D3D12_SET_PROGRAM_DESC) {
+        self.unsupported("ID3D12GraphicsCommandList10::SetProgram");
+    }
+
+    fn DispatchGraph(&self, _pdesc: *const D3D12_DISPATCH_GRAPH_DESC) {
+        self.unsupported("ID3D12GraphicsCommandList10::DispatchGraph");
+    }
+}

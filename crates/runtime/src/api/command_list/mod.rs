@@ -1,0 +1,260 @@
+//! `ID3D12GraphicsCommandList10`: a list of commands that an application records.
+//!
+//! * here: the list's states (recording, closed) and what every command does around its body.
+//! * `copies`, `texture_copies`, `tiles`, `clears`, `barriers`: the commands, by what they do.
+//! * `texel_value`: colours as the bytes of a texel.
+//! * `interfaces`: the methods as D3D12 declares them.
+//!
+//! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
+//! `Close` answers the error. What needs pipelines is not there: it is logged, and `Close` answers E_NOTIMPL, so that no list
+//! executes which does less than it says.
+
+mod barriers;
+mod clears;
+mod copies;
+mod interfaces;
+mod tiles;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, HRESULT, implement};
+
+pub(super) use self::barriers::plane_count;
+use super::call;
+use super::command_allocator::{CommandAllocator_Impl, Recordings};
+use super::descriptor_heap::DescriptorTable;
+use super::device::Device;
+use super::object::{Child, implement_child};
+use crate::ddi::command::Command;
+use crate::rules::Refusal;
+
+/// A command list of the application.
+#[implement(ID3D12GraphicsCommandList10)]
+pub(super) struct CommandList {
+    child: Child,
+    list_type: D3D12_COMMAND_LIST_TYPE,
+    state: Mutex<State>,
+}
+
+enum State {
+    Recording(Recording),
+    Closed(Arc<Recorded>),
+    /// Closed, and never recorded.
+    Empty,
+    /// Closed with an error: there is nothing to execute.
+    Failed,
+}
+
+/// A list while it records.
+struct Recording {
+    commands: Vec<Command>,
+    /// What the first command that was refused answers.
+    error: Option<HRESULT>,
+    /// The shader-visible heaps of `SetDescriptorHeaps`.
+    descriptor_heaps: Vec<Weak<DescriptorTable>>,
+    turn: Turn,
+}
+
+/// The right to record with an allocator, given back when dropped.
+struct Turn {
+    recordings: Arc<Recordings>,
+    generation: u64,
+}
+
+impl Turn {
+    fn begin(
+        device: &Device,
+        allocator: &CommandAllocator_Impl,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+    ) -> Result<Self, Refusal> {
+        device.removal().check_present()?;
+        if allocator.list_type() != list_type {
+            return Err(Refusal::invalid(format!(
+                "pCommandAllocator is for lists of type {}, the list's type is {list_type}",
+                allocator.list_type()
+            ))
+            .with_id(D3D12_MESSAGE_ID_WRONG_COMMAND_ALLOCATOR_TYPE));
+        }
+        let recordings = Arc::clone(allocator.recordings());
+        let generation = recordings.begin()?;
+        Ok(Self { recordings, generation })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.recordings.end();
+    }
+}
+
+/// The commands of a closed list.
+pub(super) struct Recorded {
+    pub(super) commands: Arc<[Command]>,
+    pub(super) recordings: Arc<Recordings>,
+    generation: u64,
+}
+
+/// Which lists may hold a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    All,
+    DirectAndCompute,
+    Direct,
+}
+
+impl CommandList {
+    /// A list that records with `allocator`.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for an allocator of another type, and for one that another list records with.
+    pub(super) fn open(
+        device: ComObject<Device>,
+        allocator: &CommandAllocator_Impl,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+    ) -> Result<Self, Refusal> {
+        let recording = Recording::begin(&device, allocator, list_type)?;
+        let state = Mutex::new(State::Recording(recording));
+        Ok(Self { child: Child::new(device), list_type, state })
+    }
+
+    /// A list that is closed and empty.
+    pub(super) fn closed(device: ComObject<Device>, list_type: D3D12_COMMAND_LIST_TYPE) -> Self {
+        Self { child: Child::new(device), list_type, state: Mutex::new(State::Empty) }
+    }
+
+    pub(super) fn list_type(&self) -> D3D12_COMMAND_LIST_TYPE {
+        self.list_type
+    }
+
+    /// What a queue executes.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for a list that is open, empty or failed, and for one whose allocator was reset.
+    pub(super) fn executable(&self) -> Result<Arc<Recorded>, Refusal> {
+        let (message, id) = match &*self.lock() {
+            State::Closed(recorded) if recorded.recordings.holds(recorded.generation) => {
+                return Ok(Arc::clone(recorded));
+            }
+            State::Closed(_) => {
+                ("is gone: its command allocator was reset", D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_RESET)
+            }
+            State::Recording(_) => ("is open", D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST),
+            State::Empty => ("was never recorded", D3D12_MESSAGE_ID_CANNOT_EXECUTE_EMPTY_COMMAND_LIST),
+            State::Failed => {
+                ("was closed with an error", D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST)
+            }
+        };
+        Err(Refusal::invalid(message).with_id(id))
+    }
+
+    fn close(&self) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        if !matches!(&*state, State::Recording(_)) {
+            return Err(Refusal::new(E_FAIL, "the command list is closed already")
+                .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED));
+        }
+        let State::Recording(recording) = std::mem::replace(&mut *state, State::Failed) else {
+            return Ok(());
+        };
+        self.child.device.removal().check_present()?;
+        if let Some(error) = recording.error {
+            return Err(Refusal::new(error, "a command was refused while the list recorded"));
+        }
+        let (recordings, generation) = (Arc::clone(&recording.turn.recordings), recording.turn.generation);
+        *state =
+            State::Closed(Arc::new(Recorded { commands: recording.commands.into(), recordings, generation }));
+        Ok(())
+    }
+
+    fn reset(&self, allocator: &CommandAllocator_Impl) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        if matches!(&*state, State::Recording(_)) {
+            return Err(Refusal::new(E_FAIL, "Reset of a command list that records")
+                .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_OPEN));
+        }
+        *state = State::Recording(Recording::begin(&self.child.device, allocator, self.list_type)?);
+        Ok(())
+    }
+
+    /// Runs the body of the recording method `name`. The error of the first that is refused is kept for `Close`.
+    fn record(
+        &self,
+        name: &'static str,
+        allowed: Allowed,
+        body: impl FnOnce(&Device, &mut Recording) -> Result<(), Refusal>,
+    ) {
+        let result = call::run(self.child.log(), name, || {
+            let mut state = self.lock();
+            let State::Recording(recording) = &mut *state else {
+                return Err(Refusal::new(E_FAIL, "the command list is closed")
+                    .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED));
+            };
+            self.check_allowed(allowed)?;
+            body(&self.child.device, recording)
+        });
+        if let Err(error) = result
+            && let State::Recording(recording) = &mut *self.lock()
+        {
+            recording.error.get_or_insert(error.code());
+        }
+    }
+
+    /// A command that this runtime does not have: `Close` answers E_NOTIMPL.
+    fn unsupported(&self, name: &'static str) {
+        self.record(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
+    }
+
+    fn check_allowed(&self, allowed: Allowed) -> Result<(), Refusal> {
+        let is_allowed = match allowed {
+            Allowed::All => true,
+            Allowed::DirectAndCompute => self.list_type != D3D12_COMMAND_LIST_TYPE_COPY,
+            Allowed::Direct => self.list_type == D3D12_COMMAND_LIST_TYPE_DIRECT,
+        };
+        if is_allowed {
+            return Ok(());
+        }
+        let kind = if self.list_type == D3D12_COMMAND_LIST_TYPE_COPY { "copy" } else { "compute" };
+        Err(Refusal::invalid(format!("a {kind} list cannot hold this command")))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recording {
+    fn begin(
+        device: &Device,
+        allocator: &CommandAllocator_Impl,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+    ) -> Result<Self, Refusal> {
+        let turn = Turn::begin(device, allocator, list_type)?;
+        Ok(Self { commands: Vec::new(), error: None, descriptor_heaps: Vec::new(), turn })
+    }
+}
+
+/// The elements behind a pointer and a count of the application.
+///
+/// # Safety
+///
+/// `pointer` is null or points to `count` elements that stay readable as long as the result is used.
+pub(super) unsafe fn read_array<'a, T>(
+    count: u32,
+    pointer: *const T,
+    name: &str,
+) -> Result<&'a [T], Refusal> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(Refusal::invalid(format!("{name} is null and its count {count}")));
+    }
+    let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{count} elements of {name}")))?;
+    // SAFETY: the caller's promise; the pointer is not null.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
+}
+
+implement_child!(CommandList_Impl);

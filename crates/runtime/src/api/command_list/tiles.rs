@@ -1,0 +1,60 @@
+//! `CopyTiles`.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+
+use super::Recording;
+use super::copies::{check_source, check_target, is_buffer};
+use crate::api::call;
+use crate::api::resource::Resource_Impl;
+use crate::api::tile_regions::{TILE_SIZE, TileGrid};
+use crate::ddi::command::Command;
+use crate::rules::Refusal;
+
+/// `CopyTiles`.
+pub(super) fn copy_tiles(
+    recording: &mut Recording,
+    tiled: &Resource_Impl,
+    region: (*const D3D12_TILED_RESOURCE_COORDINATE, *const D3D12_TILE_REGION_SIZE),
+    (buffer, offset): (&Resource_Impl, u64),
+    flags: D3D12_TILE_COPY_FLAGS,
+) -> Result<(), Refusal> {
+    let grid = TileGrid::of(tiled, "pTiledResource")?;
+    // SAFETY: by the COM contract both pointers are null or point to their structures.
+    let (start, size) = unsafe {
+        (call::read(region.0, "pTileRegionStartCoordinate")?, call::read(region.1, "pTileRegionSize")?)
+    };
+    let run = grid.region(start, size)?;
+    let to_tiles = match flags & !D3D12_TILE_COPY_FLAG_NO_HAZARD {
+        D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE => true,
+        D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER => false,
+        _ => return Err(Refusal::invalid(format!("Flags {flags:#x} does not name one direction"))),
+    };
+    if !is_buffer(buffer) {
+        return Err(Refusal::invalid("pBuffer is no buffer"));
+    }
+    let (width, bytes) = (buffer.desc().Width, u64::from(run.count) * TILE_SIZE);
+    if offset.checked_add(bytes).is_none_or(|end| end > width) {
+        return Err(Refusal::invalid(format!(
+            "{} tiles from BufferStartOffsetInBytes {offset:#x} do not lie within the {width:#x} bytes of pBuffer",
+            run.count
+        )));
+    }
+    if to_tiles {
+        check_source(buffer, "pBuffer")?;
+    } else {
+        check_target(buffer, "pBuffer")?;
+    }
+    if Arc::ptr_eq(tiled.driver(), buffer.driver()) {
+        return Err(Refusal::invalid("pTiledResource and pBuffer are the same")
+            .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
+    }
+    recording.commands.push(Command::CopyTiles {
+        tiled: Arc::clone(tiled.driver()),
+        tiles: (run.first..run.first + run.count).collect(),
+        buffer: (Arc::clone(buffer.driver()), offset),
+        to_tiles,
+    });
+    Ok(())
+}

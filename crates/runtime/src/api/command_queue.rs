@@ -1,0 +1,346 @@
+//! `ID3D12CommandQueue`.
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, Ref, implement};
+
+use super::command_list::{CommandList, Recorded, read_array};
+use super::device::Device;
+use super::fence::Fence;
+use super::heap::Heap;
+use super::object::{Child, implement_pageable, own};
+use super::resource::Resource;
+use super::tile_mappings::{self, TileRanges};
+use super::tile_regions::{TileGrid, TileRun, one_tile};
+use super::{call, clock};
+use crate::ddi::command::{DriverQueue, RemovalSink, Work};
+use crate::fence::Fence as FenceValue;
+use crate::rules::Refusal;
+
+/// A queue of the application.
+#[implement(ID3D12CommandQueue)]
+pub(super) struct CommandQueue {
+    child: Child,
+    desc: D3D12_COMMAND_QUEUE_DESC,
+    /// `None` only while the queue goes.
+    driver: Option<Box<dyn DriverQueue>>,
+    /// How many submissions of lists there were; held while they are handed over, so that they stay in order.
+    submissions: Mutex<u64>,
+    /// Reaches the number of a submission when it is done.
+    progress: Arc<FenceValue>,
+}
+
+/// Checks the description of a queue.
+pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<(), Refusal> {
+    if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
+        return Err(Refusal::invalid("Type is BUNDLE: no queue executes bundles by themselves"));
+    }
+    super::command_allocator::check_list_type(desc.Type)?;
+    match desc.Priority {
+        D3D12_COMMAND_QUEUE_PRIORITY_NORMAL | D3D12_COMMAND_QUEUE_PRIORITY_HIGH => {}
+        D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME => {
+            return Err(Refusal::not_implemented("D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME"));
+        }
+        other => {
+            return Err(Refusal::invalid(format!("Priority {other} is no D3D12_COMMAND_QUEUE_PRIORITY")));
+        }
+    }
+    if desc.Flags & !D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT != 0 {
+        return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_COMMAND_QUEUE_FLAGS", desc.Flags)));
+    }
+    check_node_mask(desc.NodeMask)
+}
+
+/// Checks the node mask of an object that one node has: there is one node.
+pub(super) fn check_node_mask(mask: u32) -> Result<(), Refusal> {
+    if mask > 1 {
+        return Err(Refusal::invalid(format!(
+            "NodeMask {mask:#x} names a node that the device does not have"
+        )));
+    }
+    Ok(())
+}
+
+impl CommandQueue {
+    pub(super) fn new(device: ComObject<Device>, desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<Self, Refusal> {
+        let removal = Arc::clone(device.removal());
+        let progress = removal.create_fence(0);
+        let sink: Arc<dyn RemovalSink> = removal;
+        let driver = Some(device.driver().create_queue(sink)?);
+        let desc = D3D12_COMMAND_QUEUE_DESC { NodeMask: 1, ..*desc };
+        Ok(Self { child: Child::new(device), desc, driver, submissions: Mutex::new(0), progress })
+    }
+
+    fn device(&self) -> &Device {
+        self.child.device.get()
+    }
+
+    fn submit(&self, works: Vec<Work>) {
+        if let Some(driver) = &self.driver {
+            driver.submit(works);
+        }
+    }
+
+    /// `ExecuteCommandLists`: all lists of the call, or none.
+    fn execute(&self, lists: &[Option<ID3D12CommandList>]) -> Result<(), Refusal> {
+        self.device().removal().check_present()?;
+        let recorded = (0..)
+            .zip(lists)
+            .map(|(index, list)| self.executable(index, list.as_ref()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut submissions = self.submissions.lock().unwrap_or_else(PoisonError::into_inner);
+        *submissions += 1;
+        let mut works = Vec::with_capacity(recorded.len() + 1);
+        for list in &recorded {
+            list.recordings.executes_until(&self.progress, *submissions);
+            works.push(Work::Execute(Arc::clone(&list.commands)));
+        }
+        works.push(Work::Signal(Arc::clone(&self.progress), *submissions));
+        self.submit(works);
+        Ok(())
+    }
+
+    fn executable(&self, index: usize, list: Option<&ID3D12CommandList>) -> Result<Arc<Recorded>, Refusal> {
+        let name = format!("ppCommandLists[{index}]");
+        let list = own::<CommandList>(self.device(), list, &name)?;
+        if list.list_type() != self.desc.Type {
+            return Err(Refusal::invalid(format!(
+                "{name} is of type {}, the queue of type {}",
+                list.list_type(),
+                self.desc.Type
+            ))
+            .with_id(D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH));
+        }
+        list.executable()
+            .map_err(|why| Refusal::new(why.hresult(), format!("{name} {why}")).with_id(why.id()))
+    }
+
+    fn own_fence(&self, fence: Option<&ID3D12Fence>) -> Result<Arc<FenceValue>, Refusal> {
+        self.device().removal().check_present()?;
+        let fence = own::<Fence>(self.device(), fence, "pFence")?;
+        Ok(Arc::clone(fence.value()))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
+    fn update_tile_mappings(
+        &self,
+        resource: Option<&ID3D12Resource>,
+        region_count: u32,
+        starts: *const D3D12_TILED_RESOURCE_COORDINATE,
+        sizes: *const D3D12_TILE_REGION_SIZE,
+        heap: Option<&ID3D12Heap>,
+        ranges: &TileRanges,
+        flags: D3D12_TILE_MAPPING_FLAGS,
+    ) -> Result<(), Refusal> {
+        self.device().removal().check_present()?;
+        check_mapping_flags(flags)?;
+        let resource = own::<Resource>(self.device(), resource, "pResource")?;
+        let grid = TileGrid::of(resource, "pResource")?;
+        // SAFETY: by the COM contract each array is null or has that many elements.
+        let regions = unsafe { regions(&grid, region_count, starts, sizes) }?;
+        let heap = match heap {
+            None => None,
+            Some(heap) => Some(own::<Heap>(self.device(), Some(heap), "pHeap")?),
+        };
+        // SAFETY: as above.
+        let mappings = unsafe { tile_mappings::plan(&regions, heap.map(|heap| &**heap), ranges) }?;
+        if !mappings.is_empty() {
+            self.submit(vec![Work::UpdateTileMappings { resource: Arc::clone(resource.driver()), mappings }]);
+        }
+        Ok(())
+    }
+
+    fn copy_tile_mappings(
+        &self,
+        target: (Option<&ID3D12Resource>, *const D3D12_TILED_RESOURCE_COORDINATE),
+        source: (Option<&ID3D12Resource>, *const D3D12_TILED_RESOURCE_COORDINATE),
+        size: *const D3D12_TILE_REGION_SIZE,
+        flags: D3D12_TILE_MAPPING_FLAGS,
+    ) -> Result<(), Refusal> {
+        self.device().removal().check_present()?;
+        check_mapping_flags(flags)?;
+        // SAFETY: by the COM contract pRegionSize is null or points to a size.
+        let size = unsafe { call::read(size, "pRegionSize") }?;
+        let side = |(resource, start): (Option<&ID3D12Resource>, _), name: &'static str| {
+            let resource = own::<Resource>(self.device(), resource, name)?;
+            // SAFETY: by the COM contract the pointer is null or points to a coordinate.
+            let start = unsafe { call::read(start, "a region's start coordinate") }?;
+            let run = TileGrid::of(resource, name)?.region(start, size)?;
+            Ok::<_, Refusal>((
+                Arc::clone(resource.driver()),
+                (run.first..run.first + run.count).collect::<Vec<_>>(),
+            ))
+        };
+        let (target, source) = (side(target, "pDstResource")?, side(source, "pSrcResource")?);
+        self.submit(vec![Work::CopyTileMappings { target, source }]);
+        Ok(())
+    }
+}
+
+impl Drop for CommandQueue {
+    fn drop(&mut self) {
+        // First the driver's queue ends: what has not begun is not done, and no allocator waits for it any more.
+        self.driver = None;
+        self.progress.lose();
+    }
+}
+
+fn check_mapping_flags(flags: D3D12_TILE_MAPPING_FLAGS) -> Result<(), Refusal> {
+    if flags & !D3D12_TILE_MAPPING_FLAG_NO_HAZARD != 0 {
+        return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_TILE_MAPPING_FLAGS"))
+            .with_id(D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER));
+    }
+    Ok(())
+}
+
+/// The regions of `UpdateTileMappings`: without starts and sizes it is all of the resource.
+///
+/// # Safety
+///
+/// Each pointer is null or points to `count` elements.
+unsafe fn regions(
+    grid: &TileGrid,
+    count: u32,
+    starts: *const D3D12_TILED_RESOURCE_COORDINATE,
+    sizes: *const D3D12_TILE_REGION_SIZE,
+) -> Result<Vec<TileRun>, Refusal> {
+    if count == 0 {
+        return Err(Refusal::invalid("NumResourceRegions is 0"));
+    }
+    if starts.is_null() && count > 1 {
+        return Err(Refusal::invalid(format!(
+            "pResourceRegionStartCoordinates is null and NumResourceRegions is {count}"
+        )));
+    }
+    if starts.is_null() && sizes.is_null() {
+        return Ok(vec![grid.whole()]);
+    }
+    let origin = [D3D12_TILED_RESOURCE_COORDINATE::default()];
+    let starts: &[_] = if starts.is_null() {
+        &origin
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { read_array(count, starts, "pResourceRegionStartCoordinates") }?
+    };
+    let sizes: Option<&[_]> = if sizes.is_null() {
+        None
+    } else {
+        // SAFETY: the caller's promise.
+        Some(unsafe { read_array(count, sizes, "pResourceRegionSizes") }?)
+    };
+    let one = one_tile();
+    starts
+        .iter()
+        .enumerate()
+        .map(|(index, start)| grid.region(start, sizes.and_then(|sizes| sizes.get(index)).unwrap_or(&one)))
+        .collect()
+}
+
+implement_pageable!(CommandQueue_Impl);
+
+// None of the methods without a result has another way to say that it was refused than the log, where `call::run` says it.
+impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
+    fn UpdateTileMappings(
+        &self,
+        presource: Ref<'_, ID3D12Resource>,
+        numresourceregions: u32,
+        presourceregionstartcoordinates: *const D3D12_TILED_RESOURCE_COORDINATE,
+        presourceregionsizes: *const D3D12_TILE_REGION_SIZE,
+        pheap: Ref<'_, ID3D12Heap>,
+        numranges: u32,
+        prangeflags: *const D3D12_TILE_RANGE_FLAGS,
+        pheaprangestartoffsets: *const u32,
+        prangetilecounts: *const u32,
+        flags: D3D12_TILE_MAPPING_FLAGS,
+    ) {
+        let ranges = TileRanges {
+            count: numranges,
+            flags: prangeflags,
+            heap_offsets: pheaprangestartoffsets,
+            tile_counts: prangetilecounts,
+        };
+        let _ = call::run(self.log(), "ID3D12CommandQueue::UpdateTileMappings", || {
+            self.update_tile_mappings(
+                presource.as_ref(),
+                numresourceregions,
+                presourceregionstartcoordinates,
+                presourceregionsizes,
+                pheap.as_ref(),
+                &ranges,
+                flags,
+            )
+        });
+    }
+
+    fn CopyTileMappings(
+        &self,
+        pdstresource: Ref<'_, ID3D12Resource>,
+        pdstregionstartcoordinate: *const D3D12_TILED_RESOURCE_COORDINATE,
+        psrcresource: Ref<'_, ID3D12Resource>,
+        psrcregionstartcoordinate: *const D3D12_TILED_RESOURCE_COORDINATE,
+        pregionsize: *const D3D12_TILE_REGION_SIZE,
+        flags: D3D12_TILE_MAPPING_FLAGS,
+    ) {
+        let _ = call::run(self.log(), "ID3D12CommandQueue::CopyTileMappings", || {
+            let target = (pdstresource.as_ref(), pdstregionstartcoordinate);
+            let source = (psrcresource.as_ref(), psrcregionstartcoordinate);
+            self.copy_tile_mappings(target, source, pregionsize, flags)
+        });
+    }
+
+    fn ExecuteCommandLists(&self, numcommandlists: u32, ppcommandlists: *const Option<ID3D12CommandList>) {
+        let _ = call::run(self.log(), "ID3D12CommandQueue::ExecuteCommandLists", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.execute(unsafe { read_array(numcommandlists, ppcommandlists, "ppCommandLists") }?)
+        });
+    }
+
+    fn SetMarker(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
+
+    fn BeginEvent(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
+
+    fn EndEvent(&self) {}
+
+    fn Signal(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
+        call::run(self.log(), "ID3D12CommandQueue::Signal", || {
+            self.submit(vec![Work::Signal(self.own_fence(pfence.as_ref())?, value)]);
+            Ok(())
+        })
+    }
+
+    fn Wait(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
+        call::run(self.log(), "ID3D12CommandQueue::Wait", || {
+            self.submit(vec![Work::Wait(self.own_fence(pfence.as_ref())?, value)]);
+            Ok(())
+        })
+    }
+
+    fn GetTimestampFrequency(&self) -> windows_core::Result<u64> {
+        Ok(clock::frequency())
+    }
+
+    fn GetClockCalibration(
+        &self,
+        pgputimestamp: *mut u64,
+        pcputimestamp: *mut u64,
+    ) -> windows_core::Result<()> {
+        call::run(self.log(), "ID3D12CommandQueue::GetClockCalibration", || {
+            if pgputimestamp.is_null() || pcputimestamp.is_null() {
+                return Err(Refusal::invalid("pGpuTimestamp or pCpuTimestamp is null"));
+            }
+            let now = clock::now();
+            // SAFETY: by the COM contract the pointers, which are not null, point to writable space.
+            unsafe {
+                pgputimestamp.write(now);
+                pcputimestamp.write(now);
+            }
+            Ok(())
+        })
+    }
+
+    fn GetDesc(&self) -> D3D12_COMMAND_QUEUE_DESC {
+        self.desc
+    }
+}

@@ -1,0 +1,241 @@
+//! `ID3D12DescriptorHeap`, and the handles that name descriptors.
+//!
+//! A handle is a number that an application calculates with; nothing is ever read from it as from an address. The device finds
+//! the descriptor by it, or says that there is none.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, implement};
+
+use super::command_queue::check_node_mask;
+use super::device::Device;
+use super::object::{Child, implement_pageable};
+use super::views::Descriptor;
+use crate::rules::Refusal;
+
+/// Bytes that a descriptor takes, as far as handles are concerned: the same for all types.
+pub(super) const INCREMENT: u32 = 32;
+
+/// The first handle; zero is never one.
+const FIRST_HANDLE: usize = 0x10000;
+
+/// What a shader-visible heap's GPU handles are above its CPU handles.
+const GPU_HANDLES: u64 = 1 << 60;
+
+/// Descriptors in a shader-visible heap of samplers, at most.
+const MAX_SHADER_VISIBLE_SAMPLERS: u32 = 2048;
+
+/// Descriptors in a shader-visible heap of views, at most: what every tier has.
+const MAX_SHADER_VISIBLE_VIEWS: u32 = 1_000_000;
+
+/// A descriptor heap of the application.
+#[implement(ID3D12DescriptorHeap)]
+pub(super) struct DescriptorHeap {
+    child: Child,
+    table: Arc<DescriptorTable>,
+}
+
+/// The descriptors of one heap.
+pub(super) struct DescriptorTable {
+    desc: D3D12_DESCRIPTOR_HEAP_DESC,
+    first_handle: usize,
+    /// Those that were written.
+    written: Mutex<BTreeMap<u32, Descriptor>>,
+}
+
+/// The descriptor heaps of a device, by their handles.
+#[derive(Default)]
+pub(super) struct DescriptorHeaps {
+    state: Mutex<Heaps>,
+}
+
+#[derive(Default)]
+struct Heaps {
+    /// By first handle.
+    tables: BTreeMap<usize, Weak<DescriptorTable>>,
+    /// The first handle of the next heap; handles are not used again.
+    next: usize,
+}
+
+/// Checks the description of a descriptor heap.
+pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<(), Refusal> {
+    let refuse = |message: String| {
+        Err(Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC))
+    };
+    check_type(desc.Type)?;
+    if desc.NumDescriptors == 0 {
+        return refuse("NumDescriptors is 0".to_owned());
+    }
+    if desc.Flags & !D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE != 0 {
+        return refuse(format!("Flags {:#x} is no D3D12_DESCRIPTOR_HEAP_FLAGS", desc.Flags));
+    }
+    if desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE != 0 {
+        let limit = match desc.Type {
+            D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV => MAX_SHADER_VISIBLE_VIEWS,
+            D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER => MAX_SHADER_VISIBLE_SAMPLERS,
+            _ => return refuse("shaders do not see heaps of type RTV and DSV".to_owned()),
+        };
+        if desc.NumDescriptors > limit {
+            return refuse(format!(
+                "NumDescriptors {} of a shader-visible heap of at most {limit}",
+                desc.NumDescriptors
+            ));
+        }
+    }
+    check_node_mask(desc.NodeMask)
+}
+
+/// Checks a type of descriptor heaps.
+pub(super) fn check_type(heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> Result<(), Refusal> {
+    if !(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV..D3D12_DESCRIPTOR_HEAP_TYPE_NUM_TYPES).contains(&heap_type) {
+        return Err(Refusal::invalid(format!("{heap_type} is no D3D12_DESCRIPTOR_HEAP_TYPE"))
+            .with_id(D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC));
+    }
+    Ok(())
+}
+
+impl DescriptorHeaps {
+    /// The descriptors of a new heap.
+    fn create(&self, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Arc<DescriptorTable>, Refusal> {
+        let none = || Refusal::out_of_memory("no descriptor handles are left");
+        let size =
+            usize::try_from(u64::from(desc.NumDescriptors) * u64::from(INCREMENT)).map_err(|_| none())?;
+        let mut heaps = self.lock();
+        heaps.tables.retain(|_, table| table.strong_count() != 0);
+        let first_handle = heaps.next.max(FIRST_HANDLE);
+        // An increment between heaps, so that a handle one behind the last of a heap is none of the next.
+        let next = first_handle.checked_add(size).and_then(|end| end.checked_add(INCREMENT as usize));
+        heaps.next = next.ok_or_else(none)?;
+        let table = Arc::new(DescriptorTable { desc: *desc, first_handle, written: Mutex::default() });
+        heaps.tables.insert(first_handle, Arc::downgrade(&table));
+        Ok(table)
+    }
+
+    /// The heap and the index that a CPU handle names.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for a handle of no live heap of the device.
+    pub(super) fn find(
+        &self,
+        handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+        name: &str,
+    ) -> Result<(Arc<DescriptorTable>, u32), Refusal> {
+        let found = || {
+            let heaps = self.lock();
+            let (_, table) = heaps.tables.range(..=handle.ptr).next_back()?;
+            let table = table.upgrade()?;
+            let offset = u64::try_from(handle.ptr.checked_sub(table.first_handle)?).ok()?;
+            let index = u32::try_from(offset / u64::from(INCREMENT)).ok()?;
+            let is_one = offset.is_multiple_of(INCREMENT.into()) && index < table.desc.NumDescriptors;
+            is_one.then_some((table, index))
+        };
+        found().ok_or_else(|| {
+            Refusal::invalid(format!(
+                "{name} {:#x} is no descriptor of a live heap of this device",
+                handle.ptr
+            ))
+            .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)
+        })
+    }
+
+    /// The heap and the index that a GPU handle names.
+    ///
+    /// # Errors
+    ///
+    /// As for [`find`](Self::find), and for a heap that shaders do not see.
+    pub(super) fn find_shader_visible(
+        &self,
+        handle: D3D12_GPU_DESCRIPTOR_HANDLE,
+        name: &str,
+    ) -> Result<(Arc<DescriptorTable>, u32), Refusal> {
+        let cpu = handle.ptr.checked_sub(GPU_HANDLES).and_then(|ptr| usize::try_from(ptr).ok()).unwrap_or(0);
+        let found = self.find(D3D12_CPU_DESCRIPTOR_HANDLE { ptr: cpu }, name);
+        match found {
+            Ok((table, index)) if table.is_shader_visible() => Ok((table, index)),
+            _ => Err(Refusal::invalid(format!("{name} {:#x} is no descriptor that shaders see", handle.ptr))
+                .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heaps> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DescriptorTable {
+    pub(super) fn desc(&self) -> &D3D12_DESCRIPTOR_HEAP_DESC {
+        &self.desc
+    }
+
+    pub(super) fn is_shader_visible(&self) -> bool {
+        self.desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE != 0
+    }
+
+    /// What is in a descriptor; nothing if it was never written.
+    pub(super) fn get(&self, index: u32) -> Option<Descriptor> {
+        self.lock().get(&index).cloned()
+    }
+
+    /// Writes a descriptor.
+    pub(super) fn set(&self, index: u32, descriptor: Descriptor) {
+        self.lock().insert(index, descriptor);
+    }
+
+    /// The descriptors from `first` on that were written, for a copy of `count`.
+    pub(super) fn read(&self, first: u32, count: u32) -> BTreeMap<u32, Descriptor> {
+        let end = first.saturating_add(count);
+        self.lock()
+            .range(first..end)
+            .map(|(&index, descriptor)| (index - first, descriptor.clone()))
+            .collect()
+    }
+
+    /// Replaces `count` descriptors from `first` on by a copy.
+    pub(super) fn write(&self, first: u32, count: u32, copy: BTreeMap<u32, Descriptor>) {
+        let mut written = self.lock();
+        let end = first.saturating_add(count);
+        let gone: Vec<u32> = written.range(first..end).map(|(&index, _)| index).collect();
+        for index in gone {
+            written.remove(&index);
+        }
+        written.extend(copy.into_iter().map(|(index, descriptor)| (first + index, descriptor)));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Descriptor>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DescriptorHeap {
+    pub(super) fn new(device: ComObject<Device>, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Self, Refusal> {
+        let table = device.descriptor_heaps().create(desc)?;
+        Ok(Self { child: Child::new(device), table })
+    }
+
+    pub(super) fn table(&self) -> &Arc<DescriptorTable> {
+        &self.table
+    }
+}
+
+implement_pageable!(DescriptorHeap_Impl);
+
+impl ID3D12DescriptorHeap_Impl for DescriptorHeap_Impl {
+    fn GetDesc(&self) -> D3D12_DESCRIPTOR_HEAP_DESC {
+        self.table.desc
+    }
+
+    fn GetCPUDescriptorHandleForHeapStart(&self) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+        D3D12_CPU_DESCRIPTOR_HANDLE { ptr: self.table.first_handle }
+    }
+
+    /// Zero for a heap that shaders do not see.
+    fn GetGPUDescriptorHandleForHeapStart(&self) -> D3D12_GPU_DESCRIPTOR_HANDLE {
+        let first = u64::try_from(self.table.first_handle).unwrap_or(0);
+        D3D12_GPU_DESCRIPTOR_HANDLE {
+            ptr: if self.table.is_shader_visible() { GPU_HANDLES + first } else { 0 },
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! Queues, lists, fences, and heaps of descriptors and queries.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{ComObject, GUID, IUnknownImpl};
+
+use super::Device_Impl;
+use crate::api::call;
+use crate::api::command_allocator::{CommandAllocator, check_list_type};
+use crate::api::command_list::{CommandList, read_array};
+use crate::api::command_queue::{self, CommandQueue, check_node_mask};
+use crate::api::descriptor_heap::{self, DescriptorHeap};
+use crate::api::fence::{self, Fence};
+use crate::api::object::own;
+use crate::api::query_heap::{self, QueryHeap};
+use crate::api::resource::Resource_Impl;
+use crate::api::views::{self, Descriptor, Slices, View};
+use crate::rules::Refusal;
+
+/// Where an object that is created goes: `riid` and `ppv`.
+pub(super) type Out = (*const GUID, *mut *mut c_void);
+
+impl Device_Impl {
+    pub(super) fn create_command_queue(
+        &self,
+        name: &'static str,
+        desc: *const D3D12_COMMAND_QUEUE_DESC,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            self.removal().check_present()?;
+            // SAFETY: by the COM contract pDesc is null or points to a description.
+            let desc = unsafe { call::read(desc, "pDesc") }?;
+            command_queue::check_desc(desc)?;
+            Ok(desc)
+        };
+        call::create(self.log(), name, riid, ppv, check, |desc| {
+            Ok(ComObject::new(CommandQueue::new(self.to_object(), desc)?))
+        })
+    }
+
+    pub(super) fn create_command_allocator(
+        &self,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            self.removal().check_present()?;
+            check_list_type(list_type)
+        };
+        call::create(self.log(), "ID3D12Device::CreateCommandAllocator", riid, ppv, check, |()| {
+            Ok(ComObject::new(CommandAllocator::new(self.to_object(), list_type)))
+        })
+    }
+
+    pub(super) fn create_command_list(
+        &self,
+        node_mask: u32,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        allocator: Option<&ID3D12CommandAllocator>,
+        initial_state: Option<&ID3D12PipelineState>,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            check_node_mask(node_mask)?;
+            check_list_type(list_type)?;
+            if initial_state.is_some() {
+                return Err(Refusal::invalid(
+                    "pInitialState is a pipeline state that this device did not make",
+                ));
+            }
+            own::<CommandAllocator>(self, allocator, "pCommandAllocator")
+        };
+        call::create(self.log(), "ID3D12Device::CreateCommandList", riid, ppv, check, |allocator| {
+            Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?))
+        })
+    }
+
+    pub(super) fn create_command_list1(
+        &self,
+        node_mask: u32,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        flags: D3D12_COMMAND_LIST_FLAGS,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            self.removal().check_present()?;
+            check_node_mask(node_mask)?;
+            if flags != D3D12_COMMAND_LIST_FLAG_NONE {
+                return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_COMMAND_LIST_FLAGS")));
+            }
+            check_list_type(list_type)
+        };
+        call::create(self.log(), "ID3D12Device4::CreateCommandList1", riid, ppv, check, |()| {
+            Ok(ComObject::new(CommandList::closed(self.to_object(), list_type)))
+        })
+    }
+
+    pub(super) fn create_fence(
+        &self,
+        value: u64,
+        flags: D3D12_FENCE_FLAGS,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            self.removal().check_present()?;
+            fence::check_flags(flags)
+        };
+        call::create(self.log(), "ID3D12Device::CreateFence", riid, ppv, check, |()| {
+            Ok(ComObject::new(Fence::new(self.to_object(), value, flags)))
+        })
+    }
+
+    pub(super) fn set_event_on_multiple_fence_completion(
+        &self,
+        fences: *const Option<ID3D12Fence>,
+        values: *const u64,
+        count: u32,
+        flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
+        event: HANDLE,
+    ) -> Result<(), Refusal> {
+        // SAFETY: by the COM contract both arrays have that many elements.
+        let (fences, values) =
+            unsafe { (read_array(count, fences, "ppFences")?, read_array(count, values, "pFenceValues")?) };
+        if fences.is_empty() {
+            return Err(Refusal::invalid("NumFences is 0"));
+        }
+        if flags & !D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0 {
+            return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_MULTIPLE_FENCE_WAIT_FLAGS"))
+                .with_id(D3D12_MESSAGE_ID_SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS));
+        }
+        let waits = fences
+            .iter()
+            .zip(values)
+            .enumerate()
+            .map(|(index, (fence, &value))| {
+                let fence = own::<Fence>(self, fence.as_ref(), &format!("ppFences[{index}]"))?;
+                Ok((fence.value().clone(), value))
+            })
+            .collect::<Result<Vec<_>, Refusal>>()?;
+        fence::complete_several(&waits, flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0, event)
+    }
+
+    pub(super) fn create_descriptor_heap(
+        &self,
+        desc: *const D3D12_DESCRIPTOR_HEAP_DESC,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            self.removal().check_present()?;
+            // SAFETY: by the COM contract pDescriptorHeapDesc is null or points to a description.
+            let desc = unsafe { call::read(desc, "pDescriptorHeapDesc") }?;
+            descriptor_heap::check_desc(desc)?;
+            Ok(desc)
+        };
+        call::create(self.log(), "ID3D12Device::CreateDescriptorHeap", riid, ppv, check, |desc| {
+            Ok(ComObject::new(DescriptorHeap::new(self.to_object(), desc)?))
+        })
+    }
+
+    pub(super) fn create_query_heap(
+        &self,
+        desc: *const D3D12_QUERY_HEAP_DESC,
+        (riid, ppv): Out,
+    ) -> windows_core::Result<()> {
+        let check = || {
+            self.removal().check_present()?;
+            // SAFETY: by the COM contract pDesc is null or points to a description.
+            query_heap::check_desc(unsafe { call::read(desc, "pDesc") }?)
+        };
+        call::create(self.log(), "ID3D12Device::CreateQueryHeap", riid, ppv, check, |()| {
+            Ok(ComObject::new(QueryHeap::new(self.to_object())))
+        })
+    }
+
+    pub(super) fn descriptor_increment(&self, heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
+        let name = "ID3D12Device::GetDescriptorHandleIncrementSize";
+        let checked = call::run(self.log(), name, || descriptor_heap::check_type(heap_type));
+        if checked.is_ok() { descriptor_heap::INCREMENT } else { 0 }
+    }
+
+    /// Runs the body of a method that writes a descriptor of a heap of `heap_type`.
+    pub(super) fn write_descriptor(
+        &self,
+        name: &'static str,
+        handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+        body: impl FnOnce() -> Result<Descriptor, Refusal>,
+    ) {
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), name, || {
+            let (table, index) = self.descriptor_heaps().find(handle, "DestDescriptor")?;
+            if table.desc().Type != heap_type {
+                return Err(Refusal::invalid(format!(
+                    "DestDescriptor is of a descriptor heap of type {}, not {heap_type}",
+                    table.desc().Type
+                ))
+                .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
+            }
+            table.set(index, body()?);
+            Ok(())
+        });
+    }
+
+    pub(super) fn render_target_view(
+        &self,
+        resource: Option<&ID3D12Resource>,
+        desc: *const D3D12_RENDER_TARGET_VIEW_DESC,
+    ) -> Result<Descriptor, Refusal> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { desc.as_ref() };
+        let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
+            return Ok(Descriptor::Null);
+        };
+        views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET")?;
+        let Some(desc) = desc else { return whole(resource) };
+        // SAFETY: ViewDimension says which member of the union the application wrote.
+        let (dimension, slices): (_, Slices) = unsafe {
+            let view = &desc.Anonymous;
+            let (d1, d2, d3) = (
+                D3D12_RESOURCE_DIMENSION_TEXTURE1D,
+                D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+                D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+            );
+            match desc.ViewDimension {
+                D3D12_RTV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
+                D3D12_RTV_DIMENSION_TEXTURE1DARRAY => {
+                    let v = view.Texture1DArray;
+                    (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
+                }
+                D3D12_RTV_DIMENSION_TEXTURE2D => {
+                    (d2, (view.Texture2D.MipSlice, 0, 1, view.Texture2D.PlaneSlice))
+                }
+                D3D12_RTV_DIMENSION_TEXTURE2DARRAY => {
+                    let v = view.Texture2DArray;
+                    (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, v.PlaneSlice))
+                }
+                D3D12_RTV_DIMENSION_TEXTURE2DMS => (d2, (0, 0, 1, 0)),
+                D3D12_RTV_DIMENSION_TEXTURE2DMSARRAY => {
+                    (d2, (0, view.Texture2DMSArray.FirstArraySlice, view.Texture2DMSArray.ArraySize, 0))
+                }
+                D3D12_RTV_DIMENSION_TEXTURE3D => {
+                    let v = view.Texture3D;
+                    (d3, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
+                }
+                D3D12_RTV_DIMENSION_BUFFER => {
+                    return Err(Refusal::not_implemented("render target views of buffers"));
+                }
+                other => {
+                    return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_RTV_DIMENSION")));
+                }
+            }
+        };
+        texture_view(resource, dimension, desc.Format, slices)
+    }
+
+    pub(super) fn depth_stencil_view(
+        &self,
+        resource: Option<&ID3D12Resource>,
+        desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
+    ) -> Result<Descriptor, Refusal> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { desc.as_ref() };
+        let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
+            return Ok(Descriptor::Null);
+        };
+        views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, "ALLOW_DEPTH_STENCIL")?;
+        let Some(desc) = desc else { return whole(resource) };
+        let flags = D3D12_DSV_FLAG_READ_ONLY_DEPTH | D3D12_DSV_FLAG_READ_ONLY_STENCIL;
+        if desc.Flags & !flags != 0 {
+            return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_DSV_FLAGS", desc.Flags)));
+        }
+        if desc.Flags != 0 {
+            // Nothing can be cleared through it, and nothing is drawn.
+            return Ok(Descriptor::ShadersOnly);
+        }
+        // SAFETY: ViewDimension says which member of the union the application wrote.
+        let (dimension, slices): (_, Slices) = unsafe {
+            let view = &desc.Anonymous;
+            let (d1, d2) = (D3D12_RESOURCE_DIMENSION_TEXTURE1D, D3D12_RESOURCE_DIMENSION_TEXTURE2D);
+            match desc.ViewDimension {
+                D3D12_DSV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
+                D3D12_DSV_DIMENSION_TEXTURE1DARRAY => {
+                    let v = view.Texture1DArray;
+                    (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
+                }
+                D3D12_DSV_DIMENSION_TEXTURE2D => (d2, (view.Texture2D.MipSlice, 0, 1, 0)),
+                D3D12_DSV_DIMENSION_TEXTURE2DARRAY => {
+                    let v = view.Texture2DArray;
+                    (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
+                }
+                D3D12_DSV_DIMENSION_TEXTURE2DMS => (d2, (0, 0, 1, 0)),
+                D3D12_DSV_DIMENSION_TEXTURE2DMSARRAY => {
+                    (d2, (0, view.Texture2DMSArray.FirstArraySlice, view.Texture2DMSArray.ArraySize, 0))
+                }
+                other => {
+                    return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_DSV_DIMENSION")));
+                }
+            }
+        };
+        texture_view(resource, dimension, desc.Format, slices)
+    }
+
+    pub(super) fn unordered_access_view(
+        &self,
+        resource: Option<&ID3D12Resource>,
+        counter: Option<&ID3D12Resource>,
+        desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
+    ) -> Result<Descriptor, Refusal> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { desc.as_ref() };
+        let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
+            return Ok(Descriptor::Null);
+        };
+        views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS")?;
+        if let Some(counter) = views::viewed(self, counter, true)? {
+            views::check_flag(counter, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS")?;
+        }
+        let is_buffer = resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        let Some(desc) = desc else {
+            return if is_buffer {
+                Err(Refusal::invalid("a view of a buffer needs pDesc"))
+            } else {
+                whole(resource)
+            };
+        };
+        // SAFETY: ViewDimension says which member of the union the application wrote.
+        let (dimension, slices): (_, Slices) = unsafe {
+            let view = &desc.Anonymous;
+            let (d1, d2, d3) = (
+                D3D12_RESOURCE_DIMENSION_TEXTURE1D,
+                D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+                D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+            );
+            match desc.ViewDimension {
+                D3D12_UAV_DIMENSION_BUFFER if is_buffer => {
+                    return views::buffer_uav(resource, desc.Format, &view.Buffer);
+                }
+                D3D12_UAV_DIMENSION_BUFFER => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),
+                D3D12_UAV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
+                D3D12_UAV_DIMENSION_TEXTURE1DARRAY => {
+                    let v = view.Texture1DArray;
+                    (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
+                }
+                D3D12_UAV_DIMENSION_TEXTURE2D => {
+                    (d2, (view.Texture2D.MipSlice, 0, 1, view.Texture2D.PlaneSlice))
+                }
+                D3D12_UAV_DIMENSION_TEXTURE2DARRAY => {
+                    let v = view.Texture2DArray;
+                    (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, v.PlaneSlice))
+                }
+                D3D12_UAV_DIMENSION_TEXTURE2DMS => (d2, (0, 0, 1, 0)),
+                D3D12_UAV_DIMENSION_TEXTURE2DMSARRAY => {
+                    (d2, (0, view.Texture2DMSArray.FirstArraySlice, view.Texture2DMSArray.ArraySize, 0))
+                }
+                D3D12_UAV_DIMENSION_TEXTURE3D => {
+                    let v = view.Texture3D;
+                    (d3, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
+                }
+                other => {
+                    return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_UAV_DIMENSION")));
+                }
+            }
+        };
+        texture_view(resource, dimension, desc.Format, slices)
+    }
+
+    pub(super) fn shader_resource_view(
+        &self,
+        resource: Option<&ID3D12Resource>,
+        has_desc: bool,
+    ) -> Result<Descriptor, Refusal> {
+        match views::viewed(self, resource, has_desc)? {
+            Some(resource) if resource.desc().Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 => {
+                Err(Refusal::invalid("a shader resource view of a resource with DENY_SHADER_RESOURCE"))
+            }
+            _ => Ok(Descriptor::ShadersOnly),
+        }
+    }
+
+    pub(super) fn constant_buffer_view(
+        &self,
+        desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
+    ) -> Result<Descriptor, Refusal> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { call::read(desc, "pDesc") }?;
+        let alignment = D3D12_CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT.cast_unsigned();
+        if !desc.BufferLocation.0.is_multiple_of(alignment.into()) {
+            return Err(Refusal::invalid(format!(
+                "BufferLocation {:#x} is no multiple of {alignment}",
+                desc.BufferLocation.0
+            )));
+        }
+        let limit = D3D12_REQ_CONSTANT_BUFFER_ELEMENT_COUNT.cast_unsigned() * 16;
+        if !desc.SizeInBytes.is_multiple_of(alignment) || desc.SizeInBytes > limit {
+            return Err(Refusal::invalid(format!(
+                "SizeInBytes {} is no multiple of {alignment} up to {limit}",
+                desc.SizeInBytes
+            )));
+        }
+        Ok(Descriptor::ShadersOnly)
+    }
+
+    /// `CopyDescriptors`: the ranges of both sides one after the other, and as many descriptors on each.
+    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
+    pub(super) fn copy_descriptors(
+        &self,
+        target_count: u32,
+        target_starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        target_sizes: *const u32,
+        source_count: u32,
+        source_starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        source_sizes: *const u32,
+        heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    ) -> Result<(), Refusal> {
+        descriptor_heap::check_type(heap_type)?;
+        // SAFETY: by the COM contract the arrays have that many elements; arrays of sizes may be null.
+        let (targets, sources) = unsafe {
+            (
+                DescriptorRange::read(
+                    target_count,
+                    target_starts,
+                    target_sizes,
+                    "pDestDescriptorRangeStarts",
+                )?,
+                DescriptorRange::read(
+                    source_count,
+                    source_starts,
+                    source_sizes,
+                    "pSrcDescriptorRangeStarts",
+                )?,
+            )
+        };
+        let invalid = |message: String| {
+            Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_COPY_DESCRIPTORS_INVALID_RANGES)
+        };
+        let total =
+            |ranges: &[DescriptorRange]| ranges.iter().map(|range| u64::from(range.count)).sum::<u64>();
+        if total(&targets) != total(&sources) {
+            return Err(invalid(format!(
+                "{} descriptors are copied to {}",
+                total(&sources),
+                total(&targets)
+            )));
+        }
+        let find = |range: &DescriptorRange, is_source: bool| {
+            let name = if is_source { "a source range" } else { "a destination range" };
+            let (table, first) = self.descriptor_heaps().find(range.start, name)?;
+            let end = u64::from(first) + u64::from(range.count);
+            if end > u64::from(table.desc().NumDescriptors) || table.desc().Type != heap_type {
+                return Err(invalid(format!("{name} does not lie within one heap of type {heap_type}")));
+            }
+            if is_source && table.is_shader_visible() {
+                return Err(invalid(format!(
+                    "{name} is of a shader-visible heap, which the CPU does not read"
+                ))
+                .with_id(D3D12_MESSAGE_ID_COPY_DESCRIPTORS_WRITE_ONLY_DESCRIPTOR));
+            }
+            Ok((table, first, range.count))
+        };
+        let found = |ranges: &[DescriptorRange], is_source| {
+            ranges
+                .iter()
+                .filter(|range| range.count != 0)
+                .map(|range| find(range, is_source))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let (mut targets, mut sources) =
+            (found(&targets, false)?.into_iter(), found(&sources, true)?.into_iter());
+        let (mut target, mut source) = (targets.next(), sources.next());
+        while let (Some((to, to_first, to_left)), Some((from, from_first, from_left))) =
+            (&mut target, &mut source)
+        {
+            let count = (*to_left).min(*from_left);
+            to.write(*to_first, count, from.read(*from_first, count));
+            (*to_first, *to_left) = (*to_first + count, *to_left - count);
+            (*from_first, *from_left) = (*from_first + count, *from_left - count);
+            let (is_full, is_empty) = (*to_left == 0, *from_left == 0);
+            if is_full {
+                target = targets.next();
+            }
+            if is_empty {
+                source = sources.next();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Descriptors one after the other.
+struct DescriptorRange {
+    start: D3D12_CPU_DESCRIPTOR_HANDLE,
+    count: u32,
+}
+
+impl DescriptorRange {
+    /// # Safety
+    ///
+    /// `starts` is null or has `count` elements, and so has `sizes`; without sizes each range is one descriptor.
+    unsafe fn read(
+        count: u32,
+        starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        sizes: *const u32,
+        name: &str,
+    ) -> Result<Vec<Self>, Refusal> {
+        // SAFETY: the caller's promise.
+        let starts = unsafe { read_array(count, starts, name) }?;
+        let sizes: &[u32] = if sizes.is_null() {
+            &[]
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { read_array(count, sizes, name) }?
+        };
+        let size = |index| sizes.get(index).copied().unwrap_or(1);
+        Ok(starts.iter().enumerate().map(|(index, &start)| Self { start, count: size(index) }).collect())
+    }
+}
+
+/// The view that a null description asks for: the first mip level of all slices.
+fn whole(resource: &Resource_Impl) -> Result<Descriptor, Refusal> {
+    texture_view(resource, resource.desc().Dimension, DXGI_FORMAT_UNKNOWN, (0, 0, u32::MAX, 0))
+}
+
+fn texture_view(
+    resource: &Resource_Impl,
+    dimension: D3D12_RESOURCE_DIMENSION,
+    format: DXGI_FORMAT,
+    slices: Slices,
+) -> Result<Descriptor, Refusal> {
+    let actual = resource.desc().Dimension;
+    if actual != dimension || actual == D3D12_RESOURCE_DIMENSION_BUFFER {
+        return Err(Refusal::invalid(format!(
+            "ViewDimension is for a resource of dimension {dimension}, the resource's is {actual}"
+        )));
+    }
+    View::of_texture(resource, format, slices).map(Descriptor::View)
+}

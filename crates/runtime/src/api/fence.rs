@@ -1,0 +1,130 @@
+//! `ID3D12Fence1`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use heapwright_d3d12::event::EventSignal;
+use heapwright_d3d12::*;
+use windows_core::{ComObject, implement};
+
+use super::call;
+use super::device::Device;
+use super::object::{Child, implement_pageable};
+use crate::fence::Fence as FenceValue;
+use crate::rules::Refusal;
+
+/// A fence of the application.
+#[implement(ID3D12Fence1)]
+pub(super) struct Fence {
+    child: Child,
+    flags: D3D12_FENCE_FLAGS,
+    value: Arc<FenceValue>,
+}
+
+/// Checks `Flags` of `CreateFence`.
+pub(super) fn check_flags(flags: D3D12_FENCE_FLAGS) -> Result<(), Refusal> {
+    let known =
+        D3D12_FENCE_FLAG_SHARED | D3D12_FENCE_FLAG_SHARED_CROSS_ADAPTER | D3D12_FENCE_FLAG_NON_MONITORED;
+    if flags & !known != 0 {
+        return Err(Refusal::invalid(format!("Flags {flags:#x} has bits that are no fence flag"))
+            .with_id(D3D12_MESSAGE_ID_CREATE_FENCE_INVALID_FLAGS));
+    }
+    if flags & D3D12_FENCE_FLAG_SHARED_CROSS_ADAPTER != 0 {
+        return Err(Refusal::not_implemented("fences that are shared across adapters"));
+    }
+    if flags & D3D12_FENCE_FLAG_NON_MONITORED != 0 {
+        return Err(Refusal::not_implemented("fences that are not monitored"));
+    }
+    Ok(())
+}
+
+impl Fence {
+    pub(super) fn new(device: ComObject<Device>, value: u64, flags: D3D12_FENCE_FLAGS) -> Self {
+        let value = device.removal().create_fence(value);
+        Self { child: Child::new(device), flags, value }
+    }
+
+    /// What queues signal and wait for.
+    pub(super) fn value(&self) -> &Arc<FenceValue> {
+        &self.value
+    }
+}
+
+/// The event behind a HANDLE of the application, which is not null.
+fn event_signal(event: HANDLE) -> Result<EventSignal, Refusal> {
+    // SAFETY: by the COM contract the handle is an event's; one that is not open is refused.
+    unsafe { EventSignal::new(event) }
+        .map_err(|error| Refusal::invalid(format!("hEvent {:p} is no event: {error}", event.0)))
+}
+
+/// Signals `event` once the fence is at `value`, or waits for that when the event is null.
+fn complete(fence: &FenceValue, value: u64, event: HANDLE) -> Result<(), Refusal> {
+    if event.0.is_null() {
+        fence.wait(value);
+        return Ok(());
+    }
+    let signal = event_signal(event)?;
+    // The application may have closed its event and with it lost interest.
+    fence.on_reached(value, Box::new(move || drop(signal.set())));
+    Ok(())
+}
+
+/// `SetEventOnMultipleFenceCompletion`: `event` is signalled once all of the fences are at their values, or any of them.
+///
+/// A null event blocks instead.
+pub(super) fn complete_several(
+    fences: &[(Arc<FenceValue>, u64)],
+    any: bool,
+    event: HANDLE,
+) -> Result<(), Refusal> {
+    let signal = if event.0.is_null() { None } else { Some(event_signal(event)?) };
+    let missing = if any { 1 } else { fences.len() };
+    let done = Arc::new(FenceValue::new(0));
+    let state = Arc::new((AtomicUsize::new(missing), signal));
+    for (fence, value) in fences {
+        let (state, done) = (Arc::clone(&state), Arc::clone(&done));
+        let reached = move || {
+            let (missing, signal) = &*state;
+            // Only the call that takes the last one away goes on; with `any` the later ones find zero.
+            let before = missing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
+            if before == Ok(1) {
+                if let Some(signal) = signal {
+                    // As in `complete`: the event may be closed.
+                    let _ = signal.set();
+                }
+                done.set(1);
+            }
+        };
+        fence.on_reached(*value, Box::new(reached));
+    }
+    if event.0.is_null() {
+        done.wait(1);
+    }
+    Ok(())
+}
+
+implement_pageable!(Fence_Impl);
+
+impl ID3D12Fence_Impl for Fence_Impl {
+    fn GetCompletedValue(&self) -> u64 {
+        self.value.value()
+    }
+
+    fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()> {
+        call::run(self.log(), "ID3D12Fence::SetEventOnCompletion", || complete(&self.value, value, hevent))
+    }
+
+    fn Signal(&self, value: u64) -> windows_core::Result<()> {
+        call::run(self.log(), "ID3D12Fence::Signal", || {
+            self.child.device.removal().check_present()?;
+            self.value.set(value);
+            Ok(())
+        })
+    }
+}
+
+impl ID3D12Fence1_Impl for Fence_Impl {
+    fn GetCreationFlags(&self) -> D3D12_FENCE_FLAGS {
+        self.flags
+    }
+}

@@ -1,0 +1,167 @@
+//! What descriptors hold: views of resources, as far as clears need them.
+
+use std::sync::{Arc, Weak};
+
+use heapwright_d3d12::*;
+
+use super::device::Device;
+use super::object::own;
+use super::resource::{Resource, Resource_Impl};
+use crate::ddi::resource::DriverResource;
+use crate::rules::Refusal;
+
+/// What was written to a descriptor.
+#[derive(Clone)]
+pub(super) enum Descriptor {
+    /// A view that clears can be made with. As in D3D12 it does not keep its resource alive.
+    View(View),
+    /// A view of no resource: what is written through it is dropped.
+    Null,
+    /// A view or a sampler that only shaders use.
+    ShadersOnly,
+}
+
+/// A view of a resource.
+#[derive(Clone)]
+pub(super) struct View {
+    pub(super) resource: Weak<dyn DriverResource>,
+    /// The resource's description.
+    pub(super) desc: D3D12_RESOURCE_DESC1,
+    pub(super) format: DXGI_FORMAT,
+    pub(super) part: ViewPart,
+}
+
+/// Which part of the resource a view is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ViewPart {
+    /// Bytes of a buffer.
+    Bytes { offset: u64, size: u64 },
+    /// A mip level of array slices, or of depth slices of a 3D texture.
+    Slices { mip: u32, first: u32, count: u32, plane: u32 },
+}
+
+/// The part of a texture that the members of a view's union have in common.
+pub(super) type Slices = (u32, u32, u32, u32);
+
+impl View {
+    /// A view of `part`; a format of UNKNOWN is the resource's.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for slices that the resource does not have.
+    pub(super) fn of_texture(
+        resource: &Resource_Impl,
+        format: DXGI_FORMAT,
+        slices: Slices,
+    ) -> Result<Self, Refusal> {
+        let desc = *resource.desc();
+        let (mip, first, count, plane) = slices;
+        if mip >= u32::from(desc.MipLevels) {
+            return Err(Refusal::invalid(format!("MipSlice {mip} of {} mip levels", desc.MipLevels)));
+        }
+        let all = if desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
+            (u32::from(desc.DepthOrArraySize) >> mip).max(1)
+        } else {
+            u32::from(desc.DepthOrArraySize)
+        };
+        if plane >= super::command_list::plane_count(desc.Format) {
+            return Err(Refusal::invalid(format!("PlaneSlice {plane} of format {}", desc.Format)));
+        }
+        // All ones stands for the rest.
+        let count = if count == u32::MAX { all.saturating_sub(first) } else { count };
+        if count == 0 || first.checked_add(count).is_none_or(|end| end > all) {
+            return Err(Refusal::invalid(format!("{count} slices from {first} of {all}")));
+        }
+        let format = if format == DXGI_FORMAT_UNKNOWN { desc.Format } else { format };
+        let part = ViewPart::Slices { mip, first, count, plane };
+        Ok(Self { resource: Arc::downgrade(resource.driver()), desc, format, part })
+    }
+
+    /// The resource, if it is still there.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG where it is gone.
+    pub(super) fn resource(&self) -> Result<Arc<dyn DriverResource>, Refusal> {
+        self.resource.upgrade().ok_or_else(|| {
+            Refusal::invalid("the descriptor's resource was released")
+                .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE)
+        })
+    }
+}
+
+/// The resource of a view; nothing for a null view, which needs a description.
+pub(super) fn viewed<'a>(
+    device: &Device,
+    resource: Option<&'a ID3D12Resource>,
+    has_desc: bool,
+) -> Result<Option<&'a Resource_Impl>, Refusal> {
+    match resource {
+        None if has_desc => Ok(None),
+        None => Err(Refusal::invalid("pResource and pDesc are both null")),
+        Some(resource) => own::<Resource>(device, Some(resource), "pResource").map(Some),
+    }
+}
+
+/// The flag that a resource needs for a view.
+pub(super) fn check_flag(resource: &Resource, flag: D3D12_RESOURCE_FLAGS, name: &str) -> Result<(), Refusal> {
+    if resource.desc().Flags & flag == 0 {
+        return Err(Refusal::invalid(format!("the view needs a resource with {name}")));
+    }
+    Ok(())
+}
+
+/// The bytes of a typed or raw buffer that an unordered access view is of.
+///
+/// # Errors
+///
+/// E_INVALIDARG for elements outside of the buffer and for a format that has no elements.
+pub(super) fn buffer_uav(
+    resource: &Resource_Impl,
+    format: DXGI_FORMAT,
+    buffer: &D3D12_BUFFER_UAV,
+) -> Result<Descriptor, Refusal> {
+    let is_raw = buffer.Flags & D3D12_BUFFER_UAV_FLAG_RAW != 0;
+    if buffer.Flags & !D3D12_BUFFER_UAV_FLAG_RAW != 0 {
+        return Err(Refusal::invalid(format!(
+            "Buffer.Flags {:#x} is no D3D12_BUFFER_UAV_FLAGS",
+            buffer.Flags
+        )));
+    }
+    if is_raw && format != DXGI_FORMAT_R32_TYPELESS {
+        return Err(Refusal::invalid("a raw view's Format must be DXGI_FORMAT_R32_TYPELESS"));
+    }
+    let stride = if buffer.StructureByteStride != 0 {
+        if format != DXGI_FORMAT_UNKNOWN || is_raw {
+            return Err(Refusal::invalid(
+                "a view with StructureByteStride has Format UNKNOWN and is not raw",
+            ));
+        }
+        buffer.StructureByteStride
+    } else if is_raw {
+        4
+    } else {
+        super::texel_value::size(format).ok_or_else(|| {
+            Refusal::invalid(format!("Format {format} of a view of a buffer is none of a typed buffer"))
+        })?
+    };
+    let width = resource.desc().Width;
+    let range = || {
+        let offset = buffer.FirstElement.checked_mul(stride.into())?;
+        let size = u64::from(buffer.NumElements).checked_mul(stride.into())?;
+        (offset.checked_add(size)? <= width).then_some((offset, size))
+    };
+    let (offset, size) = range().ok_or_else(|| {
+        Refusal::invalid(format!(
+            "{} elements of {stride} bytes from {} do not lie within the buffer's {width:#x} bytes",
+            buffer.NumElements, buffer.FirstElement
+        ))
+    })?;
+    let part = ViewPart::Bytes { offset, size };
+    Ok(Descriptor::View(View {
+        resource: Arc::downgrade(resource.driver()),
+        desc: *resource.desc(),
+        format,
+        part,
+    }))
+}
