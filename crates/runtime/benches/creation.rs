@@ -45,8 +45,10 @@ fn creation(criterion: &mut Criterion) {
             let mut resource: Option<ID3D12Resource> = None;
             let state = D3D12_RESOURCE_STATE_COMMON;
             // SAFETY: the description and the result outlive the call; the range is used by nothing else.
-            unsafe { device.CreatePlacedResource(&heap, 1024, black_box(&buffer), state, None, &mut resource) }
-                .expect("placed");
+            unsafe {
+                device.CreatePlacedResource(&heap, 1024, black_box(&buffer), state, None, &mut resource)
+            }
+            .expect("placed");
             resource
         });
     });
