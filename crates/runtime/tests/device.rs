@@ -243,7 +243,7 @@ fn a_resource_keeps_its_heap_and_a_heap_its_device() {
     let gpu = open("discrete");
     let heap = create_heap(&gpu.device, &heap_desc(D3D12_HEAP_TYPE_UPLOAD, 1 << 20)).expect("created");
     let resource = place(&gpu.device, &heap, 0, &tight(16)).expect("placed");
-    let Instance { factory, adapter, device } = gpu;
+    let Instance { factory, adapter, device, .. } = gpu;
     drop((device, factory, heap));
     let mut start = null_mut();
     unsafe { resource.Map(0, None, &mut start) }.ok().expect("mapped");
