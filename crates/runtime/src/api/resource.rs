@@ -11,7 +11,7 @@ use super::call;
 use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable};
-use crate::ddi::resource::{DriverResource, ResourcePlacement};
+use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs};
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal};

@@ -36,7 +36,7 @@ use self::queue::HostQueue;
 use self::resource::HostResource;
 use self::segment::{Listener, Segments};
 use crate::ddi::command::{DriverQueue, RemovalSink};
-use crate::ddi::resource::{DriverResource, ResourcePlacement};
+use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, Driver, DriverCaps, DriverError, DriverHeap, HeapArgs,
     MemoryPool, ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
