@@ -7,6 +7,7 @@
 )]
 
 mod bindings;
+mod fuzz;
 mod placement;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,14 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Run the fuzz targets, with nightly Rust and AddressSanitizer.
+    Fuzz {
+        /// One target instead of all.
+        target: Option<String>,
+        /// Seconds for each target.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Replay traces through the placement policy alone, with each of its settings varied.
     Placement {
         /// Traces, as `heapwright replay` takes them.
@@ -42,6 +51,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command {
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
+        Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Placement { traces } => placement::run(&traces),
     };
     match outcome {

@@ -145,7 +145,6 @@ fn hostile_descriptions_are_errors_that_name_the_field() {
     let gpu = open("discrete");
     let allocator = allocator(&gpu);
     let sound = buffer_desc(ByteSize::new(1000));
-    let texture = D3D12_RESOURCE_DESC { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D, ..sound };
     let cases = [
         ("zero", D3D12_RESOURCE_DESC { Width: 0, ..sound }, "D3D12_RESOURCE_DESC"),
         ("overflow", D3D12_RESOURCE_DESC { Width: u64::MAX, ..sound }, "Width"),
@@ -153,7 +152,7 @@ fn hostile_descriptions_are_errors_that_name_the_field() {
         ("height", D3D12_RESOURCE_DESC { Height: 2, ..sound }, "D3D12_RESOURCE_DESC"),
         ("alignment", D3D12_RESOURCE_DESC { Alignment: 3, ..sound }, "D3D12_RESOURCE_DESC"),
         ("flags", D3D12_RESOURCE_DESC { Flags: u32::MAX, ..sound }, "D3D12_RESOURCE_DESC"),
-        ("texture", texture, "not a buffer"),
+        ("dimension", D3D12_RESOURCE_DESC { Dimension: 9, ..sound }, "D3D12_RESOURCE_DESC"),
     ];
     for (what, desc, named) in cases {
         let place = ResourceAllocationDesc::new(HeapType::Default);

@@ -17,7 +17,7 @@ use crate::drivers::host::profile::HostProfile;
 use crate::rules::Refusal;
 
 /// The highest feature level that `D3D12CreateDevice` takes as a minimum.
-const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
+pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
 
 /// The adapters of this process, the same for every factory: the default host profile.
 fn process_adapters() -> &'static [Arc<dyn Driver>] {

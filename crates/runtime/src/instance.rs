@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
 
 use crate::api::adapter::Adapter;
 use crate::api::device::Device;
 use crate::api::factory::Factory;
-use crate::ddi::Driver;
+use crate::ddi::{Driver, SegmentGroup};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 
@@ -22,6 +23,7 @@ pub struct Instance {
     pub adapter: IDXGIAdapter3,
     /// A device on the adapter.
     pub device: ID3D12Device,
+    gpu: Arc<HostDriver>,
 }
 
 impl Instance {
@@ -40,10 +42,18 @@ impl Instance {
     /// # Ok::<(), windows_core::Error>(())
     /// ```
     pub fn open(profile: &HostProfile) -> windows_core::Result<Self> {
-        let driver: Arc<dyn Driver> = Arc::new(HostDriver::new(profile));
+        let gpu = Arc::new(HostDriver::new(profile));
+        let driver: Arc<dyn Driver> = Arc::clone(&gpu) as Arc<dyn Driver>;
         let factory = Factory::create(vec![Arc::clone(&driver)], 0);
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
         let device = Device::create(driver);
-        Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()? })
+        Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()?, gpu })
+    }
+
+    /// Changes the budget of a segment group, as the operating system does when other programs come and go.
+    ///
+    /// Whoever registered for budget changes is told. Usage may be above the budget from then on.
+    pub fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+        self.gpu.set_budget(group, budget);
     }
 }

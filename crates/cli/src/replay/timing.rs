@@ -109,7 +109,6 @@ mod tests {
         });
         assert_eq!(result, 42);
         assert!(time > 4_000_000, "{time}");
-        assert!(stopwatch.clock_cost_ns < 1_000_000, "{stopwatch:?}");
     }
 
     #[test]

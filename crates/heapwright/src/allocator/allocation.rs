@@ -17,7 +17,8 @@ pub struct ResourceAllocation {
     // Dropped in this order: the resource before the range that it lies in.
     resource: ID3D12Resource,
     heap: ID3D12Heap,
-    width: ByteSize,
+    /// Of a buffer.
+    width: Option<ByteSize>,
     range: PlacedRange,
 }
 
@@ -28,7 +29,8 @@ impl ResourceAllocation {
         range: PlacedRange,
         desc: &D3D12_RESOURCE_DESC,
     ) -> Self {
-        Self { resource, heap, width: ByteSize::new(desc.Width), range }
+        let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        Self { resource, heap, width: is_buffer.then_some(ByteSize::new(desc.Width)), range }
     }
 
     /// The resource.
@@ -73,15 +75,18 @@ impl ResourceAllocation {
     ///
     /// # Errors
     ///
-    /// Invalid argument for a heap type without CPU access; whatever else the device answers.
+    /// Invalid argument for a texture, and for a heap type without CPU access; whatever else the device answers.
     pub fn map(&mut self) -> Result<Mapping<'_>, Error> {
+        let Some(width) = self.width else {
+            return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
+        };
         if !self.heap_type().is_cpu_accessible() {
             return Err(Error::invalid_argument(
                 "heap_type",
                 format!("a resource in {} heaps cannot be mapped", self.heap_type()),
             ));
         }
-        Mapping::new(&self.resource, self.width)
+        Mapping::new(&self.resource, width)
     }
 }
 

@@ -8,22 +8,46 @@ use heapwright_core::{Alignment, ByteSize, HeapRange};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
+use super::resource_class::ResourceClass;
 use super::{HeapType, Inner, ResourceAllocatorDesc};
 use crate::Error;
 use crate::error::Shortage;
 
-/// Heaps of one type. They hold buffers only, which every resource heap tier allows.
+/// Heaps of one type for one class of resources.
 #[derive(Debug)]
 pub(super) struct TypedHeaps {
-    heap_type: HeapType,
+    kind: HeapKind,
     set: Mutex<HeapSet<ID3D12Heap>>,
+}
+
+/// Which heaps a resource goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeapKind {
+    pub(super) heap_type: HeapType,
+    pub(super) class: ResourceClass,
+}
+
+impl HeapKind {
+    pub(super) const COUNT: usize = HeapType::ALL.len() * ResourceClass::ALL.len();
+
+    /// Every kind, at its [`index`](Self::index).
+    pub(super) fn all() -> [Self; Self::COUNT] {
+        std::array::from_fn(|index| Self {
+            heap_type: HeapType::ALL[index / ResourceClass::ALL.len()],
+            class: ResourceClass::ALL[index % ResourceClass::ALL.len()],
+        })
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.heap_type.index() * ResourceClass::ALL.len() + self.class.index()
+    }
 }
 
 /// A range of a heap that belongs to one allocation until dropped.
 #[derive(Debug)]
 pub(super) struct PlacedRange {
     allocator: Arc<Inner>,
-    heap_type: HeapType,
+    kind: HeapKind,
     id: PlacementId,
     range: HeapRange,
 }
@@ -34,13 +58,13 @@ impl PlacedRange {
     }
 
     pub(super) fn heap_type(&self) -> HeapType {
-        self.heap_type
+        self.kind.heap_type
     }
 }
 
 impl Drop for PlacedRange {
     fn drop(&mut self) {
-        let freed = self.allocator.heaps(self.heap_type).lock().free(self.id);
+        let freed = self.allocator.heaps(self.kind).lock().free(self.id);
         // The heap that may come back is released here, outside of the lock.
         match freed {
             Ok(released) => drop(released),
@@ -50,8 +74,8 @@ impl Drop for PlacedRange {
 }
 
 impl TypedHeaps {
-    pub(super) fn new(heap_type: HeapType, desc: &ResourceAllocatorDesc) -> Self {
-        Self { heap_type, set: Mutex::new(HeapSet::new(desc.heap_sizing, desc.heap_retention)) }
+    pub(super) fn new(kind: HeapKind, desc: &ResourceAllocatorDesc) -> Self {
+        Self { kind, set: Mutex::new(HeapSet::new(desc.heap_sizing, desc.heap_retention)) }
     }
 
     pub(super) fn totals(&self) -> HeapSetTotals {
@@ -70,7 +94,9 @@ impl TypedHeaps {
     }
 
     pub(super) fn audit(&self) -> Result<(), String> {
-        self.lock().audit().map_err(|error| format!("{} heaps: {error}", self.heap_type))
+        self.lock()
+            .audit()
+            .map_err(|error| format!("{} heaps of {:?}: {error}", self.kind.heap_type, self.kind.class))
     }
 
     /// The set's invariants hold between its calls, so a panic elsewhere under the lock leaves it usable.
@@ -86,12 +112,12 @@ impl Inner {
     /// again, then once more with a heap that is as small as the request allows.
     pub(super) fn place(
         this: &Arc<Self>,
-        heap_type: HeapType,
+        kind: HeapKind,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<(PlacedRange, ID3D12Heap), Error> {
-        let heaps = this.heaps(heap_type);
-        let placed_range = |id, range| PlacedRange { allocator: Arc::clone(this), heap_type, id, range };
+        let heaps = this.heaps(kind);
+        let placed_range = |id, range| PlacedRange { allocator: Arc::clone(this), kind, id, range };
         let wanted = {
             let mut set = heaps.lock();
             match set.allocate(size, alignment) {
@@ -102,7 +128,7 @@ impl Inner {
         };
         // Outside of the lock: the device may take its time, and other threads go on.
         drop(wanted.release);
-        let (heap, heap_size) = this.create_heap_or_smaller(heap_type, size, wanted.size)?;
+        let (heap, heap_size) = this.create_heap_or_smaller(kind, size, wanted.size)?;
 
         let mut set = heaps.lock();
         let id = set.insert(heap_size, heap).map_err(|error| invalid_size(&error))?;
@@ -116,12 +142,12 @@ impl Inner {
 
     fn create_heap_or_smaller(
         &self,
-        heap_type: HeapType,
+        kind: HeapKind,
         size: ByteSize,
         wanted: ByteSize,
     ) -> Result<(ID3D12Heap, ByteSize), Error> {
         let smallest = size.align_up(HEAP_ALIGNMENT).unwrap_or(wanted).min(wanted);
-        let first = match self.create_heap(heap_type, wanted) {
+        let first = match self.create_heap(kind, wanted) {
             Ok(heap) => return Ok((heap, wanted)),
             Err(hresult) => hresult,
         };
@@ -129,13 +155,14 @@ impl Inner {
             return Err(Error::device("ID3D12Device::CreateHeap", first));
         }
         let released = self.release_empty_heaps();
+        let heap_type = kind.heap_type;
         tracing::debug!(%heap_type, %wanted, %released, "the device has no memory for a heap; trying again");
         let retries = [wanted, smallest];
         // What cannot go differently is not tried again.
         let retries = if released.is_zero() { &retries[1..] } else { &retries[..] };
         let mut hresult = first;
         for &heap_size in retries.iter().filter(|&&heap_size| heap_size < wanted || !released.is_zero()) {
-            match self.create_heap(heap_type, heap_size) {
+            match self.create_heap(kind, heap_size) {
                 Ok(heap) => return Ok((heap, heap_size)),
                 Err(error) => hresult = error,
             }
@@ -143,7 +170,7 @@ impl Inner {
         if hresult != E_OUTOFMEMORY {
             return Err(Error::device("ID3D12Device::CreateHeap", hresult));
         }
-        let totals = self.heaps(heap_type).totals();
+        let totals = self.heaps(kind).totals();
         Err(Error::out_of_memory(Shortage {
             requested: size,
             heap_type,
@@ -155,19 +182,20 @@ impl Inner {
         }))
     }
 
-    fn create_heap(&self, heap_type: HeapType, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
+    fn create_heap(&self, kind: HeapKind, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
+        let HeapKind { heap_type, class } = kind;
         let desc = D3D12_HEAP_DESC {
             SizeInBytes: size.get(),
             Properties: D3D12_HEAP_PROPERTIES { Type: heap_type.to_d3d12(), ..Default::default() },
-            Alignment: 0,
-            Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+            Alignment: class.heap_alignment(),
+            Flags: class.heap_flags(&self.caps),
         };
         let mut heap: Option<ID3D12Heap> = None;
         // SAFETY: the device is a live COM object, the description outlives the call, and the result is written to a
         // variable of the interface that is asked for.
         unsafe { self.device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())?;
         self.heaps_created.fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(%heap_type, %size, "created a heap");
+        tracing::debug!(%heap_type, ?class, %size, "created a heap");
         heap.ok_or(E_POINTER)
     }
 }

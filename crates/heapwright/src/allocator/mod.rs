@@ -3,7 +3,8 @@
 //! * `desc`: what the allocator and an allocation are asked for.
 //! * `allocation`: what the user holds.
 //! * `mapping`: the CPU's view of an allocation.
-//! * `heaps`: the heaps of one heap type, and how they grow.
+//! * `resource_class`: which resources share heaps.
+//! * `heaps`: the heaps of one heap type and class, and how they grow.
 //!
 //! One allocation, from call to memory: the description is checked and given tight alignment where that is legal; the
 //! device says what the resource takes; the heaps of the heap type find or make room ([`HeapSet`]); the device places
@@ -15,17 +16,19 @@ mod allocation;
 mod desc;
 mod heaps;
 mod mapping;
+mod resource_class;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapwright_core::ByteSize;
+use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 pub use self::allocation::ResourceAllocation;
 pub use self::desc::{HeapType, ResourceAllocationDesc, ResourceAllocatorDesc, buffer_desc};
-use self::heaps::TypedHeaps;
+use self::heaps::{HeapKind, TypedHeaps};
 pub use self::mapping::Mapping;
+use self::resource_class::ResourceClass;
 use crate::caps::allocation_info;
 use crate::{DeviceCaps, Error, VideoMemoryInfo};
 
@@ -48,7 +51,7 @@ struct Inner {
     device: ID3D12Device,
     adapter: Option<IDXGIAdapter3>,
     caps: DeviceCaps,
-    heaps: [TypedHeaps; HeapType::ALL.len()],
+    heaps: [TypedHeaps; HeapKind::COUNT],
     heaps_created: AtomicU64,
 }
 
@@ -85,7 +88,7 @@ impl ResourceAllocator {
     ) -> Result<Self, Error> {
         desc.check()?;
         let caps = DeviceCaps::query(device)?;
-        let heaps = HeapType::ALL.map(|heap_type| TypedHeaps::new(heap_type, &desc));
+        let heaps = HeapKind::all().map(|kind| TypedHeaps::new(kind, &desc));
         let inner = Inner {
             device: device.clone(),
             adapter: adapter.cloned(),
@@ -112,6 +115,8 @@ impl ResourceAllocator {
     ///
     /// A buffer gets tight alignment where the device has it, unless the description asks for an alignment. It shares a
     /// heap with others unless it is very large ([`HeapSizing::own_heap_from`](crate::HeapSizing::own_heap_from)).
+    /// Textures get the smallest alignment that the device takes, and share heaps with other textures; multisampled ones
+    /// with their like.
     ///
     /// Cost: O(1), two calls of the device (`GetResourceAllocationInfo`, `CreatePlacedResource`), and a third
     /// (`CreateHeap`) when no heap has room.
@@ -121,7 +126,7 @@ impl ResourceAllocator {
     /// * out of memory: the device refused a heap even after all empty heaps were given back;
     /// * invalid argument: the device finds the description, the state or the clear value invalid, or the buffer is
     ///   larger than it can address;
-    /// * unsupported: anything but a buffer, and a GPU upload heap where the device has none;
+    /// * unsupported: a GPU upload heap where the device has none;
     /// * whatever else the device answers.
     ///
     /// Nothing is held after an error.
@@ -132,14 +137,16 @@ impl ResourceAllocator {
         initial_state: D3D12_RESOURCE_STATES,
         clear_value: Option<&D3D12_CLEAR_VALUE>,
     ) -> Result<ResourceAllocation, Error> {
-        let desc = self.check(allocation, resource)?;
-        let (size, alignment) = allocation_info(&self.inner.device, &desc).ok_or_else(|| {
+        self.check(allocation, resource)?;
+        let caps = &self.inner.caps;
+        let (desc, size, alignment) = tightest(&self.inner.device, caps, resource).ok_or_else(|| {
             Error::invalid_argument(
                 "D3D12_RESOURCE_DESC",
                 "the device finds the description invalid (GetResourceAllocationInfo)",
             )
         })?;
-        let (range, heap) = Inner::place(&self.inner, allocation.heap_type, size, alignment)?;
+        let kind = HeapKind { heap_type: allocation.heap_type, class: ResourceClass::of(&desc, caps) };
+        let (range, heap) = Inner::place(&self.inner, kind, size, alignment)?;
         let clear_value = clear_value.map(std::ptr::from_ref);
         let mut placed: Option<ID3D12Resource> = None;
         // SAFETY: device and heap are live COM objects, the description and the clear value outlive the call, and the
@@ -206,15 +213,13 @@ impl ResourceAllocator {
         &self,
         allocation: &ResourceAllocationDesc,
         resource: &D3D12_RESOURCE_DESC,
-    ) -> Result<D3D12_RESOURCE_DESC, Error> {
+    ) -> Result<(), Error> {
         let caps = &self.inner.caps;
-        if resource.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
-            return Err(Error::unsupported("a resource that is not a buffer"));
-        }
         if allocation.heap_type == HeapType::GpuUpload && !caps.gpu_upload_heaps {
             return Err(Error::unsupported("a GPU upload heap on this device"));
         }
-        if resource.Width > caps.max_resource_size().get() {
+        let is_buffer = resource.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        if is_buffer && resource.Width > caps.max_resource_size().get() {
             return Err(Error::invalid_argument(
                 "D3D12_RESOURCE_DESC::Width",
                 format!(
@@ -224,13 +229,46 @@ impl ResourceAllocator {
                 ),
             ));
         }
-        Ok(caps.with_tight_alignment(resource))
+        Ok(())
     }
 }
 
+/// The description with the least alignment that the device takes, and what the resource takes then.
+///
+/// With tight alignment the device finds it. Without, small textures may be placed at 4 KiB and small multisampled ones at
+/// 64 KiB, if that is asked for and the device finds them small.
+fn tightest(
+    device: &ID3D12Device,
+    caps: &DeviceCaps,
+    resource: &D3D12_RESOURCE_DESC,
+) -> Option<(D3D12_RESOURCE_DESC, ByteSize, Alignment)> {
+    let with = |desc: D3D12_RESOURCE_DESC| {
+        allocation_info(device, &desc).map(|(size, alignment)| (desc, size, alignment))
+    };
+    let tight = caps.with_tight_alignment(resource);
+    if tight.Flags != resource.Flags || !may_be_small(resource) {
+        return with(tight);
+    }
+    let small = if resource.SampleDesc.Count > 1 {
+        D3D12_SMALL_MSAA_RESOURCE_PLACEMENT_ALIGNMENT
+    } else {
+        D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT
+    };
+    let asked = D3D12_RESOURCE_DESC { Alignment: small.cast_unsigned().into(), ..*resource };
+    with(asked).filter(|&(_, _, found)| found.get() == asked.Alignment).or_else(|| with(*resource))
+}
+
+/// Whether the small alignments could apply at all: the device decides by the size.
+fn may_be_small(resource: &D3D12_RESOURCE_DESC) -> bool {
+    let is_texture = resource.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER;
+    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+    let is_plain = resource.Flags & target == 0 || resource.SampleDesc.Count > 1;
+    is_texture && is_plain && resource.Alignment == 0 && resource.Layout == D3D12_TEXTURE_LAYOUT_UNKNOWN
+}
+
 impl Inner {
-    fn heaps(&self, heap_type: HeapType) -> &TypedHeaps {
-        &self.heaps[heap_type.index()]
+    fn heaps(&self, kind: HeapKind) -> &TypedHeaps {
+        &self.heaps[kind.index()]
     }
 
     fn release_empty_heaps(&self) -> ByteSize {

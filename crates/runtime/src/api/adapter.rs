@@ -6,6 +6,7 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknown, OutRef, Ref, Result, implement};
 
+use super::budget_notification::BudgetNotifications;
 use super::call;
 use super::factory::Factory;
 use super::private_data::PrivateData;
@@ -19,11 +20,17 @@ pub(crate) struct Adapter {
     driver: Arc<dyn Driver>,
     factory: ComObject<Factory>,
     private_data: PrivateData,
+    budget_notifications: BudgetNotifications,
 }
 
 impl Adapter {
     pub(crate) fn create(driver: Arc<dyn Driver>, factory: ComObject<Factory>) -> ComObject<Self> {
-        ComObject::new(Self { driver, factory, private_data: PrivateData::default() })
+        ComObject::new(Self {
+            driver,
+            factory,
+            private_data: PrivateData::default(),
+            budget_notifications: BudgetNotifications::default(),
+        })
     }
 
     pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
@@ -234,18 +241,17 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         })
     }
 
-    fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented(
-            MessageLog::unattached(),
-            "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent",
-        )
+    fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, hevent: HANDLE) -> Result<u32> {
+        let name = "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent";
+        call::run(MessageLog::unattached(), name, || {
+            self.budget_notifications.register(&*self.driver, hevent)
+        })
     }
 
-    fn UnregisterVideoMemoryBudgetChangeNotification(&self, _dwcookie: u32) {
-        call::ignored(
-            MessageLog::unattached(),
-            "IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification",
-        );
+    fn UnregisterVideoMemoryBudgetChangeNotification(&self, dwcookie: u32) {
+        let name = "IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification";
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(MessageLog::unattached(), name, || self.budget_notifications.unregister(dwcookie));
     }
 }
 

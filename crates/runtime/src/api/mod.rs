@@ -5,6 +5,7 @@
 //! what the runtime does not have answers E_NOTIMPL and says so through the log.
 
 pub(crate) mod adapter;
+mod budget_notification;
 pub(crate) mod call;
 mod clock;
 mod command_allocator;

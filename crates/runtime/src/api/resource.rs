@@ -11,7 +11,7 @@ use super::call;
 use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable};
-use crate::ddi::resource::{DriverResource, ResourcePlacement};
+use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs};
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal};
@@ -34,6 +34,8 @@ enum Placement {
     Placed(ComObject<Heap>),
     /// In a heap of its own, of these properties.
     Committed(Box<(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS)>),
+    /// In addresses of its own, whose tiles are mapped to heaps by queues.
+    Reserved,
 }
 
 /// A committed resource that the rules allow.
@@ -53,6 +55,13 @@ pub(super) struct PlacedPlan<'a> {
     pub(super) allocation: ResourceAllocation,
     pub(super) heap: ComObject<Heap>,
     pub(super) offset: u64,
+}
+
+/// A reserved resource that the rules allow.
+pub(super) struct ReservedPlan<'a> {
+    pub(super) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(super) args: ResourceArgs,
+    pub(super) allocation: ResourceAllocation,
 }
 
 /// The DDI version from which committed resources are told apart from heaps (document TIGHT, addendum).
@@ -80,6 +89,11 @@ impl Resource {
         let child = Child::with_memory(device, heap);
         let placement = Placement::Committed(Box::new((*plan.properties, plan.flags)));
         Ok(Self::new(child, plan.desc, plan.allocation, driver, placement))
+    }
+
+    pub(super) fn reserved(device: ComObject<Device>, plan: &ReservedPlan<'_>) -> Result<Self, Refusal> {
+        let driver = device.driver().create_resource(&plan.args, ResourcePlacement::Reserved)?;
+        Ok(Self::new(Child::new(device), plan.desc, plan.allocation, driver, Placement::Reserved))
     }
 
     fn new(
@@ -242,6 +256,11 @@ impl ID3D12Resource_Impl for Resource_Impl {
             let (properties, flags) = match &self.placement {
                 Placement::Placed(heap) => (heap.desc().Properties, heap.desc().Flags),
                 Placement::Committed(heap) => **heap,
+                Placement::Reserved => {
+                    return Err(Refusal::invalid(
+                        "GetHeapProperties of a reserved resource, which has no heap",
+                    ));
+                }
             };
             // SAFETY: by the COM contract both pointers are null or point to writable space of their type.
             unsafe {

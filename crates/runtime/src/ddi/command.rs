@@ -6,7 +6,7 @@ use std::sync::Arc;
 use heapwright_core::GpuVirtualAddress;
 use windows_core::HRESULT;
 
-use super::resource::{DriverResource, TexelRegion};
+use super::driver_resource::{DriverResource, TexelRegion};
 use crate::fence::Fence;
 
 /// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.

@@ -4,11 +4,11 @@
 //! runtime validates everything before it calls: a driver reports only what the caller could not have
 //! foreseen (out of memory). Names follow the DDI: *caps*, *check resource allocation info*, *create heap*.
 //!
-//! * [`resource`]: resources, and texels in CPU memory.
+//! * [`driver_resource`]: resources as a driver holds them, and texels in CPU memory.
 //! * [`command`]: what queues are given to do.
 
 pub mod command;
-pub mod resource;
+pub mod driver_resource;
 
 use std::any::Any;
 use std::fmt;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::command::{DriverQueue, RemovalSink};
-use self::resource::{DriverResource, ResourcePlacement};
+use self::driver_resource::{DriverResource, ResourcePlacement};
 
 /// One adapter with its driver; devices created on the adapter share it.
 pub trait Driver: Send + Sync + fmt::Debug {

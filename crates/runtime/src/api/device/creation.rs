@@ -9,7 +9,7 @@ use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
 use super::Device_Impl;
 use crate::api::call;
 use crate::api::heap::Heap;
-use crate::api::resource::{CommittedPlan, PlacedPlan, Resource};
+use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
 use crate::rules::allocation_info::{self, StructureLayout};
 use crate::rules::{self, Refusal, placement};
@@ -165,6 +165,34 @@ impl Device_Impl {
                 Ok(CommittedPlan { desc, args, allocation, heap_memory, properties, flags })
             },
             |plan| Ok(ComObject::new(Resource::committed(self.to_object(), &plan)?)),
+        )
+    }
+
+    pub(super) fn create_reserved_resource(
+        &self,
+        name: &'static str,
+        request: &ResourceRequest<'_>,
+    ) -> windows_core::Result<()> {
+        call::create(
+            self.log(),
+            name,
+            request.riid,
+            request.ppv,
+            || {
+                let desc = request.desc.as_ref().map_err(Clone::clone)?;
+                if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
+                    // TIGHT, Validation: reserved resources are not supported.
+                    return Err(Refusal::invalid(
+                        "a reserved resource with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
+                    ));
+                }
+                let buffer = rules::resource::check(desc, self.driver().caps())?;
+                request.check_common(D3D12_HEAP_TYPE_DEFAULT)?;
+                let args = allocation_info::placed_args(&buffer);
+                let allocation = self.driver().check_resource_allocation_info(&args);
+                Ok(ReservedPlan { desc, args, allocation })
+            },
+            |plan| Ok(ComObject::new(Resource::reserved(self.to_object(), &plan)?)),
         )
     }
 

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use heapwright_d3d12::*;
 
 use super::Device_Impl;
+use crate::exports::FEATURE_LEVEL;
 use crate::rules::Refusal;
 
 impl Device_Impl {
@@ -22,62 +23,118 @@ impl Device_Impl {
         // keeps the feature's structure; `exchange` checks the size. The same holds for each arm.
         unsafe {
             match feature {
-                D3D12_FEATURE_ARCHITECTURE => {
-                    exchange(data, size, |data: &mut D3D12_FEATURE_DATA_ARCHITECTURE| {
-                        check_node(data.NodeIndex)?;
-                        data.TileBasedRenderer = false.into();
-                        data.UMA = self.is_uma().into();
-                        data.CacheCoherentUMA = self.is_cache_coherent().into();
-                        Ok(())
-                    })
+                D3D12_FEATURE_ARCHITECTURE => exchange(data, size, |data| self.architecture(data)),
+                D3D12_FEATURE_ARCHITECTURE1 => exchange(data, size, |data| self.architecture1(data)),
+                D3D12_FEATURE_FEATURE_LEVELS => exchange(data, size, feature_levels),
+                D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT {
+                        MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
+                        MaxGPUVirtualAddressBitsPerProcess: caps.gpu_va_bits_per_process,
+                    },
+                ),
+                // Heaps over memory of the application's are not there.
+                D3D12_FEATURE_EXISTING_HEAPS => {
+                    fill(data, size, D3D12_FEATURE_DATA_EXISTING_HEAPS { Supported: false.into() })
                 }
-                D3D12_FEATURE_ARCHITECTURE1 => {
-                    exchange(data, size, |data: &mut D3D12_FEATURE_DATA_ARCHITECTURE1| {
-                        check_node(data.NodeIndex)?;
-                        data.TileBasedRenderer = false.into();
-                        data.UMA = self.is_uma().into();
-                        data.CacheCoherentUMA = self.is_cache_coherent().into();
-                        data.IsolatedMMU = true.into();
-                        Ok(())
-                    })
+                D3D12_FEATURE_D3D12_OPTIONS => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS {
+                        ResourceBindingTier: D3D12_RESOURCE_BINDING_TIER_1,
+                        MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
+                        ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
+                        ..Default::default()
+                    },
+                ),
+                D3D12_FEATURE_D3D12_OPTIONS4 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS4 {
+                        MSAA64KBAlignedTextureSupported: true.into(),
+                        SharedResourceCompatibilityTier: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0,
+                        Native16BitShaderOpsSupported: false.into(),
+                    },
+                ),
+                // Its presence says that heaps can be created not resident.
+                D3D12_FEATURE_D3D12_OPTIONS7 => {
+                    fill(data, size, D3D12_FEATURE_DATA_D3D12_OPTIONS7::default())
                 }
-                D3D12_FEATURE_D3D12_OPTIONS => {
-                    exchange(data, size, |data: &mut D3D12_FEATURE_DATA_D3D12_OPTIONS| {
-                        *data = D3D12_FEATURE_DATA_D3D12_OPTIONS {
-                            ResourceBindingTier: D3D12_RESOURCE_BINDING_TIER_1,
-                            MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
-                            ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
-                            ..Default::default()
-                        };
-                        Ok(())
-                    })
+                D3D12_FEATURE_D3D12_OPTIONS12 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS12 {
+                        MSPrimitivesPipelineStatisticIncludesCulledPrimitives: D3D12_TRI_STATE_UNKNOWN,
+                        EnhancedBarriersSupported: true.into(),
+                        RelaxedFormatCastingSupported: true.into(),
+                    },
+                ),
+                D3D12_FEATURE_D3D12_OPTIONS16 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS16 {
+                        DynamicDepthBiasSupported: false.into(),
+                        GPUUploadHeapSupported: caps.l1_memory_fully_cpu_accessible.into(),
+                    },
+                ),
+                // UPLOAD: false unless a tool turns it on.
+                D3D12_FEATURE_D3D12_OPTIONS17 => {
+                    fill(data, size, D3D12_FEATURE_DATA_D3D12_OPTIONS17::default())
                 }
-                D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT => {
-                    exchange(data, size, |data: &mut D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT| {
-                        data.MaxGPUVirtualAddressBitsPerResource = caps.gpu_va_bits_per_resource;
-                        data.MaxGPUVirtualAddressBitsPerProcess = caps.gpu_va_bits_per_process;
-                        Ok(())
-                    })
-                }
-                D3D12_FEATURE_D3D12_OPTIONS16 => {
-                    exchange(data, size, |data: &mut D3D12_FEATURE_DATA_D3D12_OPTIONS16| {
-                        data.DynamicDepthBiasSupported = false.into();
-                        data.GPUUploadHeapSupported = caps.l1_memory_fully_cpu_accessible.into();
-                        Ok(())
-                    })
-                }
-                D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => {
-                    exchange(data, size, |data: &mut D3D12_FEATURE_DATA_TIGHT_ALIGNMENT| {
-                        data.SupportTier = D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier);
-                        Ok(())
-                    })
-                }
+                D3D12_FEATURE_D3D12_OPTIONS20 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS20 {
+                        ComputeOnlyWriteWatchSupported: false.into(),
+                        RecreateAtTier: D3D12_RECREATE_AT_TIER_NOT_SUPPORTED,
+                    },
+                ),
+                D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
+                        SupportTier: D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier),
+                    },
+                ),
                 other => {
                     Err(Refusal::not_implemented(format!("CheckFeatureSupport of D3D12_FEATURE {other}")))
                 }
             }
         }
     }
+
+    fn architecture(&self, data: &mut D3D12_FEATURE_DATA_ARCHITECTURE) -> Result<(), Refusal> {
+        check_node(data.NodeIndex)?;
+        data.TileBasedRenderer = false.into();
+        data.UMA = self.is_uma().into();
+        data.CacheCoherentUMA = self.is_cache_coherent().into();
+        Ok(())
+    }
+
+    fn architecture1(&self, data: &mut D3D12_FEATURE_DATA_ARCHITECTURE1) -> Result<(), Refusal> {
+        check_node(data.NodeIndex)?;
+        data.TileBasedRenderer = false.into();
+        data.UMA = self.is_uma().into();
+        data.CacheCoherentUMA = self.is_cache_coherent().into();
+        data.IsolatedMMU = true.into();
+        Ok(())
+    }
+}
+
+/// The highest of the levels that the caller asks for.
+fn feature_levels(data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS) -> Result<(), Refusal> {
+    let len = usize::try_from(data.NumFeatureLevels).unwrap_or(0);
+    if len == 0 || data.pFeatureLevelsRequested.is_null() {
+        return Err(Refusal::invalid("pFeatureLevelsRequested names no feature level"));
+    }
+    // SAFETY: by the COM contract the caller's array has NumFeatureLevels elements.
+    let requested = unsafe { std::slice::from_raw_parts(data.pFeatureLevelsRequested, len) };
+    let supported = requested.iter().copied().filter(|&level| level <= FEATURE_LEVEL).max();
+    data.MaxSupportedFeatureLevel = supported.ok_or_else(|| {
+        Refusal::invalid(format!("none of the feature levels asked for is at or below {FEATURE_LEVEL:#x}"))
+    })?;
+    Ok(())
 }
 
 fn check_node(index: u32) -> Result<(), Refusal> {
@@ -85,6 +142,21 @@ fn check_node(index: u32) -> Result<(), Refusal> {
         return Err(Refusal::invalid(format!("NodeIndex {index} names no node: the device has one")));
     }
     Ok(())
+}
+
+/// Writes the whole of the caller's structure, when its size is right.
+///
+/// # Safety
+///
+/// As for [`exchange`].
+unsafe fn fill<T: Copy>(data: *mut c_void, size: u32, answer: T) -> Result<(), Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        exchange(data, size, |data: &mut T| {
+            *data = answer;
+            Ok(())
+        })
+    }
 }
 
 /// Lets `answer` read and write the caller's structure, when its size is right.

@@ -281,13 +281,17 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateReservedResource(
         &self,
-        _pdesc: *const D3D12_RESOURCE_DESC,
-        _initialstate: D3D12_RESOURCE_STATES,
-        _poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        _riid: *const GUID,
-        _ppvresource: *mut *mut c_void,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialstate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        riid: *const GUID,
+        ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateReservedResource")
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialstate);
+        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
+        self.create_reserved_resource("ID3D12Device::CreateReservedResource", &request)
     }
 
     fn CreateSharedHandle(
@@ -533,14 +537,21 @@ impl ID3D12Device4_Impl for Device_Impl {
 
     fn CreateReservedResource1(
         &self,
-        _pdesc: *const D3D12_RESOURCE_DESC,
-        _initialstate: D3D12_RESOURCE_STATES,
-        _poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        _pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        _riid: *const GUID,
-        _ppvresource: *mut *mut c_void,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialstate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
+        riid: *const GUID,
+        ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device4::CreateReservedResource1")
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialstate);
+        let request = ResourceRequest {
+            protected_session: pprotectedsession.as_ref(),
+            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
+        };
+        self.create_reserved_resource("ID3D12Device4::CreateReservedResource1", &request)
     }
 
     fn GetResourceAllocationInfo1(
@@ -826,16 +837,24 @@ impl ID3D12Device10_Impl for Device_Impl {
 
     fn CreateReservedResource2(
         &self,
-        _pdesc: *const D3D12_RESOURCE_DESC,
-        _initiallayout: D3D12_BARRIER_LAYOUT,
-        _poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        _pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        _numcastableformats: u32,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initiallayout: D3D12_BARRIER_LAYOUT,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
+        numcastableformats: u32,
         _pcastableformats: *const DXGI_FORMAT,
-        _riid: *const GUID,
-        _ppvresource: *mut *mut c_void,
+        riid: *const GUID,
+        ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device10::CreateReservedResource2")
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::Layout(initiallayout);
+        let request = ResourceRequest {
+            protected_session: pprotectedsession.as_ref(),
+            castable_format_count: numcastableformats,
+            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
+        };
+        self.create_reserved_resource("ID3D12Device10::CreateReservedResource2", &request)
     }
 }
 

@@ -9,7 +9,7 @@ use super::resource::HostResource;
 use super::texels;
 use super::tiles::{Backing, TILE_SIZE};
 use crate::ddi::command::{Command, TileMapping, TileMemory};
-use crate::ddi::resource::DriverResource;
+use crate::ddi::driver_resource::DriverResource;
 
 /// Executes commands, which the runtime has checked.
 pub(super) struct Executor {

@@ -36,7 +36,7 @@ use self::queue::HostQueue;
 use self::resource::HostResource;
 use self::segment::{Listener, Segments};
 use crate::ddi::command::{DriverQueue, RemovalSink};
-use crate::ddi::resource::{DriverResource, ResourcePlacement};
+use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, Driver, DriverCaps, DriverError, DriverHeap, HeapArgs,
     MemoryPool, ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
@@ -70,6 +70,8 @@ impl HostDriver {
     #[must_use]
     pub fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
+        let segments = Arc::new(Segments::new(profile));
+        segment::follow_schedule(&segments, profile.budget_schedule);
         let on_uma = profile.architecture.is_uma();
         Self {
             identity: AdapterIdentity {
@@ -94,7 +96,7 @@ impl HostDriver {
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
             buffer_alignment: profile.tight_buffer_alignment.unwrap_or(KIB_64),
-            segments: Arc::new(Segments::new(profile)),
+            segments,
             space: Arc::new(AddressSpace::new(profile.gpu_va_bits_per_process)),
         }
     }

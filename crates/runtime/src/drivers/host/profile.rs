@@ -3,6 +3,8 @@
 //! The numbers describe kinds of hardware, not products: what differs between them is what memory code has to
 //! cope with.
 
+use std::time::Duration;
+
 use heapwright_core::{Alignment, ByteSize};
 
 use crate::ddi::Architecture;
@@ -34,10 +36,21 @@ pub struct HostProfile {
     pub non_local: SegmentProfile,
     /// How long paging in takes, in nanoseconds for each MiB; 0 for no time at all.
     pub paging_nanos_per_mib: u64,
+    /// How the local budget changes over time, in order; empty where it stays.
+    pub budget_schedule: &'static [BudgetStep],
     /// Largest resource, in bits.
     pub gpu_va_bits_per_resource: u32,
     /// Address space of a process, in bits; more than 32, at most 62.
     pub gpu_va_bits_per_process: u32,
+}
+
+/// A change of the local budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetStep {
+    /// When, since the GPU was opened.
+    pub after: Duration,
+    /// The budget from then on.
+    pub local: ByteSize,
 }
 
 /// The memory of one segment group.
@@ -74,11 +87,12 @@ const DISCRETE: HostProfile = HostProfile {
     local: SegmentProfile::of_gib(16),
     non_local: SegmentProfile::of_gib(16),
     paging_nanos_per_mib: 0,
+    budget_schedule: &[],
     gpu_va_bits_per_resource: 40,
     gpu_va_bits_per_process: 44,
 };
 
-static PROFILES: [HostProfile; 6] = [
+static PROFILES: [HostProfile; 8] = [
     DISCRETE,
     HostProfile {
         name: "discrete-2gib",
@@ -121,6 +135,25 @@ static PROFILES: [HostProfile; 6] = [
         architecture: Architecture::CacheCoherentUma,
         tight_buffer_alignment: Alignment::new(64),
         non_local: SegmentProfile::EMPTY,
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "slow-paging",
+        description: "discrete GPU, 4 GiB, that takes a millisecond to page 16 MiB in",
+        device_id: 7,
+        local: SegmentProfile::of_gib(4),
+        paging_nanos_per_mib: 62_500,
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "shrinking-budget",
+        description: "discrete GPU, 4 GiB, whose budget another program halves and gives back",
+        device_id: 8,
+        local: SegmentProfile::of_gib(4),
+        budget_schedule: &[
+            BudgetStep { after: Duration::from_millis(200), local: ByteSize::from_gib(2) },
+            BudgetStep { after: Duration::from_millis(600), local: ByteSize::from_mib(3840) },
+        ],
         ..DISCRETE
     },
 ];

@@ -9,7 +9,7 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::address_space::{AddressRange, AddressSpace, Target};
 use super::tiles::{TILE_SIZE, TileTable};
-use crate::ddi::resource::{DriverResource, TexelRegion, TexelRows};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
 use crate::ddi::{DriverError, DriverHeap, ResourceAllocation, ResourceArgs};
 
 /// A resource: a place in the address space, and how its texels lie there.

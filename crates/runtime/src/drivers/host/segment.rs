@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heapwright_core::ByteSize;
 
-use super::profile::{HostProfile, SegmentProfile};
+use super::profile::{BudgetStep, HostProfile, SegmentProfile};
 use crate::ddi::{DriverError, SegmentGroup, VideoMemory};
 
 /// Both segment groups of a simulated GPU, and who wants to hear of their budgets.
@@ -61,6 +61,25 @@ impl Segments {
         let mib = size.get().div_ceil(1 << 20);
         let nanos = mib.saturating_mul(self.paging_nanos_per_mib);
         (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+}
+
+/// Changes the local budget as the schedule says, for as long as the GPU exists.
+pub(super) fn follow_schedule(segments: &Arc<Segments>, schedule: &'static [BudgetStep]) {
+    if schedule.is_empty() {
+        return;
+    }
+    let (segments, opened) = (Arc::downgrade(segments), Instant::now());
+    let follow = move || {
+        for step in schedule {
+            std::thread::sleep(step.after.saturating_sub(opened.elapsed()));
+            let Some(segments) = segments.upgrade() else { return };
+            segments.set_budget(SegmentGroup::Local, step.local);
+        }
+    };
+    let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(follow);
+    if let Err(error) = started {
+        tracing::error!(%error, "the system gave no thread: the budget of the simulated GPU stays as it is");
     }
 }
 

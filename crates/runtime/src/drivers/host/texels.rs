@@ -3,7 +3,7 @@
 use super::address_space::PageFault;
 use super::memory_access::GpuMemory;
 use crate::ddi::command::TexelLocation;
-use crate::ddi::resource::{DriverResource, TexelRegion};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 
 pub(super) fn copy(
     _memory: &GpuMemory,

@@ -1,0 +1,174 @@
+//! Residency and budgets through the COM interfaces.
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
+
+use std::time::{Duration, Instant};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::event::{Event, EventReset};
+use heapwright_d3d12::*;
+use heapwright_runtime::ddi::SegmentGroup;
+use heapwright_runtime::{HostProfile, Instance};
+use windows_core::{HRESULT, Interface};
+
+const MIB: u64 = 1 << 20;
+
+fn open(profile: &str) -> Instance {
+    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+}
+
+fn info(gpu: &Instance) -> DXGI_QUERY_VIDEO_MEMORY_INFO {
+    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
+    let group = DXGI_MEMORY_SEGMENT_GROUP_LOCAL;
+    unsafe { gpu.adapter.QueryVideoMemoryInfo(0, group, &mut info) }.ok().expect("answered");
+    info
+}
+
+fn heap(gpu: &Instance, size: u64, flags: D3D12_HEAP_FLAGS) -> Result<ID3D12Heap, HRESULT> {
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: size,
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+        Flags: flags,
+        ..Default::default()
+    };
+    let mut heap = None;
+    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.map_err(|error| error.code())?;
+    Ok(heap.expect("S_OK comes with a heap"))
+}
+
+fn pageable(object: &impl Interface) -> Option<ID3D12Pageable> {
+    Some(object.cast().expect("a pageable"))
+}
+
+#[test]
+fn residency_is_a_count_and_usage_follows_it() {
+    let gpu = open("discrete");
+    let heap = heap(&gpu, 8 * MIB, D3D12_HEAP_FLAG_NONE).expect("created resident");
+    let objects = [pageable(&heap)];
+    let usage = || info(&gpu).CurrentUsage;
+    assert_eq!(usage(), 8 * MIB);
+    unsafe {
+        assert_eq!(gpu.device.MakeResident(&objects), S_OK);
+        assert_eq!(gpu.device.Evict(&objects), S_OK);
+        assert_eq!(usage(), 8 * MIB, "one reason is left");
+        assert_eq!(gpu.device.Evict(&objects), S_OK);
+        assert_eq!(usage(), 0);
+        assert_eq!(gpu.device.Evict(&objects), E_INVALIDARG, "once too often");
+        assert_eq!(gpu.device.MakeResident(&objects), S_OK);
+        assert_eq!(usage(), 8 * MIB);
+    }
+}
+
+#[test]
+fn a_batch_is_made_resident_whole_or_not_at_all() {
+    let gpu = open("discrete-2gib");
+    let heaps: Vec<_> =
+        (0..3).map(|_| heap(&gpu, 600 * MIB, D3D12_HEAP_FLAG_NONE).expect("room for three")).collect();
+    let objects: Vec<_> = heaps.iter().map(pageable).collect();
+    assert_eq!(unsafe { gpu.device.Evict(&objects) }, S_OK);
+    let taken = heap(&gpu, 1000 * MIB, D3D12_HEAP_FLAG_NONE).expect("they are evicted");
+    assert_eq!(unsafe { gpu.device.MakeResident(&objects) }, E_OUTOFMEMORY);
+    assert_eq!(info(&gpu).CurrentUsage, 1000 * MIB, "nothing of the batch stays");
+    drop(taken);
+    assert_eq!(unsafe { gpu.device.MakeResident(&objects) }, S_OK);
+    assert_eq!(info(&gpu).CurrentUsage, 1800 * MIB);
+}
+
+#[test]
+fn what_cannot_be_paged_is_refused() {
+    let gpu = open("discrete");
+    let heap = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let desc = D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Width: 256,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        ..Default::default()
+    };
+    let (mut placed, mut committed): (Option<ID3D12Resource>, Option<ID3D12Resource>) = (None, None);
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    unsafe {
+        gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut placed).expect("placed");
+        gpu.device
+            .CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut committed)
+            .expect("created");
+        let placed = placed.expect("placed");
+        let committed = committed.expect("created");
+        assert_eq!(gpu.device.Evict(&[pageable(&placed)]), E_INVALIDARG, "its heap is what is resident");
+        assert_eq!(gpu.device.Evict(&[None]), E_INVALIDARG);
+        assert_eq!(gpu.device.Evict(&[]), S_OK);
+        let before = info(&gpu).CurrentUsage;
+        assert_eq!(
+            gpu.device.Evict(&[pageable(&committed)]),
+            S_OK,
+            "a committed resource is memory of its own"
+        );
+        assert!(info(&gpu).CurrentUsage < before);
+        let other = open("discrete");
+        assert_eq!(other.device.Evict(&[pageable(&heap)]), E_INVALIDARG, "of another device");
+        let this = gpu.device.vtable();
+        assert_eq!((this.MakeResident)(gpu.device.as_raw(), 1, std::ptr::null()), E_INVALIDARG);
+    }
+}
+
+#[test]
+fn priorities_are_levels() {
+    let gpu = open("discrete");
+    let heap = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let device: ID3D12Device1 = gpu.device.cast().expect("known");
+    let set = |priority: D3D12_RESIDENCY_PRIORITY| unsafe {
+        let objects = [pageable(&heap)];
+        (device.vtable().SetResidencyPriority)(device.as_raw(), 1, objects.as_ptr().cast(), &priority)
+    };
+    assert_eq!(set(D3D12_RESIDENCY_PRIORITY_HIGH), S_OK);
+    assert_eq!(set(D3D12_RESIDENCY_PRIORITY_LOW + 7), S_OK, "the lower half ranks within a level");
+    assert_eq!(set(1), E_INVALIDARG);
+}
+
+#[test]
+fn paging_takes_the_time_that_the_profile_says() {
+    let gpu = open("slow-paging");
+    let heap = heap(&gpu, 320 * MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let objects = [pageable(&heap)];
+    assert_eq!(unsafe { gpu.device.Evict(&objects) }, S_OK);
+    let begun = Instant::now();
+    assert_eq!(unsafe { gpu.device.MakeResident(&objects) }, S_OK);
+    assert!(begun.elapsed() >= Duration::from_millis(20), "320 MiB at a millisecond for 16 MiB");
+}
+
+#[test]
+fn a_budget_change_is_signalled_to_whoever_registered() {
+    let gpu = open("discrete");
+    let event = Event::new(EventReset::Auto).expect("an event");
+    let mut cookie = 0;
+    unsafe { gpu.adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(event.handle()) }
+        .map(|made| cookie = made)
+        .expect("registered");
+    assert!(!event.wait(Some(Duration::ZERO)).expect("waits"));
+    gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(3));
+    assert!(event.wait(Some(Duration::from_secs(5))).expect("waits"));
+    assert_eq!(info(&gpu).Budget, 3 << 30);
+    assert_eq!(info(&gpu).AvailableForReservation, 3 << 29);
+    unsafe { gpu.adapter.UnregisterVideoMemoryBudgetChangeNotification(cookie) };
+    gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(4));
+    assert!(!event.wait(Some(Duration::ZERO)).expect("waits"), "no more after the end of the registration");
+    let null = unsafe { gpu.adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(HANDLE::default()) };
+    assert_eq!(null.expect_err("no event").code(), E_INVALIDARG);
+}
+
+#[test]
+fn a_scheduled_budget_shrinks_and_comes_back() {
+    let gpu = open("shrinking-budget");
+    let before = info(&gpu).Budget;
+    let event = Event::new(EventReset::Auto).expect("an event");
+    unsafe { gpu.adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(event.handle()) }
+        .expect("registered");
+    assert!(event.wait(Some(Duration::from_secs(10))).expect("waits"));
+    assert!(info(&gpu).Budget <= before);
+    assert!(event.wait(Some(Duration::from_secs(10))).expect("waits"));
+    assert_eq!(info(&gpu).Budget, before);
+}
