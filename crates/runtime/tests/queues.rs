@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 
 use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
-use windows_core::{BOOL, HRESULT, Interface};
+use windows_core::{HRESULT, Interface};
 
 fn open() -> ID3D12Device14 {
     let profile = HostProfile::find("discrete").expect("a profile of that name");
@@ -53,13 +53,35 @@ fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
     let mut start = null_mut();
     let width = usize::try_from(unsafe { resource.GetDesc() }.Width).expect("small");
     unsafe {
-        resource.Map(0, None, Some(&mut start)).expect("mapped");
+        resource.Map(0, None, &mut start).succeeds();
         std::slice::from_raw_parts_mut(start.cast(), width)
     }
 }
 
-fn code<T>(result: windows_core::Result<T>) -> HRESULT {
-    result.map_or_else(|error| error.code(), |_| S_OK)
+/// What a call answers: some of the bindings' methods give an HRESULT, some a result.
+trait Answer {
+    fn hresult(&self) -> HRESULT;
+
+    #[track_caller]
+    fn succeeds(&self) {
+        assert_eq!(self.hresult(), S_OK);
+    }
+}
+
+impl Answer for HRESULT {
+    fn hresult(&self) -> HRESULT {
+        *self
+    }
+}
+
+impl<T> Answer for windows_core::Result<T> {
+    fn hresult(&self) -> HRESULT {
+        self.as_ref().map_or_else(|error| error.code(), |_| S_OK)
+    }
+}
+
+fn code(answer: impl Answer) -> HRESULT {
+    answer.hresult()
 }
 
 /// A queue with what it takes to use it.
@@ -77,9 +99,7 @@ fn create_queue(device: &ID3D12Device14, list_type: D3D12_COMMAND_LIST_TYPE) -> 
 }
 
 fn create_fence(device: &ID3D12Device14, value: u64) -> ID3D12Fence {
-    let mut fence = None;
-    unsafe { device.CreateFence(value, D3D12_FENCE_FLAG_NONE, &mut fence) }.expect("a fence");
-    fence.expect("S_OK comes with a fence")
+    unsafe { device.CreateFence(value, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
 }
 
 impl Queue {
@@ -105,20 +125,20 @@ impl Queue {
 
     /// Closes the list, executes it and waits for it; the list records again afterwards.
     fn run(&self) {
-        unsafe { self.list.Close() }.expect("closed");
+        unsafe { self.list.Close() }.succeeds();
         self.execute(&[&self.list]);
         self.drain();
         unsafe {
-            self.allocator.Reset().expect("nothing executes");
-            self.list.Reset(&self.allocator, None).expect("records again");
+            self.allocator.Reset().succeeds();
+            self.list.Reset(&self.allocator, None).succeeds();
         }
     }
 
     fn drain(&self) {
         unsafe {
             let value = self.fence.GetCompletedValue() + 1;
-            self.queue.Signal(&self.fence, value).expect("signalled later");
-            self.fence.SetEventOnCompletion(value, HANDLE::default()).expect("blocks until then");
+            self.queue.Signal(&self.fence, value).succeeds();
+            self.fence.SetEventOnCompletion(value, HANDLE::default()).succeeds();
         }
     }
 
@@ -126,7 +146,7 @@ impl Queue {
     fn close_after(&self, record: impl FnOnce(&ID3D12GraphicsCommandList7)) -> HRESULT {
         record(&self.list);
         let closed = unsafe { self.list.Close() };
-        unsafe { self.list.Reset(&self.allocator, None).expect("records again") };
+        unsafe { self.list.Reset(&self.allocator, None).succeeds() };
         code(closed)
     }
 }
@@ -240,8 +260,8 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
     bytes(&upload).fill(7);
     unsafe {
         queue.list.CopyResource(&readback, &upload);
-        queue.list.Close().expect("closed");
-        copy.list.Close().expect("closed");
+        queue.list.Close().succeeds();
+        copy.list.Close().succeeds();
     }
     let expect_nothing = |why: &str| {
         queue.drain();
@@ -260,13 +280,13 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
     queue.execute(&[&queue.list, &other.list]);
     expect_nothing("the second failed");
     let foreign = Queue::direct(&open());
-    unsafe { foreign.list.Close() }.expect("closed");
+    unsafe { foreign.list.Close() }.succeeds();
     queue.execute(&[&queue.list, &foreign.list]);
     expect_nothing("the second is of another device");
     queue.execute(&[&queue.list, &queue.list]);
     queue.drain();
     assert_eq!(bytes(&readback), [7; 16]);
-    unsafe { queue.allocator.Reset() }.expect("nothing executes");
+    unsafe { queue.allocator.Reset() }.succeeds();
     bytes(&readback).fill(0);
     queue.execute(&[&queue.list]);
     expect_nothing("its allocator was reset");
@@ -279,11 +299,11 @@ fn an_allocator_is_not_reset_while_its_lists_execute() {
     let queue = Queue::direct(&device);
     let gate = create_fence(&device, 0);
     unsafe {
-        queue.list.Close().expect("closed");
-        queue.queue.Wait(&gate, 1).expect("waits");
+        queue.list.Close().succeeds();
+        queue.queue.Wait(&gate, 1).succeeds();
         queue.execute(&[&queue.list]);
         assert_eq!(code(queue.allocator.Reset()), E_FAIL);
-        gate.Signal(1).expect("signalled");
+        gate.Signal(1).succeeds();
         queue.drain();
         assert_eq!(code(queue.allocator.Reset()), S_OK);
     }
@@ -300,16 +320,16 @@ fn two_queues_take_turns_by_fences() {
     let (turn, done) = (create_fence(&device, 0), create_fence(&device, 0));
     unsafe {
         second.list.CopyResource(&readback, &local);
-        second.list.Close().expect("closed");
-        second.queue.Wait(&turn, 5).expect("waits for the first queue");
+        second.list.Close().succeeds();
+        second.queue.Wait(&turn, 5).succeeds();
         second.execute(&[&second.list]);
-        second.queue.Signal(&done, 1).expect("signals after the copy");
+        second.queue.Signal(&done, 1).succeeds();
         assert_eq!(done.GetCompletedValue(), 0);
         first.list.CopyResource(&local, &upload);
-        first.list.Close().expect("closed");
+        first.list.Close().succeeds();
         first.execute(&[&first.list]);
-        first.queue.Signal(&turn, 5).expect("signals after the copy");
-        done.SetEventOnCompletion(1, HANDLE::default()).expect("blocks");
+        first.queue.Signal(&turn, 5).succeeds();
+        done.SetEventOnCompletion(1, HANDLE::default()).succeeds();
     }
     assert_eq!(bytes(&readback), [0x5a; 64]);
 }
@@ -324,24 +344,24 @@ fn fences_signal_events_and_wait_for_several() {
     let (a, b) = (create_fence(&device, 0), create_fence(&device, 3));
     let event = Event::new(EventReset::Auto).expect("an event");
     unsafe {
-        a.SetEventOnCompletion(1, event.handle()).expect("later");
+        a.SetEventOnCompletion(1, event.handle()).succeeds();
         assert!(!event.is_set().expect("asked"));
-        a.Signal(1).expect("signalled");
+        a.Signal(1).succeeds();
         assert!(event.wait(Some(Duration::from_secs(10))).expect("asked"));
-        b.SetEventOnCompletion(2, event.handle()).expect("at once");
+        b.SetEventOnCompletion(2, event.handle()).succeeds();
         assert!(event.is_set().expect("asked"));
 
         let fences = [Some(a.clone()), Some(b.clone())];
         let wait = |values: [u64; 2], flags, handle| {
             device.SetEventOnMultipleFenceCompletion(fences.as_ptr(), values.as_ptr(), 2, flags, handle)
         };
-        wait([2, 4], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, event.handle()).expect("later");
-        a.Signal(2).expect("signalled");
+        wait([2, 4], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, event.handle()).succeeds();
+        a.Signal(2).succeeds();
         assert!(!event.is_set().expect("asked"), "only one of them");
-        b.Signal(4).expect("signalled");
+        b.Signal(4).succeeds();
         assert!(event.is_set().expect("asked"));
-        wait([3, 4], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY, HANDLE::default()).expect("one is there");
-        wait([2, 4], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, HANDLE::default()).expect("both are there");
+        wait([3, 4], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY, HANDLE::default()).succeeds();
+        wait([2, 4], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, HANDLE::default()).succeeds();
         let bad = |fences: *const Option<ID3D12Fence>, values: *const u64, count, flags| {
             code(device.SetEventOnMultipleFenceCompletion(fences, values, count, flags, event.handle()))
         };
@@ -356,7 +376,7 @@ fn fences_signal_events_and_wait_for_several() {
         assert_eq!(bad(none.as_ptr(), values.as_ptr(), 2, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL), E_INVALIDARG);
         assert!(!event.is_set().expect("asked"));
         let never = create_fence(&device, 0);
-        never.SetEventOnCompletion(9, event.handle()).expect("never");
+        never.SetEventOnCompletion(9, event.handle()).succeeds();
         assert_eq!(code(never.SetEventOnCompletion(9, HANDLE(usize::MAX as *mut c_void))), E_INVALIDARG);
     }
 }
@@ -370,19 +390,18 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
     let fence = create_fence(&device, 7);
     unsafe {
         queue.list.CopyResource(&local, &upload);
-        queue.list.Close().expect("closed");
-        device.Evict(&[Some(local.cast().expect("pageable"))]).expect("evicted");
+        queue.list.Close().succeeds();
+        device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
         queue.execute(&[&queue.list]);
-        queue.queue.Signal(&queue.fence, 1).expect("not removed yet, or not known");
-        queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).expect("blocks");
+        queue.queue.Signal(&queue.fence, 1).succeeds();
+        queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         assert_eq!(fence.GetCompletedValue(), u64::MAX);
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
         assert_eq!(code(queue.queue.Signal(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(queue.queue.Wait(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(fence.Signal(3)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(fence.GetCompletedValue(), u64::MAX);
-        let mut late: Option<ID3D12Fence> = None;
-        let created = device.CreateFence(0, D3D12_FENCE_FLAG_NONE, &mut late);
+        let created = device.CreateFence::<ID3D12Fence>(0, D3D12_FENCE_FLAG_NONE);
         assert_eq!(code(created), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(queue.list.Reset(&queue.allocator, None)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(queue.allocator.Reset()), S_OK, "nothing executes any more");
@@ -422,9 +441,9 @@ fn immediate_writes_reach_their_addresses() {
     let param = D3D12_WRITEBUFFERIMMEDIATE_PARAMETER { Dest: address, Value: 1 };
     unsafe {
         queue.list.WriteBufferImmediate(1, &param, None);
-        queue.list.Close().expect("an address is only checked when it is used");
+        queue.list.Close().succeeds();
         queue.execute(&[&queue.list]);
-        queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).expect("blocks");
+        queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
     }
 }
@@ -602,8 +621,8 @@ fn descriptor_and_query_heaps_are_checked_and_pageable() {
     let queries = query(D3D12_QUERY_HEAP_TYPE_TIMESTAMP, 8).expect("a heap");
     let objects = [Some(heap.cast().expect("pageable")), Some(queries.cast().expect("pageable"))];
     unsafe {
-        device.MakeResident(&objects).expect("resident");
-        device.Evict(&objects).expect("counted");
+        device.MakeResident(&objects).succeeds();
+        device.Evict(&objects).succeeds();
     }
 }
 
@@ -614,7 +633,7 @@ fn what_needs_pipelines_fails_the_list_as_not_implemented() {
     assert_eq!(queue.close_after(|list| unsafe { list.DrawInstanced(3, 1, 0, 0) }), E_NOTIMPL);
     assert_eq!(queue.close_after(|list| unsafe { list.Dispatch(1, 1, 1) }), E_NOTIMPL);
     let state_only = queue.close_after(|list| unsafe {
-        list.IASetPrimitiveTopology(D3D_PRIMITIVE_TOPOLOGY_TRIANGLELIST);
+        list.IASetPrimitiveTopology(D3D12_PRIMITIVE_TOPOLOGY(D3D_PRIMITIVE_TOPOLOGY_TRIANGLELIST));
         list.BeginEvent(0, None, 0);
         list.EndEvent();
     });
@@ -631,7 +650,7 @@ fn queues_are_checked_and_described() {
     assert_eq!(unsafe { queue.GetDesc() }.Type, D3D12_COMMAND_LIST_TYPE_COPY);
     assert_ne!(unsafe { queue.GetTimestampFrequency() }.expect("a frequency"), 0);
     let (mut gpu, mut cpu) = (0, 0);
-    unsafe { queue.GetClockCalibration(&mut gpu, &mut cpu) }.expect("calibrated");
+    unsafe { queue.GetClockCalibration(&mut gpu, &mut cpu) }.succeeds();
     assert_ne!(gpu, 0);
     assert_eq!(
         code(create(D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_BUNDLE, ..normal })),
@@ -643,5 +662,124 @@ fn queues_are_checked_and_described() {
     let foreign = create_fence(&open(), 0);
     assert_eq!(code(unsafe { queue.Signal(&foreign, 1) }), E_INVALIDARG);
     assert_eq!(code(unsafe { queue.Wait(None, 1) }), E_INVALIDARG);
-    let _ = BOOL(0);
+}
+
+fn reserve(device: &ID3D12Device14, width: u64) -> ID3D12Resource {
+    let mut resource = None;
+    let desc = buffer_desc(width, D3D12_RESOURCE_FLAG_NONE);
+    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut resource) }
+        .expect("a reserved buffer");
+    resource.expect("S_OK comes with a resource")
+}
+
+fn create_heap(device: &ID3D12Device14, size: u64) -> ID3D12Heap {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
+    let desc =
+        D3D12_HEAP_DESC { SizeInBytes: size, Properties: properties, Flags: flags, ..Default::default() };
+    let mut heap = None;
+    unsafe { device.CreateHeap(&desc, &mut heap) }.expect("a heap");
+    heap.expect("S_OK comes with a heap")
+}
+
+const TILE: u64 = 65536;
+
+/// Maps tiles from `first` on to what `ranges` says: flags, first tile of the heap, count.
+fn map_tiles(
+    queue: &Queue,
+    resource: &ID3D12Resource,
+    first: u32,
+    heap: Option<&ID3D12Heap>,
+    ranges: &[(i32, u32, u32)],
+) {
+    let count = u32::try_from(ranges.len()).expect("few");
+    let flags: Vec<_> = ranges.iter().map(|range| range.0).collect();
+    let offsets: Vec<_> = ranges.iter().map(|range| range.1).collect();
+    let counts: Vec<_> = ranges.iter().map(|range| range.2).collect();
+    let start = D3D12_TILED_RESOURCE_COORDINATE { X: first, ..Default::default() };
+    let size = D3D12_TILE_REGION_SIZE { NumTiles: counts.iter().sum(), ..Default::default() };
+    unsafe {
+        queue.queue.UpdateTileMappings(
+            resource,
+            1,
+            Some(&start),
+            Some(&size),
+            heap,
+            count,
+            Some(flags.as_ptr()),
+            Some(offsets.as_ptr()),
+            Some(counts.as_ptr()),
+            D3D12_TILE_MAPPING_FLAG_NONE,
+        );
+    }
+}
+
+#[test]
+fn tiles_stand_where_the_queue_maps_them() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let tiled = reserve(&device, 4 * TILE);
+    let heap = create_heap(&device, 4 * TILE);
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 4 * TILE);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4 * TILE);
+    for (index, tile) in bytes(&upload).chunks_mut(65536).enumerate() {
+        tile.fill(u8::try_from(index + 1).expect("few"));
+    }
+    let tiles = || {
+        unsafe { queue.list.CopyResource(&readback, &tiled) };
+        queue.run();
+        let tiles = bytes(&readback).chunks(65536);
+        tiles.map(|tile| tile.iter().all(|byte| *byte == tile[0]).then_some(tile[0])).collect::<Vec<_>>()
+    };
+    let (none, null, skip, reuse) = (
+        D3D12_TILE_RANGE_FLAG_NONE,
+        D3D12_TILE_RANGE_FLAG_NULL,
+        D3D12_TILE_RANGE_FLAG_SKIP,
+        D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE,
+    );
+    assert_eq!(tiles(), [Some(0); 4], "nothing is mapped");
+    map_tiles(&queue, &tiled, 0, Some(&heap), &[(none, 2, 2), (null, 0, 1), (none, 0, 1)]);
+    unsafe { queue.list.CopyResource(&tiled, &upload) };
+    assert_eq!(tiles(), [Some(1), Some(2), Some(0), Some(4)], "writes to a null tile are dropped");
+    map_tiles(&queue, &tiled, 0, Some(&heap), &[(skip, 0, 1), (reuse, 0, 3)]);
+    assert_eq!(tiles(), [Some(1), Some(4), Some(4), Some(4)]);
+    // What does not fit the heap or the resource changes nothing.
+    map_tiles(&queue, &tiled, 0, Some(&heap), &[(none, 3, 2)]);
+    map_tiles(&queue, &tiled, 3, Some(&heap), &[(none, 0, 2)]);
+    map_tiles(&queue, &tiled, 0, None, &[(none, 0, 1)]);
+    map_tiles(&queue, &tiled, 0, Some(&heap), &[(64, 0, 1)]);
+    map_tiles(&queue, &upload, 0, Some(&heap), &[(none, 0, 1)]);
+    assert_eq!(tiles(), [Some(1), Some(4), Some(4), Some(4)]);
+
+    let at = |x| D3D12_TILED_RESOURCE_COORDINATE { X: x, ..Default::default() };
+    let two = D3D12_TILE_REGION_SIZE { NumTiles: 2, ..Default::default() };
+    unsafe {
+        let flags = D3D12_TILE_MAPPING_FLAG_NONE;
+        queue.queue.CopyTileMappings(&tiled, &at(1), &tiled, &at(0), &two, flags);
+        assert_eq!(tiles(), [Some(1), Some(1), Some(4), Some(4)]);
+        let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
+        let from_tiles = D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER;
+        queue.list.CopyTiles(&tiled, &at(1), &two, &upload, TILE, to_tiles);
+        assert_eq!(tiles(), [Some(2), Some(2), Some(3), Some(3)], "tiles share memory");
+        queue.list.CopyTiles(&tiled, &at(1), &two, &readback, 0, from_tiles);
+        queue.run();
+        assert_eq!((bytes(&readback)[0], bytes(&readback)[65536]), (2, 3));
+        let refused = |start, buffer, offset, flags| {
+            queue.close_after(|list| list.CopyTiles(&tiled, &at(start), &two, buffer, offset, flags))
+        };
+        assert_eq!(refused(3, &upload, 0, to_tiles), E_INVALIDARG);
+        assert_eq!(refused(0, &upload, 3 * TILE, to_tiles), E_INVALIDARG);
+        assert_eq!(refused(0, &upload, 0, from_tiles), E_INVALIDARG, "an UPLOAD heap");
+        assert_eq!(refused(0, &upload, 0, 0), E_INVALIDARG, "no direction");
+        let untiled = queue.close_after(|list| list.CopyTiles(&readback, &at(0), &two, &upload, 0, to_tiles));
+        assert_eq!(untiled, E_INVALIDARG);
+        assert_eq!(code(device.GetDeviceRemovedReason()), S_OK);
+        // Tiles do not keep their heap alive.
+        drop(heap);
+        queue.list.CopyBufferRegion(&readback, 0, &tiled, 0, 4);
+        queue.list.Close().succeeds();
+        queue.execute(&[&queue.list]);
+        queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
+    }
 }

@@ -122,6 +122,7 @@ impl Resource {
         match &self.placement {
             Placement::Placed(heap) => Some(heap.desc().Properties.Type),
             Placement::Committed(heap) => Some(heap.0.Type),
+            Placement::Reserved => None,
         }
     }
 

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::device::Device;
 use super::object::own;
 use super::resource::{Resource, Resource_Impl};
-use crate::ddi::resource::DriverResource;
+use crate::ddi::driver_resource::DriverResource;
 use crate::rules::Refusal;
 
 /// What was written to a descriptor.

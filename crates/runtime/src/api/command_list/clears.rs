@@ -13,7 +13,7 @@ use crate::api::resource::{Resource, Resource_Impl};
 use crate::api::texel_value;
 use crate::api::views::{Descriptor, View, ViewPart};
 use crate::ddi::command::{Command, TexelValue};
-use crate::ddi::resource::{DriverResource, TexelRegion};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::rules::Refusal;
 
 /// The rectangles of a clear, as the application passes them.

@@ -6,8 +6,10 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::Device_Impl;
+use crate::api::descriptor_heap::DescriptorHeap;
 use crate::api::heap::Heap;
-use crate::api::object::Child;
+use crate::api::object::{Child, Owned};
+use crate::api::query_heap::QueryHeap;
 use crate::api::resource::Resource;
 use crate::ddi::{DriverHeap, PagingWork};
 use crate::rules::Refusal;
@@ -128,6 +130,10 @@ impl Device_Impl {
                         "ppObjects[{index}] is a placed or reserved resource: the heap behind it is what is resident"
                     ))
                 })
+            } else if let Ok(heap) = object.cast_object_ref::<DescriptorHeap>() {
+                Ok(heap.child())
+            } else if let Ok(heap) = object.cast_object_ref::<QueryHeap>() {
+                Ok(heap.child())
             } else {
                 Err(Refusal::invalid(format!("ppObjects[{index}] is no pageable object of this runtime")))
             };
