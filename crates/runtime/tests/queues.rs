@@ -86,7 +86,6 @@ fn code(answer: impl Answer) -> HRESULT {
 
 /// A queue with what it takes to use it.
 struct Queue {
-    device: ID3D12Device14,
     queue: ID3D12CommandQueue,
     allocator: ID3D12CommandAllocator,
     list: ID3D12GraphicsCommandList7,
@@ -111,7 +110,7 @@ impl Queue {
             let list = device.CreateCommandList(0, list_type, &allocator, None).expect("a list");
             (allocator, list)
         };
-        Self { device: device.clone(), queue, allocator, list, fence: create_fence(device, 0) }
+        Self { queue, allocator, list, fence: create_fence(device, 0) }
     }
 
     fn direct(device: &ID3D12Device14) -> Self {
@@ -459,7 +458,9 @@ fn transition(
         Anonymous: D3D12_RESOURCE_BARRIER_0 {
             Transition: ManuallyDrop::new(D3D12_RESOURCE_TRANSITION_BARRIER {
                 // Not a reference of its own: the barrier borrows, and nothing releases it.
-                pResource: unsafe { std::mem::transmute_copy(&resource) },
+                pResource: ManuallyDrop::new(
+                    resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }),
+                ),
                 Subresource: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
                 StateBefore: before,
                 StateAfter: after,
