@@ -8,6 +8,7 @@
 
 mod bindings;
 mod placement;
+mod struct_returns;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
