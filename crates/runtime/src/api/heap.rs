@@ -9,6 +9,7 @@ use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
 use crate::ddi::{DriverHeap, HeapArgs};
+use crate::debug::ObjectKind;
 use crate::rules::{self, Refusal};
 
 /// A heap that the application places resources in.
@@ -34,7 +35,7 @@ impl Heap {
             implicit: false,
         })?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
-        Ok(Self { child: Child::new(device), desc, memory })
+        Ok(Self { child: Child::new(device).counted(ObjectKind::Heap), desc, memory })
     }
 
     pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {

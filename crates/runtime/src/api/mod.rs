@@ -7,6 +7,7 @@
 pub(crate) mod adapter;
 pub(crate) mod call;
 pub(crate) mod device;
+pub(crate) mod device_factory;
 pub(crate) mod factory;
 mod heap;
 mod object;

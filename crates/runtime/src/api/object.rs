@@ -4,17 +4,24 @@ use windows_core::ComObject;
 
 use super::device::Device;
 use super::private_data::PrivateData;
-use crate::debug::MessageLog;
+use crate::debug::{LiveObject, MessageLog, ObjectKind};
 
 /// The part of a COM object that belongs to every child of a device.
 pub(super) struct Child {
     pub(super) device: ComObject<Device>,
     pub(super) private_data: PrivateData,
+    /// Counts the object for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
+    _live: Option<LiveObject>,
 }
 
 impl Child {
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { device, private_data: PrivateData::default() }
+        Self { device, private_data: PrivateData::default(), _live: None }
+    }
+
+    /// The same child, which counts as a live object of `kind`.
+    pub(super) fn counted(self, kind: ObjectKind) -> Self {
+        Self { _live: Some(self.device.debug().live().created(kind)), ..self }
     }
 
     /// The log of the device.

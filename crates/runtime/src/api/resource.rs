@@ -12,6 +12,7 @@ use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable};
 use crate::ddi::{DriverHeap, HeapArgs, ResourceAllocation};
+use crate::debug::ObjectKind;
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal};
 
@@ -94,7 +95,7 @@ impl Resource {
         gpu_virtual_address: GpuVirtualAddress,
     ) -> Self {
         Self {
-            child: Child::new(device),
+            child: Child::new(device).counted(ObjectKind::Resource),
             desc: D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc },
             memory,
             gpu_virtual_address,

@@ -16,25 +16,36 @@ use windows_core::{ComObject, implement};
 use super::object::implement_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
-use crate::debug::MessageLog;
+use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 
 /// A device on an adapter.
-#[implement(ID3D12Device14)]
+#[implement(
+    ID3D12Device14,
+    ID3D12InfoQueue1,
+    ID3D12DebugDevice2,
+    ID3D12DebugDevice1,
+    ID3D12DeviceConfiguration
+)]
 pub(crate) struct Device {
     driver: Arc<dyn Driver>,
-    log: Arc<MessageLog>,
+    debug: DeviceDebug,
     private_data: PrivateData,
 }
 
 impl Device {
-    pub(crate) fn create(driver: Arc<dyn Driver>) -> ComObject<Self> {
-        let log = Arc::new(MessageLog::new());
-        ComObject::new(Self { driver, log, private_data: PrivateData::default() })
+    pub(crate) fn create(driver: Arc<dyn Driver>, debug: DebugSettings) -> ComObject<Self> {
+        let debug = DeviceDebug::new(debug);
+        ComObject::new(Self { driver, debug, private_data: PrivateData::default() })
     }
 
     /// Where the calls of the device and its children report to.
-    pub(super) fn log(&self) -> &Arc<MessageLog> {
-        &self.log
+    pub(crate) fn log(&self) -> &Arc<MessageLog> {
+        self.debug.log()
+    }
+
+    /// What the device keeps for debugging.
+    pub(crate) fn debug(&self) -> &DeviceDebug {
+        &self.debug
     }
 
     pub(super) fn driver(&self) -> &dyn Driver {
