@@ -27,6 +27,7 @@ mod api;
 pub mod ddi;
 pub mod drivers;
 pub mod exports;
+pub mod format;
 mod instance;
 mod rules;
 
