@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
 
@@ -11,8 +10,8 @@ use crate::api::call;
 use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
-use crate::rules::allocation_info::{self, StructureLayout};
-use crate::rules::{self, Refusal, placement};
+use crate::rules::resource::Resource as ResourceRules;
+use crate::rules::{self, Options, Refusal, allocation_info, clear_value, initial, placement};
 
 /// How a resource begins: the two generations of the API say it in different words.
 #[derive(Clone, Copy)]
@@ -45,21 +44,44 @@ impl ResourceRequest<'_> {
     }
 
     /// The rules that do not depend on where the resource goes.
-    fn check_common(&self, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
+    fn check_common(&self, resource: &ResourceRules, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
         let desc = self.desc.as_ref().map_err(Clone::clone)?;
         if self.protected_session.is_some() {
             return Err(Refusal::not_implemented("protected resource sessions"));
         }
-        if !self.clear_value.is_null() {
-            return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer"));
+        if self.castable_format_count != 0 && desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
+            return Err(Refusal::not_implemented("castable formats of textures"));
         }
         if self.castable_format_count != 0 {
-            return Err(Refusal::invalid("a buffer has no castable formats"));
+            return Err(Refusal::invalid("NumCastableFormats must be 0 for a buffer"));
         }
+        // SAFETY: by the COM contract pOptimizedClearValue is null or points to a clear value.
+        let clear_value = unsafe { self.clear_value.as_ref() };
+        clear_value::check(resource, clear_value, &[])?;
         match self.initial {
-            Initial::State(state) => placement::check_buffer_state(state, heap_type, desc.Flags),
-            Initial::Layout(layout) => placement::check_buffer_layout(layout),
+            Initial::State(state) => initial::check_state(resource, state, heap_type, desc.Flags),
+            Initial::Layout(layout) => initial::check_layout(resource, layout),
         }
+    }
+}
+
+/// The driver makes buffers only so far; what the rules say of textures is checked before.
+fn buffers_only(resource: &ResourceRules) -> Result<(), Refusal> {
+    match resource {
+        ResourceRules::Buffer(_) => Ok(()),
+        ResourceRules::Texture(_) => Err(Refusal::not_implemented("textures")),
+    }
+}
+
+/// Heap flags whose rules are there and whose behaviour is not: sharing, display, residency.
+fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
+    let missing = D3D12_HEAP_FLAG_SHARED
+        | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER
+        | D3D12_HEAP_FLAG_ALLOW_DISPLAY
+        | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+    match flags & missing {
+        0 => Ok(()),
+        flags => Err(Refusal::not_implemented(format!("heap flags {flags:#x}"))),
     }
 }
 
@@ -104,7 +126,9 @@ impl Device_Impl {
                 if session.is_some() {
                     return Err(Refusal::not_implemented("protected resource sessions"));
                 }
-                Ok((desc, rules::heap::check(desc, self.driver().caps())?))
+                let heap = rules::heap::check(desc, self.driver().caps(), &Options::default())?;
+                check_behaviour(desc.Flags)?;
+                Ok((desc, heap))
             },
             |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap)?)),
         )
@@ -124,11 +148,11 @@ impl Device_Impl {
             || {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
-                let buffer = rules::resource::check(desc, self.driver().caps())?;
-                request.check_common(heap.desc().Properties.Type)?;
-                let allocation = allocation_info::of_placed(&buffer, self.driver());
-                let size = heapwright_core::ByteSize::new(heap.desc().SizeInBytes);
-                placement::check_buffer(allocation, offset, size, heap.desc().Flags)?;
+                let resource = rules::resource::check(desc, self.driver().caps(), &Options::default())?;
+                request.check_common(&resource, heap.desc().Properties.Type)?;
+                let allocation = allocation_info::of_placed(&resource, self.driver());
+                placement::check(&resource, allocation, offset, heap.desc())?;
+                buffers_only(&resource)?;
                 Ok(PlacedPlan { desc, allocation, heap, offset })
             },
             |plan| Ok(ComObject::new(Resource::placed(self.to_object(), plan)?)),
@@ -151,10 +175,14 @@ impl Device_Impl {
                 // SAFETY: by the COM contract pHeapProperties is null or points to properties.
                 let properties = unsafe { call::read(properties, "pHeapProperties") }?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let heap_memory = rules::heap::check_implicit(properties, flags, caps)?;
-                let buffer = rules::resource::check(desc, caps)?;
-                request.check_common(properties.Type)?;
-                let allocation = allocation_info::of_committed(&buffer, self.driver());
+                let options = Options::default();
+                let heap_memory = rules::heap::check_implicit(properties, flags, caps, &options)?;
+                let resource = rules::resource::check(desc, caps, &options)?;
+                placement::check_committed(&resource, properties, flags)?;
+                check_behaviour(flags)?;
+                request.check_common(&resource, properties.Type)?;
+                let allocation = allocation_info::of_committed(&resource, self.driver());
+                buffers_only(&resource)?;
                 Ok(CommittedPlan { desc, allocation, heap_memory, properties, flags })
             },
             |plan| Ok(ComObject::new(Resource::committed(self.to_object(), &plan)?)),
@@ -186,35 +214,17 @@ impl Device_Impl {
             if visible_mask > 1 {
                 return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
             }
-            let overflow = || Refusal::invalid("the sizes overflow 64 bits");
-            let mut layout = StructureLayout::new();
-            for (index, desc) in descs?.enumerate() {
-                let buffer = rules::resource::check(&desc, self.driver().caps())?;
-                let member = allocation_info::of_placed(&buffer, self.driver());
-                let offset = layout.append(member).ok_or_else(overflow)?;
+            let driver = self.driver();
+            let checked =
+                descs?.map(|desc| rules::resource::check(&desc, driver.caps(), &Options::default()));
+            allocation_info::of_several(checked, driver, |index, info| {
                 if !infos.is_null() {
-                    let info = D3D12_RESOURCE_ALLOCATION_INFO1 {
-                        Offset: offset,
-                        Alignment: member.alignment.get(),
-                        SizeInBytes: member.size.align_up(member.alignment).ok_or_else(overflow)?.get(),
-                    };
                     // SAFETY: the caller's promise: infos has one element for each description.
                     unsafe { infos.add(index).write(info) };
                 }
-            }
-            layout.finish().ok_or_else(overflow)
+            })
         });
-        match whole {
-            Ok(whole) => D3D12_RESOURCE_ALLOCATION_INFO {
-                SizeInBytes: whole.size.get(),
-                Alignment: whole.alignment.get(),
-            },
-            Err(_) => D3D12_RESOURCE_ALLOCATION_INFO {
-                SizeInBytes: u64::MAX,
-                Alignment: Alignment::new(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into())
-                    .map_or(1, Alignment::get),
-            },
-        }
+        whole.unwrap_or(allocation_info::INVALID)
     }
 
     /// `GetCustomHeapProperties`; a type that has no such answer gets back what it asked with.

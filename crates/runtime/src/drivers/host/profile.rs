@@ -24,6 +24,11 @@ pub struct HostProfile {
     pub resource_heap_tier: u8,
     /// Alignment of placed buffers with tight alignment, 8 to 256; `None` where the driver has no such cap.
     pub tight_buffer_alignment: Option<Alignment>,
+    /// Largest alignment of placed textures with tight alignment; `None` where they are aligned as without it, small
+    /// ones as small ones.
+    pub tight_texture_alignment: Option<Alignment>,
+    /// Compression data beside render targets and depth-stencil textures, in thousandths of their size.
+    pub texture_padding_per_mille: u32,
     /// The CPU sees all of video memory (always true on UMA).
     pub l1_memory_fully_cpu_accessible: bool,
     /// DDI version.
@@ -67,6 +72,8 @@ const DISCRETE: HostProfile = HostProfile {
     architecture: Architecture::Discrete,
     resource_heap_tier: 2,
     tight_buffer_alignment: Alignment::new(256),
+    tight_texture_alignment: None,
+    texture_padding_per_mille: 0,
     l1_memory_fully_cpu_accessible: true,
     ddi_version: 115,
     local: SegmentProfile::of_gib(16),
@@ -75,7 +82,7 @@ const DISCRETE: HostProfile = HostProfile {
     gpu_va_bits_per_process: 44,
 };
 
-static PROFILES: [HostProfile; 6] = [
+static PROFILES: [HostProfile; 7] = [
     DISCRETE,
     HostProfile {
         name: "discrete-2gib",
@@ -98,6 +105,7 @@ static PROFILES: [HostProfile; 6] = [
         description: "discrete GPU with a driver older than tight alignment and GPU upload heaps",
         device_id: 4,
         tight_buffer_alignment: None,
+        tight_texture_alignment: None,
         l1_memory_fully_cpu_accessible: false,
         ddi_version: 88,
         ..DISCRETE
@@ -108,6 +116,7 @@ static PROFILES: [HostProfile; 6] = [
         device_id: 5,
         architecture: Architecture::Uma,
         tight_buffer_alignment: Alignment::new(8),
+        tight_texture_alignment: Alignment::new(256),
         non_local: SegmentProfile::EMPTY,
         ..DISCRETE
     },
@@ -118,6 +127,15 @@ static PROFILES: [HostProfile; 6] = [
         architecture: Architecture::CacheCoherentUma,
         tight_buffer_alignment: Alignment::new(64),
         non_local: SegmentProfile::EMPTY,
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "compressing",
+        description: "discrete GPU that keeps compression data beside render targets and depth-stencil textures",
+        device_id: 7,
+        tight_buffer_alignment: Alignment::new(16),
+        tight_texture_alignment: Alignment::new(4096),
+        texture_padding_per_mille: 16,
         ..DISCRETE
     },
 ];
