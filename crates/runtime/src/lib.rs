@@ -30,6 +30,7 @@ pub mod debug;
 pub mod drivers;
 pub mod exports;
 pub mod fence;
+pub mod format;
 mod instance;
 mod rules;
 
