@@ -29,6 +29,7 @@ mod debug;
 pub mod drivers;
 pub mod exports;
 pub mod fence;
+pub mod format;
 mod instance;
 mod rules;
 

@@ -1,0 +1,160 @@
+//! What D3D12 knows of each `DXGI_FORMAT`: sizes, planes, families, and what the simulated GPUs support.
+//!
+//! * [`properties`] finds a format in `table`, the one list of formats.
+//! * `support`: `D3D12_FEATURE_FORMAT_SUPPORT` and `D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS`.
+//! * [`tile`]: the standard shapes into which tiled textures are cut.
+//!
+//! A *block* is what a format stores as one: 4 by 4 texels of a BC format, one texel of most others.
+
+mod support;
+mod table;
+pub mod tile;
+
+use heapwright_d3d12::DXGI_FORMAT;
+
+pub use self::support::FormatSupport;
+
+/// A format and its properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormatProperties {
+    /// The format.
+    pub format: DXGI_FORMAT,
+    /// Its name in the header, `DXGI_FORMAT_` included.
+    pub name: &'static str,
+    /// The typeless format of its family; the format itself where there is none.
+    pub family: DXGI_FORMAT,
+    /// How the bits of a block are read.
+    pub kind: FormatKind,
+    /// Bytes of a block, over all planes that are not subsampled.
+    pub block_bytes: u32,
+    /// Texels that a block is wide.
+    pub block_width: u32,
+    /// Texels that a block is high.
+    pub block_height: u32,
+    /// The planes; one for most formats.
+    pub planes: &'static [FormatPlane],
+}
+
+/// One plane of a format, as copies see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormatPlane {
+    /// The format of the plane's footprint; `None` where it is the texture's own.
+    pub copy_format: Option<DXGI_FORMAT>,
+    /// Bytes of a block of this plane.
+    pub block_bytes: u32,
+    /// Log2 of how many times narrower than the texture the plane is.
+    pub subsample_x: u32,
+    /// Log2 of how many times lower than the texture the plane is.
+    pub subsample_y: u32,
+}
+
+/// How the bits of a format are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormatKind {
+    /// Says how large the components are, and leaves their meaning to views.
+    Typeless,
+    /// Floating point.
+    Float,
+    /// Unsigned integers that stand for 0 to 1.
+    Unorm,
+    /// As `Unorm`, in the sRGB transfer function.
+    UnormSrgb,
+    /// Signed integers that stand for -1 to 1.
+    Snorm,
+    /// Unsigned integers.
+    Uint,
+    /// Signed integers.
+    Sint,
+    /// `R9G9B9E5_SHAREDEXP`.
+    SharedExponent,
+    /// `R10G10B10_XR_BIAS_A2_UNORM`: for display only.
+    XrBias,
+    /// What a depth-stencil view writes.
+    DepthStencil,
+    /// What a shader reads of the depth plane of a planar depth-stencil format.
+    DepthView,
+    /// What a shader reads of its stencil plane.
+    StencilView,
+    /// Known and not supported by this runtime: video, palettes, sampler feedback, `R1_UNORM`.
+    Unsupported,
+}
+
+/// The properties of a format; `None` for `DXGI_FORMAT_UNKNOWN` and for what D3D12 does not know.
+///
+/// Cost: O(log n) in the number of formats.
+#[must_use]
+pub fn properties(format: DXGI_FORMAT) -> Option<&'static FormatProperties> {
+    let index = table::FORMATS.binary_search_by_key(&format, |row| row.format).ok()?;
+    table::FORMATS.get(index)
+}
+
+/// Every format that has properties, in the order of their numbers.
+#[must_use]
+pub fn all() -> &'static [FormatProperties] {
+    &table::FORMATS
+}
+
+impl FormatProperties {
+    /// Whether blocks hold more than one row of texels: the BC formats.
+    #[must_use]
+    pub fn is_block_compressed(&self) -> bool {
+        self.block_height > 1
+    }
+
+    /// Whether the format leaves the meaning of its bits to views.
+    #[must_use]
+    pub fn is_typeless(&self) -> bool {
+        self.kind == FormatKind::Typeless
+    }
+
+    /// Whether a depth-stencil view writes the format.
+    #[must_use]
+    pub fn is_depth_stencil(&self) -> bool {
+        self.kind == FormatKind::DepthStencil
+    }
+
+    /// Whether the format has a stencil plane of its own, so that a texture has two planes.
+    #[must_use]
+    pub fn is_planar(&self) -> bool {
+        self.planes.len() > 1
+    }
+
+    /// How many planes a texture has, at least 1.
+    #[must_use]
+    pub fn plane_count(&self) -> u32 {
+        u32::try_from(self.planes.len()).unwrap_or(1)
+    }
+
+    /// Whether values are stored in the sRGB transfer function.
+    #[must_use]
+    pub fn is_srgb(&self) -> bool {
+        self.kind == FormatKind::UnormSrgb
+    }
+
+    /// The format that a copy sees in `plane`, which is taken as 0 where the format has no such plane.
+    #[must_use]
+    pub fn copy_format(&self, plane: u32) -> DXGI_FORMAT {
+        self.plane(plane).copy_format.unwrap_or(self.format)
+    }
+
+    /// One plane; the first where the format has no such plane.
+    #[must_use]
+    pub fn plane(&self, plane: u32) -> FormatPlane {
+        let index = usize::try_from(plane).unwrap_or(0);
+        self.planes.get(index).or(self.planes.first()).copied().unwrap_or(FormatPlane {
+            copy_format: None,
+            block_bytes: self.block_bytes,
+            subsample_x: 0,
+            subsample_y: 0,
+        })
+    }
+
+    /// The typed formats that a resource of this format can be viewed as by its family, itself included.
+    pub fn family_members(&self) -> impl Iterator<Item = &'static FormatProperties> {
+        let family = self.family;
+        table::FORMATS.iter().filter(move |row| row.family == family)
+    }
+}
+
+#[cfg(test)]
+mod tests;

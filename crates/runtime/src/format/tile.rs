@@ -1,0 +1,78 @@
+//! Standard tile shapes: near-equilateral boxes of blocks that fill 4 KiB or 64 KiB.
+//!
+//! Tiled resources are cut into 64 KiB tiles of these shapes. The 4 KiB ones serve only the runtime's estimate of
+//! how large a texture is, by which small resources are told (document TIGHT).
+
+/// How many dimensions a tile spreads over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TileDimension {
+    /// A row of blocks.
+    One,
+    /// A rectangle of blocks.
+    Two,
+    /// A box of blocks.
+    Three,
+}
+
+/// How many bytes a tile has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TileSize {
+    /// 4 KiB; for estimates only.
+    Kib4,
+    /// 64 KiB, `D3D12_TILED_RESOURCE_TILE_SIZE_IN_BYTES`.
+    Kib64,
+}
+
+impl TileSize {
+    /// The bytes of a tile.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        1 << self.log2()
+    }
+
+    const fn log2(self) -> u32 {
+        match self {
+            Self::Kib4 => 12,
+            Self::Kib64 => 16,
+        }
+    }
+}
+
+/// The shape of a tile, in blocks; each side is a power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileShape {
+    /// Blocks per row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Slices.
+    pub depth: u32,
+}
+
+impl TileShape {
+    /// The standard shape for blocks of `block_bytes` with `sample_count` samples each.
+    ///
+    /// Block sizes that are no power of two (96-bit formats) count as the next one. Samples shrink the two
+    /// dimensions in turn, width first, as D3D11's tiled resources did.
+    #[must_use]
+    pub fn standard(size: TileSize, block_bytes: u32, sample_count: u32, dimension: TileDimension) -> Self {
+        let log2 = |n: u32| n.max(1).next_power_of_two().trailing_zeros();
+        let blocks = size.log2().saturating_sub(log2(block_bytes));
+        let (width, height, depth) = match dimension {
+            TileDimension::One => (blocks, 0, 0),
+            TileDimension::Two => {
+                let samples = log2(sample_count);
+                let width = blocks.div_ceil(2).saturating_sub(samples.div_ceil(2));
+                (width, (blocks / 2).saturating_sub(samples / 2), 0)
+            }
+            TileDimension::Three => (blocks.div_ceil(3), (blocks + 1) / 3, blocks / 3),
+        };
+        Self { width: 1 << width, height: 1 << height, depth: 1 << depth }
+    }
+
+    /// How many tiles a box of blocks touches in each dimension.
+    #[must_use]
+    pub fn tiles_over(&self, width: u32, height: u32, depth: u32) -> (u32, u32, u32) {
+        (width.div_ceil(self.width), height.div_ceil(self.height), depth.div_ceil(self.depth))
+    }
+}
