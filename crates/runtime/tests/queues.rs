@@ -49,6 +49,7 @@ fn commit(device: &ID3D12Device14, heap_type: D3D12_HEAP_TYPE, width: u64) -> ID
     commit_with(device, heap_type, width, D3D12_RESOURCE_FLAG_NONE)
 }
 
+#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
 fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
     let mut start = null_mut();
     let width = usize::try_from(unsafe { resource.GetDesc() }.Width).expect("small");

@@ -160,7 +160,8 @@ fn standard_tiles_have_the_published_shapes() {
         assert_eq!(shape(bytes, 8, TileDimension::Two), (width / 4, height / 2, 1));
         assert_eq!(shape(bytes, 16, TileDimension::Two), (width / 4, height / 4, 1));
     }
-    let three = [(1, (64, 32, 32)), (2, (32, 32, 32)), (4, (32, 32, 16)), (8, (32, 16, 16)), (16, (16, 16, 16))];
+    let three =
+        [(1, (64, 32, 32)), (2, (32, 32, 32)), (4, (32, 32, 16)), (8, (32, 16, 16)), (16, (16, 16, 16))];
     for (bytes, expected) in three {
         assert_eq!(shape(bytes, 1, TileDimension::Three), expected);
     }

@@ -2,7 +2,6 @@
 //!
 //! * here: the list's states (recording, closed) and what every command does around its body.
 //! * `copies`, `texture_copies`, `tiles`, `clears`, `barriers`: the commands, by what they do.
-//! * `texel_value`: colours as the bytes of a texel.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
 //! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
@@ -13,6 +12,7 @@ mod barriers;
 mod clears;
 mod copies;
 mod interfaces;
+mod texture_copies;
 mod tiles;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
