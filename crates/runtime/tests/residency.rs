@@ -172,3 +172,36 @@ fn a_scheduled_budget_shrinks_and_comes_back() {
     assert!(event.wait(Some(Duration::from_secs(10))).expect("waits"));
     assert_eq!(info(&gpu).Budget, before);
 }
+
+#[test]
+fn enqueued_paging_signals_when_it_is_done() {
+    let gpu = open("slow-paging");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let heap = heap(&gpu, 320 * MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let objects = [pageable(&heap)];
+    unsafe {
+        let fence: ID3D12Fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created");
+        assert_eq!(device.Evict(&objects), S_OK);
+        let enqueue = |flags, value| {
+            let table = device.vtable();
+            (table.EnqueueMakeResident)(
+                device.as_raw(),
+                flags,
+                1,
+                objects.as_ptr().cast(),
+                fence.as_raw(),
+                value,
+            )
+        };
+        assert_eq!(enqueue(D3D12_RESIDENCY_FLAG_NONE, 7), S_OK);
+        assert_eq!(info(&gpu).CurrentUsage, 320 * MIB, "charged at once");
+        assert_eq!(fence.SetEventOnCompletion(7, HANDLE::default()), S_OK, "a null event blocks");
+        assert_eq!(fence.GetCompletedValue(), 7);
+        assert_eq!(device.Evict(&objects), S_OK);
+        gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(100));
+        assert_eq!(enqueue(D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, 8), E_OUTOFMEMORY);
+        assert_eq!(info(&gpu).CurrentUsage, 0, "and nothing stays");
+        assert_eq!(enqueue(D3D12_RESIDENCY_FLAG_NONE, 9), S_OK, "over budget is allowed");
+        assert_eq!(enqueue(8, 10), E_INVALIDARG);
+    }
+}

@@ -44,6 +44,10 @@ impl Fence {
         Self { child: Child::new(device), flags, value }
     }
 
+    pub(super) fn child(&self) -> &Child {
+        &self.child
+    }
+
     /// What queues signal and wait for.
     pub(super) fn value(&self) -> &Arc<FenceValue> {
         &self.value

@@ -472,13 +472,17 @@ impl ID3D12Device3_Impl for Device_Impl {
 
     fn EnqueueMakeResident(
         &self,
-        _flags: D3D12_RESIDENCY_FLAGS,
-        _numobjects: u32,
-        _ppobjects: *const Option<ID3D12Pageable>,
-        _pfencetosignal: Ref<'_, ID3D12Fence>,
-        _fencevaluetosignal: u64,
+        flags: D3D12_RESIDENCY_FLAGS,
+        numobjects: u32,
+        ppobjects: *const Option<ID3D12Pageable>,
+        pfencetosignal: Ref<'_, ID3D12Fence>,
+        fencevaluetosignal: u64,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device3::EnqueueMakeResident")
+        call::run(self.log(), "ID3D12Device3::EnqueueMakeResident", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            let objects = unsafe { read_objects(numobjects, ppobjects) }?;
+            self.enqueue_make_resident(flags, objects, pfencetosignal.as_ref(), fencevaluetosignal)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! * `creation`: heaps, resources and what they take.
 //! * `features`: `CheckFeatureSupport`.
-//! * `residency`: what is resident and what is evicted.
+//! * `residency`, `paging`: what is resident and what is evicted; the thread that pages in.
 //! * `queueing`: queues, lists, fences, heaps of descriptors and queries.
 //! * `removal`: losing the device.
 //! * `interfaces`: the methods as D3D12 declares them, which call the others or say that they are not there.
@@ -10,6 +10,7 @@
 mod creation;
 mod features;
 mod interfaces;
+mod paging;
 mod queueing;
 pub(super) mod removal;
 mod residency;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, PCWSTR, implement};
 
+use self::paging::PagingQueue;
 use self::removal::Removal;
 use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
@@ -35,14 +37,15 @@ pub(crate) struct Device {
     private_data: PrivateData,
     removal: Arc<Removal>,
     descriptor_heaps: DescriptorHeaps,
+    paging: PagingQueue,
 }
 
 impl Device {
     pub(crate) fn create(driver: Arc<dyn Driver>) -> ComObject<Self> {
         let log = Arc::new(MessageLog::new());
         let removal = Arc::new(Removal::new(Arc::clone(&log)));
-        let (private_data, descriptor_heaps) = Default::default();
-        ComObject::new(Self { driver, log, private_data, removal, descriptor_heaps })
+        let (private_data, descriptor_heaps, paging) = Default::default();
+        ComObject::new(Self { driver, log, private_data, removal, descriptor_heaps, paging })
     }
 
     /// Where the calls of the device and its children report to.

@@ -7,11 +7,12 @@ use windows_core::Interface;
 
 use super::Device_Impl;
 use crate::api::descriptor_heap::DescriptorHeap;
+use crate::api::fence::Fence;
 use crate::api::heap::Heap;
 use crate::api::object::{Child, Owned};
 use crate::api::query_heap::QueryHeap;
 use crate::api::resource::Resource;
-use crate::ddi::{DriverHeap, PagingWork};
+use crate::ddi::{DriverHeap, PagingWork, SegmentGroup};
 use crate::rules::Refusal;
 
 const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
@@ -49,6 +50,43 @@ impl Device_Impl {
             work();
         }
         Ok(())
+    }
+
+    /// Makes all objects resident on the paging thread and signals `fence` then, or refuses and changes nothing.
+    pub(super) fn enqueue_make_resident(
+        &self,
+        flags: D3D12_RESIDENCY_FLAGS,
+        objects: &[Option<ID3D12Pageable>],
+        fence: Option<&ID3D12Fence>,
+        value: u64,
+    ) -> Result<(), Refusal> {
+        if flags & !D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 {
+            return Err(Refusal::invalid(format!("Flags {flags:#x} has bits that are no residency flag")));
+        }
+        let fence = fence
+            .ok_or_else(|| Refusal::invalid("pFenceToSignal is null"))?
+            .cast_object_ref::<Fence>()
+            .ok()
+            .filter(|fence| fence.child().belongs_to(self))
+            .ok_or_else(|| Refusal::invalid("pFenceToSignal is a fence of another device"))?;
+        let works = self.begin_make_resident(objects)?;
+        if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget() {
+            for memory in self.pageable_memories(objects)? {
+                // Just counted, so there is a reason to take away.
+                let _ = memory.evict();
+            }
+            return Err(Refusal::out_of_memory(
+                "resident they would exceed the budget, which DENY_OVERBUDGET forbids",
+            ));
+        }
+        self.paging.enqueue(works, Arc::clone(fence.value()), value)
+    }
+
+    fn is_over_budget(&self) -> bool {
+        [SegmentGroup::Local, SegmentGroup::NonLocal].into_iter().any(|group| {
+            let memory = self.driver().video_memory(group);
+            memory.current_usage > memory.budget
+        })
     }
 
     /// Counts and charges all objects, or none of them, and answers what remains to be done: paging in.
