@@ -10,6 +10,8 @@ use std::{fs, io};
 
 use windows_metadata::reader::{File, Index};
 
+use crate::struct_returns;
+
 const NAMESPACE: &str = "Windows.Win32";
 
 /// Prefixes of the names that the bindings hold.
@@ -67,7 +69,8 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let target = root.join("crates/d3d12/src/bindings.rs");
     // windows-bindgen formats with the rustfmt.toml that it finds from the current directory upwards.
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
-    let fresh = generate().map_err(|e| format!("generating the bindings: {e}"))?;
+    let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
+    let fresh = struct_returns::fix(&generated)?;
     if !check {
         fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
         eprintln!("wrote {} ({} lines)", target.display(), fresh.lines().count());

@@ -9,6 +9,7 @@
 mod bindings;
 mod fuzz;
 mod placement;
+mod struct_returns;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -8289,7 +8289,7 @@ pub struct ID3D12CommandQueue_Vtbl {
         unsafe extern "system" fn(*mut core::ffi::c_void, *mut u64) -> windows_core::HRESULT,
     pub GetClockCalibration:
         unsafe extern "system" fn(*mut core::ffi::c_void, *mut u64, *mut u64) -> windows_core::HRESULT,
-    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_COMMAND_QUEUE_DESC),
+    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_COMMAND_QUEUE_DESC) -> *mut D3D12_COMMAND_QUEUE_DESC,
 }
 pub trait ID3D12CommandQueue_Impl: ID3D12Pageable_Impl {
     fn UpdateTileMappings(
@@ -8511,10 +8511,11 @@ impl ID3D12CommandQueue_Vtbl {
         unsafe extern "system" fn GetDesc<Identity: ID3D12CommandQueue_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_COMMAND_QUEUE_DESC,
-        ) {
+        ) -> *mut D3D12_COMMAND_QUEUE_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12CommandQueue_Impl::GetDesc(this);
+                result__
             }
         }
         Self {
@@ -10258,11 +10259,11 @@ impl ID3D12DescriptorHeap {
 #[repr(C)]
 pub struct ID3D12DescriptorHeap_Vtbl {
     pub base__: ID3D12Pageable_Vtbl,
-    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_DESCRIPTOR_HEAP_DESC),
+    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_DESCRIPTOR_HEAP_DESC) -> *mut D3D12_DESCRIPTOR_HEAP_DESC,
     pub GetCPUDescriptorHandleForHeapStart:
-        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_CPU_DESCRIPTOR_HANDLE),
+        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_CPU_DESCRIPTOR_HANDLE) -> *mut D3D12_CPU_DESCRIPTOR_HANDLE,
     pub GetGPUDescriptorHandleForHeapStart:
-        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_GPU_DESCRIPTOR_HANDLE),
+        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_GPU_DESCRIPTOR_HANDLE) -> *mut D3D12_GPU_DESCRIPTOR_HANDLE,
 }
 pub trait ID3D12DescriptorHeap_Impl: ID3D12Pageable_Impl {
     fn GetDesc(&self) -> D3D12_DESCRIPTOR_HEAP_DESC;
@@ -10274,10 +10275,11 @@ impl ID3D12DescriptorHeap_Vtbl {
         unsafe extern "system" fn GetDesc<Identity: ID3D12DescriptorHeap_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_DESCRIPTOR_HEAP_DESC,
-        ) {
+        ) -> *mut D3D12_DESCRIPTOR_HEAP_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12DescriptorHeap_Impl::GetDesc(this);
+                result__
             }
         }
         unsafe extern "system" fn GetCPUDescriptorHandleForHeapStart<
@@ -10286,10 +10288,11 @@ impl ID3D12DescriptorHeap_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_CPU_DESCRIPTOR_HANDLE,
-        ) {
+        ) -> *mut D3D12_CPU_DESCRIPTOR_HANDLE {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12DescriptorHeap_Impl::GetCPUDescriptorHandleForHeapStart(this);
+                result__
             }
         }
         unsafe extern "system" fn GetGPUDescriptorHandleForHeapStart<
@@ -10298,10 +10301,11 @@ impl ID3D12DescriptorHeap_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_GPU_DESCRIPTOR_HANDLE,
-        ) {
+        ) -> *mut D3D12_GPU_DESCRIPTOR_HANDLE {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12DescriptorHeap_Impl::GetGPUDescriptorHandleForHeapStart(this);
+                result__
             }
         }
         Self {
@@ -11081,9 +11085,9 @@ pub struct ID3D12Device_Vtbl {
         u32,
         u32,
         *const D3D12_RESOURCE_DESC,
-    ),
+    ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO,
     pub GetCustomHeapProperties:
-        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_HEAP_PROPERTIES, u32, D3D12_HEAP_TYPE),
+        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_HEAP_PROPERTIES, u32, D3D12_HEAP_TYPE) -> *mut D3D12_HEAP_PROPERTIES,
     pub CreateCommittedResource: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         *const D3D12_HEAP_PROPERTIES,
@@ -11192,7 +11196,7 @@ pub struct ID3D12Device_Vtbl {
         u32,
         *mut D3D12_SUBRESOURCE_TILING,
     ),
-    pub GetAdapterLuid: unsafe extern "system" fn(*mut core::ffi::c_void, *mut LUID),
+    pub GetAdapterLuid: unsafe extern "system" fn(*mut core::ffi::c_void, *mut LUID) -> *mut LUID,
 }
 pub trait ID3D12Device_Impl: ID3D12Object_Impl {
     fn GetNodeCount(&self) -> u32;
@@ -11739,7 +11743,7 @@ impl ID3D12Device_Vtbl {
             visiblemask: u32,
             numresourcedescs: u32,
             presourcedescs: *const D3D12_RESOURCE_DESC,
-        ) {
+        ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Device_Impl::GetResourceAllocationInfo(
@@ -11748,6 +11752,7 @@ impl ID3D12Device_Vtbl {
                     core::mem::transmute_copy(&numresourcedescs),
                     core::mem::transmute_copy(&presourcedescs),
                 );
+                result__
             }
         }
         unsafe extern "system" fn GetCustomHeapProperties<
@@ -11758,7 +11763,7 @@ impl ID3D12Device_Vtbl {
             result__: *mut D3D12_HEAP_PROPERTIES,
             nodemask: u32,
             heaptype: D3D12_HEAP_TYPE,
-        ) {
+        ) -> *mut D3D12_HEAP_PROPERTIES {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Device_Impl::GetCustomHeapProperties(
@@ -11766,6 +11771,7 @@ impl ID3D12Device_Vtbl {
                     core::mem::transmute_copy(&nodemask),
                     core::mem::transmute_copy(&heaptype),
                 );
+                result__
             }
         }
         unsafe extern "system" fn CreateCommittedResource<
@@ -12077,10 +12083,11 @@ impl ID3D12Device_Vtbl {
         unsafe extern "system" fn GetAdapterLuid<Identity: ID3D12Device_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut LUID,
-        ) {
+        ) -> *mut LUID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Device_Impl::GetAdapterLuid(this);
+                result__
             }
         }
         Self {
@@ -12796,7 +12803,7 @@ pub struct ID3D12Device12_Vtbl {
         *const u32,
         *const *const DXGI_FORMAT,
         *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-    ),
+    ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO,
 }
 pub trait ID3D12Device12_Impl: ID3D12Device11_Impl {
     fn GetResourceAllocationInfo3(
@@ -12823,7 +12830,7 @@ impl ID3D12Device12_Vtbl {
             pnumcastableformats: *const u32,
             ppcastableformats: *const *const DXGI_FORMAT,
             presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-        ) {
+        ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Device12_Impl::GetResourceAllocationInfo3(
@@ -12835,6 +12842,7 @@ impl ID3D12Device12_Vtbl {
                     core::mem::transmute_copy(&ppcastableformats),
                     core::mem::transmute_copy(&presourceallocationinfo1),
                 );
+                result__
             }
         }
         Self {
@@ -13611,7 +13619,7 @@ pub struct ID3D12Device4_Vtbl {
         u32,
         *const D3D12_RESOURCE_DESC,
         *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-    ),
+    ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO,
 }
 pub trait ID3D12Device4_Impl: ID3D12Device3_Impl {
     fn CreateCommandList1(
@@ -13791,7 +13799,7 @@ impl ID3D12Device4_Vtbl {
             numresourcedescs: u32,
             presourcedescs: *const D3D12_RESOURCE_DESC,
             presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-        ) {
+        ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Device4_Impl::GetResourceAllocationInfo1(
@@ -13801,6 +13809,7 @@ impl ID3D12Device4_Vtbl {
                     core::mem::transmute_copy(&presourcedescs),
                     core::mem::transmute_copy(&presourceallocationinfo1),
                 );
+                result__
             }
         }
         Self {
@@ -14643,7 +14652,7 @@ pub struct ID3D12Device8_Vtbl {
         u32,
         *const D3D12_RESOURCE_DESC1,
         *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-    ),
+    ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO,
     pub CreateCommittedResource2: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         *const D3D12_HEAP_PROPERTIES,
@@ -14742,7 +14751,7 @@ impl ID3D12Device8_Vtbl {
             numresourcedescs: u32,
             presourcedescs: *const D3D12_RESOURCE_DESC1,
             presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-        ) {
+        ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Device8_Impl::GetResourceAllocationInfo2(
@@ -14752,6 +14761,7 @@ impl ID3D12Device8_Vtbl {
                     core::mem::transmute_copy(&presourcedescs),
                     core::mem::transmute_copy(&presourceallocationinfo1),
                 );
+                result__
             }
         }
         unsafe extern "system" fn CreateCommittedResource2<
@@ -15221,7 +15231,7 @@ impl ID3D12DeviceConfiguration {
 #[repr(C)]
 pub struct ID3D12DeviceConfiguration_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
-    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_DEVICE_CONFIGURATION_DESC),
+    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_DEVICE_CONFIGURATION_DESC) -> *mut D3D12_DEVICE_CONFIGURATION_DESC,
     pub GetEnabledExperimentalFeatures: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         *mut windows_core::GUID,
@@ -15267,10 +15277,11 @@ impl ID3D12DeviceConfiguration_Vtbl {
         unsafe extern "system" fn GetDesc<Identity: ID3D12DeviceConfiguration_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_DEVICE_CONFIGURATION_DESC,
-        ) {
+        ) -> *mut D3D12_DEVICE_CONFIGURATION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12DeviceConfiguration_Impl::GetDesc(this);
+                result__
             }
         }
         unsafe extern "system" fn GetEnabledExperimentalFeatures<
@@ -20762,7 +20773,7 @@ impl ID3D12Heap {
 #[repr(C)]
 pub struct ID3D12Heap_Vtbl {
     pub base__: ID3D12Pageable_Vtbl,
-    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_HEAP_DESC),
+    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_HEAP_DESC) -> *mut D3D12_HEAP_DESC,
 }
 pub trait ID3D12Heap_Impl: ID3D12Pageable_Impl {
     fn GetDesc(&self) -> D3D12_HEAP_DESC;
@@ -20772,10 +20783,11 @@ impl ID3D12Heap_Vtbl {
         unsafe extern "system" fn GetDesc<Identity: ID3D12Heap_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_HEAP_DESC,
-        ) {
+        ) -> *mut D3D12_HEAP_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Heap_Impl::GetDesc(this);
+                result__
             }
         }
         Self { base__: ID3D12Pageable_Vtbl::new::<Identity, OFFSET>(), GetDesc: GetDesc::<Identity, OFFSET> }
@@ -23039,7 +23051,7 @@ impl ID3D12ProtectedResourceSession {
 pub struct ID3D12ProtectedResourceSession_Vtbl {
     pub base__: ID3D12ProtectedSession_Vtbl,
     pub GetDesc:
-        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC),
+        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC,
 }
 pub trait ID3D12ProtectedResourceSession_Impl: ID3D12ProtectedSession_Impl {
     fn GetDesc(&self) -> D3D12_PROTECTED_RESOURCE_SESSION_DESC;
@@ -23052,10 +23064,11 @@ impl ID3D12ProtectedResourceSession_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC,
-        ) {
+        ) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12ProtectedResourceSession_Impl::GetDesc(this);
+                result__
             }
         }
         Self {
@@ -23106,7 +23119,7 @@ impl ID3D12ProtectedResourceSession1 {
 pub struct ID3D12ProtectedResourceSession1_Vtbl {
     pub base__: ID3D12ProtectedResourceSession_Vtbl,
     pub GetDesc1:
-        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1),
+        unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1,
 }
 pub trait ID3D12ProtectedResourceSession1_Impl: ID3D12ProtectedResourceSession_Impl {
     fn GetDesc1(&self) -> D3D12_PROTECTED_RESOURCE_SESSION_DESC1;
@@ -23119,10 +23132,11 @@ impl ID3D12ProtectedResourceSession1_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1,
-        ) {
+        ) -> *mut D3D12_PROTECTED_RESOURCE_SESSION_DESC1 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12ProtectedResourceSession1_Impl::GetDesc1(this);
+                result__
             }
         }
         Self {
@@ -23395,7 +23409,7 @@ pub struct ID3D12Resource_Vtbl {
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub Unmap: unsafe extern "system" fn(*mut core::ffi::c_void, u32, *const D3D12_RANGE),
-    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_RESOURCE_DESC),
+    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_RESOURCE_DESC) -> *mut D3D12_RESOURCE_DESC,
     pub GetGPUVirtualAddress: unsafe extern "system" fn(*mut core::ffi::c_void) -> D3D12_GPU_VIRTUAL_ADDRESS,
     pub WriteToSubresource: unsafe extern "system" fn(
         *mut core::ffi::c_void,
@@ -23487,10 +23501,11 @@ impl ID3D12Resource_Vtbl {
         unsafe extern "system" fn GetDesc<Identity: ID3D12Resource_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_RESOURCE_DESC,
-        ) {
+        ) -> *mut D3D12_RESOURCE_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Resource_Impl::GetDesc(this);
+                result__
             }
         }
         unsafe extern "system" fn GetGPUVirtualAddress<Identity: ID3D12Resource_Impl, const OFFSET: isize>(
@@ -23696,7 +23711,7 @@ impl ID3D12Resource2 {
 #[repr(C)]
 pub struct ID3D12Resource2_Vtbl {
     pub base__: ID3D12Resource1_Vtbl,
-    pub GetDesc1: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_RESOURCE_DESC1),
+    pub GetDesc1: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_RESOURCE_DESC1) -> *mut D3D12_RESOURCE_DESC1,
 }
 pub trait ID3D12Resource2_Impl: ID3D12Resource1_Impl {
     fn GetDesc1(&self) -> D3D12_RESOURCE_DESC1;
@@ -23706,10 +23721,11 @@ impl ID3D12Resource2_Vtbl {
         unsafe extern "system" fn GetDesc1<Identity: ID3D12Resource2_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_RESOURCE_DESC1,
-        ) {
+        ) -> *mut D3D12_RESOURCE_DESC1 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12Resource2_Impl::GetDesc1(this);
+                result__
             }
         }
         Self {
@@ -24061,7 +24077,7 @@ pub struct ID3D12ShaderCacheSession_Vtbl {
         u32,
     ) -> windows_core::HRESULT,
     pub SetDeleteOnDestroy: unsafe extern "system" fn(*mut core::ffi::c_void),
-    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_SHADER_CACHE_SESSION_DESC),
+    pub GetDesc: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_SHADER_CACHE_SESSION_DESC) -> *mut D3D12_SHADER_CACHE_SESSION_DESC,
 }
 pub trait ID3D12ShaderCacheSession_Impl: ID3D12DeviceChild_Impl {
     fn FindValue(
@@ -24135,10 +24151,11 @@ impl ID3D12ShaderCacheSession_Vtbl {
         unsafe extern "system" fn GetDesc<Identity: ID3D12ShaderCacheSession_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_SHADER_CACHE_SESSION_DESC,
-        ) {
+        ) -> *mut D3D12_SHADER_CACHE_SESSION_DESC {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12ShaderCacheSession_Impl::GetDesc(this);
+                result__
             }
         }
         Self {
@@ -25565,7 +25582,7 @@ pub struct ID3D12StateObjectProperties1_Vtbl {
         *mut core::ffi::c_void,
         *mut D3D12_PROGRAM_IDENTIFIER,
         windows_core::PCWSTR,
-    ),
+    ) -> *mut D3D12_PROGRAM_IDENTIFIER,
 }
 pub trait ID3D12StateObjectProperties1_Impl: ID3D12StateObjectProperties_Impl {
     fn GetProgramIdentifier(&self, pprogramname: &windows_core::PCWSTR) -> D3D12_PROGRAM_IDENTIFIER;
@@ -25579,13 +25596,14 @@ impl ID3D12StateObjectProperties1_Vtbl {
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_PROGRAM_IDENTIFIER,
             pprogramname: windows_core::PCWSTR,
-        ) {
+        ) -> *mut D3D12_PROGRAM_IDENTIFIER {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12StateObjectProperties1_Impl::GetProgramIdentifier(
                     this,
                     core::mem::transmute(&pprogramname),
                 );
+                result__
             }
         }
         Self {
@@ -25795,7 +25813,7 @@ impl ID3D12SwapChainAssistant {
 #[repr(C)]
 pub struct ID3D12SwapChainAssistant_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
-    pub GetLUID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut LUID),
+    pub GetLUID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut LUID) -> *mut LUID,
     pub GetSwapChainObject: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         *const windows_core::GUID,
@@ -25831,10 +25849,11 @@ impl ID3D12SwapChainAssistant_Vtbl {
         unsafe extern "system" fn GetLUID<Identity: ID3D12SwapChainAssistant_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
             result__: *mut LUID,
-        ) {
+        ) -> *mut LUID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12SwapChainAssistant_Impl::GetLUID(this);
+                result__
             }
         }
         unsafe extern "system" fn GetSwapChainObject<
@@ -26509,12 +26528,12 @@ pub struct ID3D12WorkGraphProperties_Vtbl {
     pub GetProgramName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> windows_core::PCWSTR,
     pub GetWorkGraphIndex: unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> u32,
     pub GetNumNodes: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> u32,
-    pub GetNodeID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_NODE_ID, u32, u32),
+    pub GetNodeID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_NODE_ID, u32, u32) -> *mut D3D12_NODE_ID,
     pub GetNodeIndex: unsafe extern "system" fn(*mut core::ffi::c_void, u32, D3D12_NODE_ID) -> u32,
     pub GetNodeLocalRootArgumentsTableIndex:
         unsafe extern "system" fn(*mut core::ffi::c_void, u32, u32) -> u32,
     pub GetNumEntrypoints: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> u32,
-    pub GetEntrypointID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_NODE_ID, u32, u32),
+    pub GetEntrypointID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_NODE_ID, u32, u32) -> *mut D3D12_NODE_ID,
     pub GetEntrypointIndex: unsafe extern "system" fn(*mut core::ffi::c_void, u32, D3D12_NODE_ID) -> u32,
     pub GetEntrypointRecordSizeInBytes: unsafe extern "system" fn(*mut core::ffi::c_void, u32, u32) -> u32,
     pub GetWorkGraphMemoryRequirements:
@@ -26598,7 +26617,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
             result__: *mut D3D12_NODE_ID,
             workgraphindex: u32,
             nodeindex: u32,
-        ) {
+        ) -> *mut D3D12_NODE_ID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12WorkGraphProperties_Impl::GetNodeID(
@@ -26606,6 +26625,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
                     core::mem::transmute_copy(&workgraphindex),
                     core::mem::transmute_copy(&nodeindex),
                 );
+                result__
             }
         }
         unsafe extern "system" fn GetNodeIndex<
@@ -26665,7 +26685,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
             result__: *mut D3D12_NODE_ID,
             workgraphindex: u32,
             entrypointindex: u32,
-        ) {
+        ) -> *mut D3D12_NODE_ID {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 *result__ = ID3D12WorkGraphProperties_Impl::GetEntrypointID(
@@ -26673,6 +26693,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
                     core::mem::transmute_copy(&workgraphindex),
                     core::mem::transmute_copy(&entrypointindex),
                 );
+                result__
             }
         }
         unsafe extern "system" fn GetEntrypointIndex<

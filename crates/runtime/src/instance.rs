@@ -9,6 +9,7 @@ use crate::api::adapter::Adapter;
 use crate::api::device::Device;
 use crate::api::factory::Factory;
 use crate::ddi::{Driver, SegmentGroup};
+use crate::debug::DebugSettings;
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 
@@ -21,7 +22,7 @@ pub struct Instance {
     pub factory: IDXGIFactory4,
     /// The adapter; it accounts for the memory of its devices.
     pub adapter: IDXGIAdapter3,
-    /// A device on the adapter.
+    /// A device on the adapter. The debug layer is on: the device is an `ID3D12InfoQueue1` with its messages.
     pub device: ID3D12Device,
     gpu: Arc<HostDriver>,
 }
@@ -46,7 +47,7 @@ impl Instance {
         let driver: Arc<dyn Driver> = Arc::clone(&gpu) as Arc<dyn Driver>;
         let factory = Factory::create(vec![Arc::clone(&driver)], 0);
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
-        let device = Device::create(driver);
+        let device = Device::create(driver, DebugSettings::ON);
         Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()?, gpu })
     }
 

@@ -21,11 +21,12 @@
 //! # Refusals
 //!
 //! What D3D12 refuses is refused with the same HRESULT, and a message that names the field and the rule goes to
-//! `tracing`: at level error for a broken rule, warn for what is not implemented, debug for out of memory.
+//! `tracing` (at level error for a broken rule, warn for what is not implemented, info for out of memory) and to the
+//! device's `ID3D12InfoQueue1`; [`debug`] says when it is stored there.
 
 mod api;
 pub mod ddi;
-mod debug;
+pub mod debug;
 pub mod drivers;
 pub mod exports;
 pub mod fence;

@@ -394,7 +394,9 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
         device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
         queue.execute(&[&queue.list]);
         queue.queue.Signal(&queue.fence, 1).succeeds();
+        // Fences are reached one after the other.
         queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         assert_eq!(fence.GetCompletedValue(), u64::MAX);
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
         assert_eq!(code(queue.queue.Signal(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);

@@ -62,9 +62,7 @@ pub(crate) fn create<P, T: ComObjectInner>(
 ) -> windows_core::Result<()> {
     let is_check_only = run(log, name, || {
         // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
-        if let Some(out) = unsafe { ppv.as_mut() } {
-            *out = std::ptr::null_mut();
-        }
+        unsafe { clear(ppv) };
         let plan = check()?;
         if ppv.is_null() {
             return Ok(true);
@@ -73,6 +71,18 @@ pub(crate) fn create<P, T: ComObjectInner>(
         Ok(false)
     })?;
     if is_check_only { Err(Error::from_hresult(S_FALSE)) } else { Ok(()) }
+}
+
+/// Makes an out pointer null, so that a call which fails leaves nothing in it.
+///
+/// # Safety
+///
+/// `ppv` is null or points to writable space for one pointer.
+pub(crate) unsafe fn clear(ppv: *mut *mut c_void) {
+    // SAFETY: the caller's promise.
+    if let Some(out) = unsafe { ppv.as_mut() } {
+        *out = std::ptr::null_mut();
+    }
 }
 
 /// Writes the interface `riid` of `object` to `ppv`, with a reference of its own.

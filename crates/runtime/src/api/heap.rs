@@ -10,6 +10,7 @@ use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
 use crate::ddi::{DriverHeap, HeapArgs};
+use crate::debug::ObjectKind;
 use crate::rules::{self, Refusal};
 
 /// A heap that the application places resources in.
@@ -36,7 +37,7 @@ impl Heap {
             not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
         })?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
-        let child = Child::with_memory(device, Arc::clone(&memory));
+        let child = Child::with_memory(device, Arc::clone(&memory)).counted(ObjectKind::Heap);
         Ok(Self { child, desc, memory })
     }
 

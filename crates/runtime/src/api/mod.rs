@@ -13,6 +13,7 @@ mod command_list;
 mod command_queue;
 mod descriptor_heap;
 pub(crate) mod device;
+pub(crate) mod device_factory;
 pub(crate) mod factory;
 mod fence;
 mod heap;

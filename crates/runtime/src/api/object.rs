@@ -7,7 +7,7 @@ use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface, PCWSTR};
 use super::device::Device;
 use super::private_data::PrivateData;
 use crate::ddi::DriverHeap;
-use crate::debug::MessageLog;
+use crate::debug::{LiveObject, MessageLog, ObjectKind};
 use crate::rules::Refusal;
 
 /// The part of a COM object that belongs to every child of a device.
@@ -16,12 +16,14 @@ pub(super) struct Child {
     pub(super) private_data: PrivateData,
     /// The memory that is the object's own: messages about it carry the object's name.
     memory: Option<Arc<dyn DriverHeap>>,
+    /// Counts the object for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
+    _live: Option<LiveObject>,
 }
 
 impl Child {
     /// A child without memory of its own.
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { device, private_data: PrivateData::default(), memory: None }
+        Self { device, private_data: PrivateData::default(), memory: None, _live: None }
     }
 
     /// A child that is memory.
@@ -46,6 +48,11 @@ impl Child {
     /// Whether the object is a child of `device`.
     pub(super) fn belongs_to(&self, device: &Device) -> bool {
         std::ptr::eq(self.device.get(), device)
+    }
+
+    /// The same child, which counts as a live object of `kind`.
+    pub(super) fn counted(self, kind: ObjectKind) -> Self {
+        Self { _live: Some(self.device.debug().live().created(kind)), ..self }
     }
 
     /// The log of the device.

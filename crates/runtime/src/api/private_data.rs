@@ -4,7 +4,9 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
-use heapwright_d3d12::{DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND};
+use heapwright_d3d12::{
+    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND,
+};
 use windows_core::{GUID, IUnknown, Interface, PCWSTR, Ref};
 
 use super::call;
@@ -103,7 +105,10 @@ impl PrivateData {
             return Ok(());
         }
         if available < needed {
-            return Err(Refusal::new(DXGI_ERROR_MORE_DATA, format!("the private data has {needed} bytes")));
+            let message = format!("the private data has {needed} bytes");
+            return Err(
+                Refusal::new(DXGI_ERROR_MORE_DATA, message).with_id(D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA)
+            );
         }
         match datum {
             // SAFETY: by the COM contract pData has room for the *pDataSize bytes that the caller announced, and

@@ -13,6 +13,7 @@ use super::heap::Heap;
 use super::object::{Child, implement_pageable};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs};
+use crate::debug::ObjectKind;
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal};
 
@@ -104,6 +105,7 @@ impl Resource {
         placement: Placement,
     ) -> Self {
         let desc = D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc };
+        let child = child.counted(ObjectKind::Resource);
         Self { child, desc, driver, placement, map_count: AtomicU32::new(0) }
     }
 

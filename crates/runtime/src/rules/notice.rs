@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use heapwright_d3d12::{
-    D3D12_MESSAGE_ID, D3D12_MESSAGE_ID_UNKNOWN, D3D12_MESSAGE_SEVERITY, D3D12_MESSAGE_SEVERITY_INFO,
-    D3D12_MESSAGE_SEVERITY_WARNING,
+    D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY, D3D12_MESSAGE_SEVERITY_INFO, D3D12_MESSAGE_SEVERITY_WARNING,
 };
 
 /// A remark on a call that goes on.
@@ -19,24 +18,14 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// Something that is allowed and probably not meant.
-    pub(crate) fn warning(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(D3D12_MESSAGE_SEVERITY_WARNING, message.into())
+    /// Something that is allowed and probably not meant. `id` may be `D3D12_MESSAGE_ID_UNKNOWN`.
+    pub(crate) fn warning(id: D3D12_MESSAGE_ID, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { severity: D3D12_MESSAGE_SEVERITY_WARNING, id, message: message.into() }
     }
 
-    /// Something that the application may want to know.
-    pub(crate) fn info(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(D3D12_MESSAGE_SEVERITY_INFO, message.into())
-    }
-
-    /// The same remark under the id that D3D12's debug layer has for the rule.
-    #[must_use]
-    pub(crate) fn with_id(self, id: D3D12_MESSAGE_ID) -> Self {
-        Self { id, ..self }
-    }
-
-    fn new(severity: D3D12_MESSAGE_SEVERITY, message: Cow<'static, str>) -> Self {
-        Self { severity, id: D3D12_MESSAGE_ID_UNKNOWN, message }
+    /// Something that the application may want to know. `id` may be `D3D12_MESSAGE_ID_UNKNOWN`.
+    pub(crate) fn info(id: D3D12_MESSAGE_ID, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { severity: D3D12_MESSAGE_SEVERITY_INFO, id, message: message.into() }
     }
 }
 

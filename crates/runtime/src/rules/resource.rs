@@ -111,6 +111,7 @@ fn check_alignment(
     }
     if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
         notices.push(Notice::warning(
+            D3D12_MESSAGE_ID_UNKNOWN,
             "USE_TIGHT_ALIGNMENT has no effect beside ALLOW_CROSS_ADAPTER: the alignment stays 64 KiB",
         ));
         return Ok(false);

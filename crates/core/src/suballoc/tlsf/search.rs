@@ -54,8 +54,9 @@ impl Tlsf {
     pub(super) fn search(&self, request: Request) -> Option<Placement> {
         let own = Bin::of(request.rounded_size());
         if own <= self.highest_bin {
-            // Without alignment, the second fits if there is one. Which of the two it is, is a coin toss that processors
-            // lose, so both are looked up (5 of 50 ns of an allocate and free of random sizes, 2026-11-21).
+            // Where sizes are random, which of the two fits cannot be predicted, so both are looked up. Of an allocate
+            // and free, that saves 5 of 50 ns there, and costs 4 more than 29 ns where nearly every fit is exact
+            // (7,200 live, 1 to 2,056 bytes; 5,700 live, multiples of 256 bytes; 2026-11-21).
             let first = self.first_in(own);
             let second =
                 self.bins.lowest_from(own.next()).map_or(NodeIndex::EDGE, |next| self.first_in(next));

@@ -343,10 +343,10 @@ impl Tlsf {
         self.allocation_count == 0
     }
 
-    /// The size of a free range than which none is larger by 1/32 or more; zero when nothing is free. O(1).
+    /// The size of one of the largest free ranges; zero when nothing is free. O(1).
     ///
-    /// A lower bound, then, of the largest free range, and exact when only one range is as large as that, within 1/32. The
-    /// range exists: a request of this size at alignment 1 succeeds.
+    /// A lower bound of the largest: no free range is larger by 1/32 or more. It is exact when only one is as large as
+    /// that. The range exists, so a request of this size at alignment 1 succeeds.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         let size = |bin| self.nodes.slots()[self.first_in(bin)].size();

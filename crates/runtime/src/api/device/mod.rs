@@ -26,14 +26,20 @@ use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
-use crate::debug::MessageLog;
+use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 use crate::rules::Refusal;
 
 /// A device on an adapter.
-#[implement(ID3D12Device14)]
+#[implement(
+    ID3D12Device14,
+    ID3D12InfoQueue1,
+    ID3D12DebugDevice2,
+    ID3D12DebugDevice1,
+    ID3D12DeviceConfiguration
+)]
 pub(crate) struct Device {
     driver: Arc<dyn Driver>,
-    log: Arc<MessageLog>,
+    debug: DeviceDebug,
     private_data: PrivateData,
     removal: Arc<Removal>,
     descriptor_heaps: DescriptorHeaps,
@@ -41,16 +47,21 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn create(driver: Arc<dyn Driver>) -> ComObject<Self> {
-        let log = Arc::new(MessageLog::new());
-        let removal = Arc::new(Removal::new(Arc::clone(&log)));
+    pub(crate) fn create(driver: Arc<dyn Driver>, debug: DebugSettings) -> ComObject<Self> {
+        let debug = DeviceDebug::new(debug);
+        let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
         let (private_data, descriptor_heaps, paging) = Default::default();
-        ComObject::new(Self { driver, log, private_data, removal, descriptor_heaps, paging })
+        ComObject::new(Self { driver, debug, private_data, removal, descriptor_heaps, paging })
     }
 
     /// Where the calls of the device and its children report to.
-    pub(super) fn log(&self) -> &Arc<MessageLog> {
-        &self.log
+    pub(crate) fn log(&self) -> &Arc<MessageLog> {
+        self.debug.log()
+    }
+
+    /// What the device keeps for debugging.
+    pub(crate) fn debug(&self) -> &DeviceDebug {
+        &self.debug
     }
 
     pub(super) fn driver(&self) -> &dyn Driver {

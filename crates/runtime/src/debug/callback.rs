@@ -1,0 +1,59 @@
+//! Functions of the application that are told about each message.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::{D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY, D3D12MessageFunc};
+use windows_core::PCSTR;
+
+use super::message::Message;
+
+/// The function of a `D3D12MessageFunc` that is not null.
+pub(super) type MessageFunction = unsafe extern "system" fn(
+    D3D12_MESSAGE_CATEGORY,
+    D3D12_MESSAGE_SEVERITY,
+    D3D12_MESSAGE_ID,
+    PCSTR,
+    *mut c_void,
+);
+
+// The alias above is the metadata's type without its Option.
+const _: fn(MessageFunction) -> D3D12MessageFunc = |function| Some(function);
+
+/// A registered function.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Callback {
+    function: MessageFunction,
+    context: *mut c_void,
+    /// Names the registration; not zero.
+    pub(super) cookie: u32,
+    /// Told about messages, too, that the storage filter denies.
+    pub(super) ignores_filters: bool,
+}
+
+// SAFETY: the context is only handed back to the application's function, and whoever registered the two promised that
+// they may be used from any thread (`Callback::new`).
+unsafe impl Send for Callback {}
+
+impl Callback {
+    /// # Safety
+    ///
+    /// `function` may be called with `context` from any thread, until it is unregistered and the calls that had begun by
+    /// then have returned.
+    pub(super) unsafe fn new(
+        function: MessageFunction,
+        context: *mut c_void,
+        cookie: u32,
+        ignores_filters: bool,
+    ) -> Self {
+        Self { function, context, cookie, ignores_filters }
+    }
+
+    /// Tells the application.
+    pub(super) fn call(&self, message: &Message) {
+        let kind = message.kind;
+        let text = PCSTR(message.description().as_ptr());
+        // SAFETY: by the promise to `new` the function may be called with this context; the text is terminated by zero
+        // and lives until the call returns.
+        unsafe { (self.function)(kind.category, kind.severity, kind.id, text, self.context) }
+    }
+}

@@ -1,0 +1,178 @@
+//! Which messages pass: filters, and the stacks that they are kept in.
+
+use heapwright_d3d12::{D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY};
+
+use super::message::MessageKind;
+
+/// Kinds of messages, `D3D12_INFO_QUEUE_FILTER_DESC`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct KindList {
+    pub(super) categories: Vec<D3D12_MESSAGE_CATEGORY>,
+    pub(super) severities: Vec<D3D12_MESSAGE_SEVERITY>,
+    pub(super) ids: Vec<D3D12_MESSAGE_ID>,
+}
+
+impl KindList {
+    /// Adds what is not in the list yet.
+    fn extend(&mut self, other: &Self) {
+        fn add(to: &mut Vec<i32>, from: &[i32]) {
+            for value in from {
+                if !to.contains(value) {
+                    to.push(*value);
+                }
+            }
+        }
+        add(&mut self.categories, &other.categories);
+        add(&mut self.severities, &other.severities);
+        add(&mut self.ids, &other.ids);
+    }
+}
+
+/// A filter, `D3D12_INFO_QUEUE_FILTER`.
+///
+/// D3D12's documentation leaves open how the lists work together. Here a message passes when
+///
+/// * each of the allow list's three lists is empty or names it, and
+/// * none of the deny list's three lists names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Filter {
+    pub(super) allow: KindList,
+    pub(super) deny: KindList,
+}
+
+impl Filter {
+    fn passes(&self, kind: MessageKind) -> bool {
+        let allows = |list: &[i32], value| list.is_empty() || list.contains(&value);
+        allows(&self.allow.categories, kind.category)
+            && allows(&self.allow.severities, kind.severity)
+            && allows(&self.allow.ids, kind.id)
+            && !self.deny.categories.contains(&kind.category)
+            && !self.deny.severities.contains(&kind.severity)
+            && !self.deny.ids.contains(&kind.id)
+    }
+}
+
+/// A stack of filters, of which only the top one has a say. Without filters everything passes.
+#[derive(Debug)]
+pub(super) struct FilterStack {
+    filters: Vec<Filter>,
+}
+
+impl FilterStack {
+    /// A stack without filters.
+    pub(super) const fn new() -> Self {
+        Self { filters: Vec::new() }
+    }
+
+    /// Whether the top filter lets a message pass.
+    pub(super) fn passes(&self, kind: MessageKind) -> bool {
+        self.filters.last().is_none_or(|top| top.passes(kind))
+    }
+
+    /// Adds to the lists of the top filter, which is made where there is none.
+    pub(super) fn add_entries(&mut self, entries: &Filter) {
+        if self.filters.is_empty() {
+            self.push_empty();
+        }
+        if let Some(top) = self.filters.last_mut() {
+            top.allow.extend(&entries.allow);
+            top.deny.extend(&entries.deny);
+        }
+    }
+
+    /// Makes the top filter one that lets everything pass.
+    pub(super) fn clear(&mut self) {
+        if let Some(top) = self.filters.last_mut() {
+            *top = Filter::default();
+        }
+    }
+
+    pub(super) fn push(&mut self, filter: Filter) {
+        self.filters.push(filter);
+    }
+
+    pub(super) fn push_empty(&mut self) {
+        self.push(Filter::default());
+    }
+
+    pub(super) fn push_copy(&mut self) {
+        self.push(self.top());
+    }
+
+    /// Takes the top filter away, if there is one.
+    pub(super) fn pop(&mut self) {
+        self.filters.pop();
+    }
+
+    /// A copy of the top filter; one that lets everything pass where there is none.
+    pub(super) fn top(&self) -> Filter {
+        self.filters.last().cloned().unwrap_or_default()
+    }
+
+    /// How many filters there are.
+    pub(super) fn size(&self) -> u32 {
+        u32::try_from(self.filters.len()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_d3d12::*;
+
+    use super::*;
+
+    const KIND: MessageKind = MessageKind {
+        category: D3D12_MESSAGE_CATEGORY_EXECUTION,
+        severity: D3D12_MESSAGE_SEVERITY_WARNING,
+        id: D3D12_MESSAGE_ID_MAP_INVALID_NULLRANGE,
+    };
+
+    fn list(categories: &[i32], severities: &[i32], ids: &[i32]) -> KindList {
+        KindList { categories: categories.into(), severities: severities.into(), ids: ids.into() }
+    }
+
+    #[test]
+    fn allow_lists_narrow_and_deny_lists_win() {
+        let other = D3D12_MESSAGE_CATEGORY_CLEANUP;
+        let none = KindList::default();
+        let cases = [
+            (none.clone(), none.clone(), true),
+            (list(&[KIND.category], &[], &[]), none.clone(), true),
+            (list(&[other], &[], &[]), none.clone(), false),
+            (list(&[other, KIND.category], &[KIND.severity], &[KIND.id]), none.clone(), true),
+            (list(&[KIND.category], &[KIND.severity], &[1]), none.clone(), false),
+            (none.clone(), list(&[], &[], &[KIND.id]), false),
+            (none.clone(), list(&[other], &[], &[1]), true),
+            (list(&[KIND.category], &[], &[]), list(&[], &[KIND.severity], &[]), false),
+        ];
+        for (allow, deny, passes) in cases {
+            let filter = Filter { allow, deny };
+            assert_eq!(filter.passes(KIND), passes, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_top_of_the_stack_has_a_say() {
+        let deny = Filter { deny: list(&[], &[KIND.severity], &[]), ..Filter::default() };
+        let mut stack = FilterStack::new();
+        assert!(stack.passes(KIND));
+        stack.pop();
+        stack.clear();
+        assert_eq!(stack.size(), 0, "neither needs a filter");
+        stack.add_entries(&deny);
+        stack.add_entries(&deny);
+        assert_eq!((stack.size(), stack.top() == deny), (1, true), "entries are added once");
+        assert!(!stack.passes(KIND));
+        stack.push_empty();
+        assert!(stack.passes(KIND));
+        stack.pop();
+        stack.push_copy();
+        stack.clear();
+        assert_eq!(stack.size(), 2);
+        assert!(stack.passes(KIND), "the copy was cleared");
+        stack.pop();
+        assert!(!stack.passes(KIND), "the original was not");
+        stack.push(Filter::default());
+        assert!(stack.passes(KIND));
+    }
+}

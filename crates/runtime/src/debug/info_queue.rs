@@ -1,0 +1,481 @@
+//! `ID3D12InfoQueue1` of a device: the log in D3D12's structures.
+//!
+//! What the queue itself refuses leaves no message in it, since reading the queue would change it; it goes to `tracing`.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{BOOL, Error, PCSTR, Result};
+
+use super::filter::{Filter, FilterStack, KindList};
+use super::log::{MessageLog, State};
+use super::message::{self, Message, MessageKind};
+use crate::api::call;
+use crate::api::device::Device_Impl;
+use crate::rules::Refusal;
+
+/// Runs the body of the queue's method `name`.
+fn run<T>(name: &'static str, body: impl FnOnce() -> std::result::Result<T, Refusal>) -> Result<T> {
+    call::run(MessageLog::unattached(), name, body)
+}
+
+/// What [`write_sized`] did.
+enum Written {
+    /// Only the size was asked for.
+    Size,
+    Whole,
+}
+
+impl Written {
+    /// D3D12 answers S_FALSE when only the size was asked for.
+    fn into_result(self) -> Result<()> {
+        match self {
+            Self::Size => Err(Error::from_hresult(S_FALSE)),
+            Self::Whole => Ok(()),
+        }
+    }
+}
+
+/// D3D12's protocol for a structure of variable size: a null `out` asks for the size, else `*size` says how much room
+/// there is and `write` fills it.
+///
+/// # Safety
+///
+/// `size` is null or points to a number; `out` is null or points to `*size` writable bytes.
+unsafe fn write_sized<T>(
+    out: *mut T,
+    size: *mut usize,
+    needed: usize,
+    write: impl FnOnce(*mut T),
+) -> std::result::Result<Written, Refusal> {
+    // SAFETY: the caller's promise.
+    let size = unsafe { size.as_mut() }.ok_or_else(|| Refusal::invalid("the pointer to the size is null"))?;
+    let room = std::mem::replace(size, needed);
+    if out.is_null() {
+        return Ok(Written::Size);
+    }
+    if room < needed {
+        return Err(Refusal::invalid(format!("there are {room} bytes of room for {needed}")));
+    }
+    write(out);
+    Ok(Written::Whole)
+}
+
+/// Copies a filter of the application's.
+///
+/// # Safety
+///
+/// `filter` is null or points to a filter whose lists have the lengths that it says.
+unsafe fn read_filter(filter: *const D3D12_INFO_QUEUE_FILTER) -> std::result::Result<Filter, Refusal> {
+    // SAFETY: the caller's promise.
+    let filter = unsafe { call::read(filter, "pFilter") }?;
+    // SAFETY: the caller's promise.
+    unsafe { Ok(Filter { allow: read_list(&filter.AllowList)?, deny: read_list(&filter.DenyList)? }) }
+}
+
+/// # Safety
+///
+/// The lists of `desc` have the lengths that it says, or are null.
+unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<KindList, Refusal> {
+    let read = |count: u32, list: *const i32, name: &str| {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{name} is too long")))?;
+        if list.is_null() {
+            return Err(Refusal::invalid(format!("{name} is null and has {count} elements")));
+        }
+        // SAFETY: the caller's promise; the list is not null.
+        Ok(unsafe { std::slice::from_raw_parts(list, len) }.to_vec())
+    };
+    Ok(KindList {
+        categories: read(desc.NumCategories, desc.pCategoryList, "pCategoryList")?,
+        severities: read(desc.NumSeverities, desc.pSeverityList, "pSeverityList")?,
+        ids: read(desc.NumIDs, desc.pIDList, "pIDList")?,
+    })
+}
+
+/// Writes a filter, its lists behind it.
+///
+/// # Safety
+///
+/// `size` is null or points to a number; `out` is null or points to `*size` writable bytes, aligned as the structure.
+unsafe fn write_filter(
+    filter: &Filter,
+    out: *mut D3D12_INFO_QUEUE_FILTER,
+    size: *mut usize,
+) -> std::result::Result<Written, Refusal> {
+    let lists = [&filter.allow, &filter.deny].map(|list| [&list.categories, &list.severities, &list.ids]);
+    let elements: usize = lists.iter().flatten().map(|list| list.len()).sum();
+    let needed = size_of::<D3D12_INFO_QUEUE_FILTER>() + elements * size_of::<i32>();
+    let write = |out: *mut D3D12_INFO_QUEUE_FILTER| {
+        // SAFETY: there is room for the structure and all elements behind it (`write_sized` checked), and the structure's
+        // alignment is at least an element's.
+        let mut next = unsafe { out.add(1) }.cast::<i32>();
+        let mut put = |list: &[i32]| {
+            let start = next;
+            // SAFETY: as above; the source is ours, so the two do not overlap.
+            unsafe {
+                std::ptr::copy_nonoverlapping(list.as_ptr(), start, list.len());
+                next = start.add(list.len());
+            }
+            let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
+            (count, if list.is_empty() { std::ptr::null_mut() } else { start })
+        };
+        let [allow, deny] = lists.map(|[categories, severities, ids]| {
+            let (num_categories, categories) = put(categories);
+            let (num_severities, severities) = put(severities);
+            let (num_ids, ids) = put(ids);
+            D3D12_INFO_QUEUE_FILTER_DESC {
+                NumCategories: num_categories,
+                pCategoryList: categories,
+                NumSeverities: num_severities,
+                pSeverityList: severities,
+                NumIDs: num_ids,
+                pIDList: ids,
+            }
+        });
+        // SAFETY: there is room for the structure (`write_sized` checked).
+        unsafe { out.write(D3D12_INFO_QUEUE_FILTER { AllowList: allow, DenyList: deny }) };
+    };
+    // SAFETY: the caller's promise.
+    unsafe { write_sized(out, size, needed, write) }
+}
+
+/// Copies a text of the application's, without its zero.
+///
+/// # Safety
+///
+/// `text` is null or points to a text that a zero ends.
+unsafe fn read_text(text: PCSTR) -> std::result::Result<Vec<u8>, Refusal> {
+    if text.is_null() {
+        return Err(Refusal::invalid("pDescription is null"));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { text.as_bytes() }.to_vec())
+}
+
+fn check_category(category: D3D12_MESSAGE_CATEGORY) -> std::result::Result<(), Refusal> {
+    if message::is_category(category) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("{category} is no message category")))
+}
+
+fn check_severity(severity: D3D12_MESSAGE_SEVERITY) -> std::result::Result<(), Refusal> {
+    if message::is_severity(severity) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("{severity} is no message severity")))
+}
+
+fn count(messages: usize) -> u64 {
+    u64::try_from(messages).unwrap_or(u64::MAX)
+}
+
+/// The four ways to change one of the two filter stacks, and the two to look at it.
+struct Filters<'a> {
+    log: &'a MessageLog,
+    stack: fn(&mut State) -> &mut FilterStack,
+}
+
+impl Filters<'_> {
+    fn with<T>(&self, change: impl FnOnce(&mut FilterStack) -> T) -> T {
+        change((self.stack)(&mut self.log.lock()))
+    }
+}
+
+impl Device_Impl {
+    fn storage_filters(&self) -> Filters<'_> {
+        Filters { log: self.log(), stack: |state| &mut state.storage }
+    }
+
+    fn retrieval_filters(&self) -> Filters<'_> {
+        Filters { log: self.log(), stack: |state| &mut state.retrieval }
+    }
+}
+
+impl ID3D12InfoQueue_Impl for Device_Impl {
+    fn SetMessageCountLimit(&self, messagecountlimit: u64) -> Result<()> {
+        let mut state = self.log().lock();
+        state.limit = messagecountlimit;
+        state.discard_beyond_limit();
+        Ok(())
+    }
+
+    fn ClearStoredMessages(&self) {
+        self.log().lock().messages.clear();
+    }
+
+    fn GetMessage(
+        &self,
+        messageindex: u64,
+        pmessage: *mut D3D12_MESSAGE,
+        pmessagebytelength: *mut usize,
+    ) -> Result<()> {
+        run("ID3D12InfoQueue::GetMessage", || {
+            let index = usize::try_from(messageindex).unwrap_or(usize::MAX);
+            let message = self.log().lock().retrievable().nth(index).cloned();
+            let message = message.ok_or_else(|| {
+                Refusal::invalid(format!(
+                    "MessageIndex {messageindex} is past the last message that the retrieval filter lets pass"
+                ))
+            })?;
+            let description = message.description();
+            let write = |out: *mut D3D12_MESSAGE| {
+                // SAFETY: there is room for the structure and the text behind it (`write_sized` checked); the source is
+                // ours, so the two do not overlap.
+                unsafe {
+                    let text = out.add(1).cast::<u8>();
+                    std::ptr::copy_nonoverlapping(description.as_ptr(), text, description.len());
+                    out.write(D3D12_MESSAGE {
+                        Category: message.kind.category,
+                        Severity: message.kind.severity,
+                        ID: message.kind.id,
+                        pDescription: text.cast(),
+                        DescriptionByteLength: description.len(),
+                    });
+                }
+            };
+            let needed = size_of::<D3D12_MESSAGE>() + description.len();
+            // SAFETY: by the COM contract pMessageByteLength is null or points to a number, and pMessage is null or points
+            // to so many bytes.
+            unsafe { write_sized(pmessage, pmessagebytelength, needed, write) }
+        })?
+        .into_result()
+    }
+
+    fn GetNumMessagesAllowedByStorageFilter(&self) -> u64 {
+        self.log().lock().counts.allowed_by_storage_filter
+    }
+
+    fn GetNumMessagesDeniedByStorageFilter(&self) -> u64 {
+        self.log().lock().counts.denied_by_storage_filter
+    }
+
+    fn GetNumStoredMessages(&self) -> u64 {
+        count(self.log().lock().messages.len())
+    }
+
+    fn GetNumStoredMessagesAllowedByRetrievalFilter(&self) -> u64 {
+        count(self.log().lock().retrievable().count())
+    }
+
+    fn GetNumMessagesDiscardedByMessageCountLimit(&self) -> u64 {
+        self.log().lock().counts.discarded_by_limit
+    }
+
+    fn GetMessageCountLimit(&self) -> u64 {
+        self.log().lock().limit
+    }
+
+    fn AddStorageFilterEntries(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
+        run("ID3D12InfoQueue::AddStorageFilterEntries", || {
+            // SAFETY: by the COM contract pFilter is null or points to a filter.
+            let entries = unsafe { read_filter(pfilter) }?;
+            self.storage_filters().with(|stack| stack.add_entries(&entries));
+            Ok(())
+        })
+    }
+
+    fn GetStorageFilter(
+        &self,
+        pfilter: *mut D3D12_INFO_QUEUE_FILTER,
+        pfilterbytelength: *mut usize,
+    ) -> Result<()> {
+        run("ID3D12InfoQueue::GetStorageFilter", || {
+            let filter = self.storage_filters().with(|stack| stack.top());
+            // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or points to
+            // so many bytes.
+            unsafe { write_filter(&filter, pfilter, pfilterbytelength) }
+        })?
+        .into_result()
+    }
+
+    fn ClearStorageFilter(&self) {
+        self.storage_filters().with(FilterStack::clear);
+    }
+
+    fn PushEmptyStorageFilter(&self) -> Result<()> {
+        self.storage_filters().with(FilterStack::push_empty);
+        Ok(())
+    }
+
+    fn PushCopyOfStorageFilter(&self) -> Result<()> {
+        self.storage_filters().with(FilterStack::push_copy);
+        Ok(())
+    }
+
+    fn PushStorageFilter(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
+        run("ID3D12InfoQueue::PushStorageFilter", || {
+            // SAFETY: by the COM contract pFilter is null or points to a filter.
+            let filter = unsafe { read_filter(pfilter) }?;
+            self.storage_filters().with(|stack| stack.push(filter));
+            Ok(())
+        })
+    }
+
+    fn PopStorageFilter(&self) {
+        self.storage_filters().with(FilterStack::pop);
+    }
+
+    fn GetStorageFilterStackSize(&self) -> u32 {
+        self.storage_filters().with(|stack| stack.size())
+    }
+
+    fn AddRetrievalFilterEntries(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
+        run("ID3D12InfoQueue::AddRetrievalFilterEntries", || {
+            // SAFETY: by the COM contract pFilter is null or points to a filter.
+            let entries = unsafe { read_filter(pfilter) }?;
+            self.retrieval_filters().with(|stack| stack.add_entries(&entries));
+            Ok(())
+        })
+    }
+
+    fn GetRetrievalFilter(
+        &self,
+        pfilter: *mut D3D12_INFO_QUEUE_FILTER,
+        pfilterbytelength: *mut usize,
+    ) -> Result<()> {
+        run("ID3D12InfoQueue::GetRetrievalFilter", || {
+            let filter = self.retrieval_filters().with(|stack| stack.top());
+            // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or points to
+            // so many bytes.
+            unsafe { write_filter(&filter, pfilter, pfilterbytelength) }
+        })?
+        .into_result()
+    }
+
+    fn ClearRetrievalFilter(&self) {
+        self.retrieval_filters().with(FilterStack::clear);
+    }
+
+    fn PushEmptyRetrievalFilter(&self) -> Result<()> {
+        self.retrieval_filters().with(FilterStack::push_empty);
+        Ok(())
+    }
+
+    fn PushCopyOfRetrievalFilter(&self) -> Result<()> {
+        self.retrieval_filters().with(FilterStack::push_copy);
+        Ok(())
+    }
+
+    fn PushRetrievalFilter(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
+        run("ID3D12InfoQueue::PushRetrievalFilter", || {
+            // SAFETY: by the COM contract pFilter is null or points to a filter.
+            let filter = unsafe { read_filter(pfilter) }?;
+            self.retrieval_filters().with(|stack| stack.push(filter));
+            Ok(())
+        })
+    }
+
+    fn PopRetrievalFilter(&self) {
+        self.retrieval_filters().with(FilterStack::pop);
+    }
+
+    fn GetRetrievalFilterStackSize(&self) -> u32 {
+        self.retrieval_filters().with(|stack| stack.size())
+    }
+
+    fn AddMessage(
+        &self,
+        category: D3D12_MESSAGE_CATEGORY,
+        severity: D3D12_MESSAGE_SEVERITY,
+        id: D3D12_MESSAGE_ID,
+        pdescription: &PCSTR,
+    ) -> Result<()> {
+        run("ID3D12InfoQueue::AddMessage", || {
+            check_category(category)?;
+            check_severity(severity)?;
+            // SAFETY: by the COM contract pDescription is null or points to a text that a zero ends.
+            let text = unsafe { read_text(*pdescription) }?;
+            self.log().add(Message::new(MessageKind { category, severity, id }, text));
+            Ok(())
+        })
+    }
+
+    fn AddApplicationMessage(&self, severity: D3D12_MESSAGE_SEVERITY, pdescription: &PCSTR) -> Result<()> {
+        let category = D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED;
+        self.AddMessage(category, severity, D3D12_MESSAGE_ID_STRING_FROM_APPLICATION, pdescription)
+    }
+
+    fn SetBreakOnCategory(&self, category: D3D12_MESSAGE_CATEGORY, benable: BOOL) -> Result<()> {
+        run("ID3D12InfoQueue::SetBreakOnCategory", || {
+            check_category(category)?;
+            self.log().lock().breaks.set_category(category, benable.as_bool());
+            Ok(())
+        })
+    }
+
+    fn SetBreakOnSeverity(&self, severity: D3D12_MESSAGE_SEVERITY, benable: BOOL) -> Result<()> {
+        run("ID3D12InfoQueue::SetBreakOnSeverity", || {
+            check_severity(severity)?;
+            self.log().lock().breaks.set_severity(severity, benable.as_bool());
+            Ok(())
+        })
+    }
+
+    fn SetBreakOnID(&self, id: D3D12_MESSAGE_ID, benable: BOOL) -> Result<()> {
+        self.log().lock().breaks.set_id(id, benable.as_bool());
+        Ok(())
+    }
+
+    fn GetBreakOnCategory(&self, category: D3D12_MESSAGE_CATEGORY) -> BOOL {
+        self.log().lock().breaks.has_category(category).into()
+    }
+
+    fn GetBreakOnSeverity(&self, severity: D3D12_MESSAGE_SEVERITY) -> BOOL {
+        self.log().lock().breaks.has_severity(severity).into()
+    }
+
+    fn GetBreakOnID(&self, id: D3D12_MESSAGE_ID) -> BOOL {
+        self.log().lock().breaks.has_id(id).into()
+    }
+
+    fn SetMuteDebugOutput(&self, bmute: BOOL) {
+        self.log().lock().is_muted = bmute.as_bool();
+    }
+
+    fn GetMuteDebugOutput(&self) -> BOOL {
+        self.log().lock().is_muted.into()
+    }
+}
+
+impl ID3D12InfoQueue1_Impl for Device_Impl {
+    /// The cookie is written before the first message can reach the function.
+    ///
+    /// A null `pcallbackcookie` is refused here, where D3D12 is known to answer S_OK and to call nothing: the function
+    /// could not be unregistered.
+    fn RegisterMessageCallback(
+        &self,
+        callbackfunc: D3D12MessageFunc,
+        callbackfilterflags: D3D12_MESSAGE_CALLBACK_FLAGS,
+        pcontext: *mut c_void,
+        pcallbackcookie: *mut u32,
+    ) -> Result<()> {
+        run("ID3D12InfoQueue1::RegisterMessageCallback", || {
+            // SAFETY: by the COM contract pCallbackCookie is null or points to a number.
+            let cookie = unsafe { pcallbackcookie.as_mut() }
+                .ok_or_else(|| Refusal::invalid("pCallbackCookie is null"))?;
+            *cookie = 0;
+            let function = callbackfunc.ok_or_else(|| Refusal::invalid("CallbackFunc is null"))?;
+            let unknown = callbackfilterflags & !D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS;
+            if unknown != 0 {
+                return Err(Refusal::invalid(format!("CallbackFilterFlags {unknown:#x} are unknown")));
+            }
+            let ignores_filters = callbackfilterflags & D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS != 0;
+            // SAFETY: by D3D12's contract the function is called with the context from the threads that leave messages.
+            unsafe { self.log().register(function, pcontext, ignores_filters, cookie) };
+            Ok(())
+        })
+    }
+
+    fn UnregisterMessageCallback(&self, callbackcookie: u32) -> Result<()> {
+        run("ID3D12InfoQueue1::UnregisterMessageCallback", || {
+            if self.log().unregister(callbackcookie) {
+                return Ok(());
+            }
+            Err(Refusal::invalid(format!("CallbackCookie {callbackcookie} names no registered function")))
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Which objects of a device are alive, by kind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use heapwright_d3d12::*;
+
+/// The kinds of objects that a device creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    CommandQueue,
+    CommandAllocator,
+    CommandList,
+    DescriptorHeap,
+    Fence,
+    Heap,
+    QueryHeap,
+    Resource,
+}
+
+/// Each kind with its interface and the id of the message that reports it; the order of the enumeration.
+const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 8] = [
+    (ObjectKind::CommandQueue, "ID3D12CommandQueue", D3D12_MESSAGE_ID_LIVE_COMMANDQUEUE),
+    (ObjectKind::CommandAllocator, "ID3D12CommandAllocator", D3D12_MESSAGE_ID_LIVE_COMMANDALLOCATOR),
+    (ObjectKind::CommandList, "ID3D12GraphicsCommandList", D3D12_MESSAGE_ID_LIVE_COMMANDLIST12),
+    (ObjectKind::DescriptorHeap, "ID3D12DescriptorHeap", D3D12_MESSAGE_ID_LIVE_DESCRIPTORHEAP),
+    (ObjectKind::Fence, "ID3D12Fence", D3D12_MESSAGE_ID_LIVE_MONITOREDFENCE),
+    (ObjectKind::Heap, "ID3D12Heap", D3D12_MESSAGE_ID_LIVE_HEAP),
+    (ObjectKind::QueryHeap, "ID3D12QueryHeap", D3D12_MESSAGE_ID_LIVE_QUERYHEAP),
+    (ObjectKind::Resource, "ID3D12Resource", D3D12_MESSAGE_ID_LIVE_RESOURCE),
+];
+
+/// How many objects of each kind are alive. Creating and releasing an object costs one atomic addition each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LiveObjects {
+    counts: Arc<[AtomicU64; KINDS.len()]>,
+}
+
+/// One object that counts as alive until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LiveObject {
+    objects: LiveObjects,
+    kind: ObjectKind,
+}
+
+impl Drop for LiveObject {
+    fn drop(&mut self) {
+        self.objects.count(self.kind).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl LiveObjects {
+    /// Counts an object for as long as the result lives.
+    pub(crate) fn created(&self, kind: ObjectKind) -> LiveObject {
+        self.count(kind).fetch_add(1, Ordering::Relaxed);
+        LiveObject { objects: self.clone(), kind }
+    }
+
+    /// The kinds of which objects are alive: interface, message id, count.
+    pub(super) fn report(&self) -> impl Iterator<Item = (&'static str, D3D12_MESSAGE_ID, u64)> {
+        KINDS
+            .iter()
+            .map(|(kind, interface, id)| (*interface, *id, self.count(*kind).load(Ordering::Relaxed)))
+            .filter(|(_, _, count)| *count > 0)
+    }
+
+    fn count(&self, kind: ObjectKind) -> &AtomicU64 {
+        match kind {
+            ObjectKind::CommandQueue => &self.counts[0],
+            ObjectKind::CommandAllocator => &self.counts[1],
+            ObjectKind::CommandList => &self.counts[2],
+            ObjectKind::DescriptorHeap => &self.counts[3],
+            ObjectKind::Fence => &self.counts[4],
+            ObjectKind::Heap => &self.counts[5],
+            ObjectKind::QueryHeap => &self.counts[6],
+            ObjectKind::Resource => &self.counts[7],
+        }
+    }
+}

@@ -1,0 +1,114 @@
+use std::sync::Arc;
+use std::sync::Mutex as StdMutex;
+
+use heapwright_d3d12::*;
+
+use super::log::MessageLog;
+use super::message::{Message, MessageKind};
+use crate::rules::{Notice, Notices, Refusal};
+
+const KIND: MessageKind = MessageKind {
+    category: D3D12_MESSAGE_CATEGORY_MISCELLANEOUS,
+    severity: D3D12_MESSAGE_SEVERITY_MESSAGE,
+    id: D3D12_MESSAGE_ID_UNKNOWN,
+};
+
+fn stored(log: &MessageLog) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
+    log.lock().retrievable().map(|message| (message.kind.severity, message.text().to_string())).collect()
+}
+
+#[test]
+fn severities_follow_from_what_was_answered() {
+    let log = MessageLog::new(true);
+    log.refused("Call", &Refusal::invalid("a rule"));
+    log.refused("Call", &Refusal::not_implemented("this"));
+    log.refused("Call", &Refusal::out_of_memory("1 byte"));
+    log.refused("Call", &Refusal::new(DXGI_ERROR_NOT_FOUND, "no such data"));
+    log.panicked("Call");
+    let mut notices = Notices::default();
+    notices.push(Notice::warning(D3D12_MESSAGE_ID_UNKNOWN, "odd"));
+    notices.push(Notice::info(D3D12_MESSAGE_ID_UNKNOWN, "good to know"));
+    log.notices("Call", &notices);
+    let expected = [
+        (D3D12_MESSAGE_SEVERITY_ERROR, "Call: a rule"),
+        (D3D12_MESSAGE_SEVERITY_WARNING, "Call: this: not implemented by this runtime yet"),
+        (D3D12_MESSAGE_SEVERITY_INFO, "Call: 1 byte"),
+        (D3D12_MESSAGE_SEVERITY_INFO, "Call: no such data"),
+        (D3D12_MESSAGE_SEVERITY_CORRUPTION, "Call: a defect of heapwright-runtime: the call panicked"),
+        (D3D12_MESSAGE_SEVERITY_WARNING, "Call: odd"),
+        (D3D12_MESSAGE_SEVERITY_INFO, "Call: good to know"),
+    ];
+    assert_eq!(stored(&log), expected.map(|(severity, text)| (severity, text.to_string())));
+}
+
+#[test]
+fn a_description_ends_at_its_first_zero() {
+    let message = Message::new(KIND, b"before\0after".as_slice());
+    assert_eq!(message.description(), b"before\0");
+    assert_eq!(Message::new(KIND, Vec::new()).description(), b"\0");
+    assert_eq!(Message::new(KIND, vec![0xff]).text().to_string(), "\u{fffd}");
+}
+
+#[test]
+fn a_log_without_the_debug_layer_stores_and_tells_nothing() {
+    let log = MessageLog::new(false);
+    log.refused("Call", &Refusal::invalid("a rule"));
+    log.add(Message::new(KIND, "text"));
+    assert!(stored(&log).is_empty());
+    assert_eq!(log.lock().counts.allowed_by_storage_filter, 0);
+}
+
+/// Counts what reaches `tracing` on this thread.
+#[derive(Clone, Default)]
+struct Events(Arc<StdMutex<Vec<tracing::Level>>>);
+
+impl tracing::Subscriber for Events {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        self.0.lock().expect("no panics").push(*event.metadata().level());
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn messages_go_to_tracing_unless_muted_or_denied() {
+    let events = Events::default();
+    tracing::subscriber::with_default(events.clone(), || {
+        let log = MessageLog::new(true);
+        log.refused("Call", &Refusal::invalid("a rule"));
+        log.refused("Call", &Refusal::not_implemented("this"));
+        log.add(Message::new(KIND, "text"));
+        log.lock().is_muted = true;
+        log.refused("Call", &Refusal::invalid("a rule"));
+        log.lock().is_muted = false;
+        log.lock().storage.push(super::filter::Filter {
+            deny: super::filter::KindList {
+                severities: vec![D3D12_MESSAGE_SEVERITY_ERROR],
+                ..Default::default()
+            },
+            ..Default::default()
+        });
+        log.refused("Call", &Refusal::invalid("a rule"));
+        MessageLog::new(false).refused("Call", &Refusal::out_of_memory("1 byte"));
+    });
+    use tracing::Level;
+    assert_eq!(
+        *events.0.lock().expect("no panics"),
+        [Level::ERROR, Level::WARN, Level::DEBUG, Level::INFO],
+        "the muted and the denied are missing"
+    );
+}
