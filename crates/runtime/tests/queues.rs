@@ -59,6 +59,26 @@ fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
     }
 }
 
+/// The messages that the device stores, with their ids; forgotten once read.
+fn messages(device: &ID3D12Device14) -> Vec<(D3D12_MESSAGE_ID, String)> {
+    let queue: ID3D12InfoQueue = device.cast().expect("the debug layer is on");
+    let count = unsafe { queue.GetNumStoredMessagesAllowedByRetrievalFilter() };
+    let message = |index| {
+        let mut size = 0;
+        assert_eq!(unsafe { queue.GetMessage(index, None, &mut size) }, S_FALSE);
+        let mut room = vec![0_u64; size.div_ceil(8)];
+        let message = room.as_mut_ptr().cast::<D3D12_MESSAGE>();
+        unsafe {
+            queue.GetMessage(index, Some(message), &mut size).succeeds();
+            let text = std::ffi::CStr::from_ptr((*message).pDescription.cast());
+            ((*message).ID, text.to_str().expect("UTF-8").to_owned())
+        }
+    };
+    let messages = (0..count).map(message).collect();
+    unsafe { queue.ClearStoredMessages() };
+    messages
+}
+
 /// What a call answers: some of the bindings' methods give an HRESULT, some a result.
 trait Answer {
     fn hresult(&self) -> HRESULT;
@@ -267,8 +287,13 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
         queue.drain();
         assert_eq!(bytes(&readback), [0; 16], "{why}");
     };
+    messages(&device);
     queue.execute(&[&queue.list, &other.list]);
     expect_nothing("the second is open");
+    let told = messages(&device);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST);
+    assert!(told[0].1.contains("ppCommandLists[1] is open"), "{}", told[0].1);
     queue.execute(&[&queue.list, &copy.list]);
     expect_nothing("the second is a copy list");
     unsafe { queue.queue.ExecuteCommandLists(&[Some(queue.list.cast().expect("a list")), None]) };
@@ -389,6 +414,7 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let fence = create_fence(&device, 7);
     unsafe {
+        local.SetName(windows_core::w!("the weights")).succeeds();
         queue.list.CopyResource(&local, &upload);
         queue.list.Close().succeeds();
         device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
@@ -397,6 +423,10 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
         // Fences are reached one after the other.
         queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        let told = messages(&device);
+        let fault = told.iter().find(|(id, _)| *id == D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT);
+        let (_, text) = fault.expect("before the fences are reached");
+        assert!(text.contains("the weights"), "{text}");
         assert_eq!(fence.GetCompletedValue(), u64::MAX);
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
         assert_eq!(code(queue.queue.Signal(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);
@@ -1026,4 +1056,44 @@ fn a_queue_that_waits_forever_can_be_released() {
     assert_eq!(code(unsafe { allocator.Reset() }), E_FAIL, "it waits to execute");
     drop(queue);
     assert_eq!(code(unsafe { allocator.Reset() }), S_OK, "it never will");
+}
+
+#[test]
+fn refused_commands_say_which_rule_they_broke() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
+    messages(&device);
+    let closed = queue.close_after(|list| unsafe { list.CopyBufferRegion(&local, 60, &upload, 0, 8) });
+    assert_eq!(closed, E_INVALIDARG);
+    let told = messages(&device);
+    assert_eq!(told[0].0, D3D12_MESSAGE_ID_COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS);
+    assert!(told[0].1.contains("pDstBuffer") && told[0].1.contains("CopyBufferRegion"), "{}", told[0].1);
+    unsafe { queue.list.Close() }.succeeds();
+    unsafe { queue.list.CopyResource(&local, &upload) };
+    assert_eq!(messages(&device)[0].0, D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED);
+}
+
+#[test]
+fn every_object_goes_when_it_is_released() {
+    let device = open();
+    let live = || {
+        let report: ID3D12DebugDevice = device.cast().expect("the debug layer is on");
+        messages(&device);
+        unsafe { report.ReportLiveDeviceObjects(D3D12_RLDO_DETAIL) }.succeeds();
+        let live = messages(&device);
+        live.into_iter().map(|(id, _)| id).filter(|id| *id != D3D12_MESSAGE_ID_LIVE_DEVICE).count()
+    };
+    assert_eq!(live(), 0);
+    let queue = Queue::direct(&device);
+    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    let heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+    let (local, upload) =
+        (commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64), commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64));
+    unsafe { queue.list.CopyResource(&local, &upload) };
+    queue.run();
+    assert_eq!(live(), 6, "queue, allocator, list, fence, descriptor heap, resources");
+    drop((queue, heap, local, upload));
+    assert_eq!(live(), 0);
 }
