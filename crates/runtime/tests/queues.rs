@@ -49,6 +49,7 @@ fn commit(device: &ID3D12Device14, heap_type: D3D12_HEAP_TYPE, width: u64) -> ID
     commit_with(device, heap_type, width, D3D12_RESOURCE_FLAG_NONE)
 }
 
+#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
 fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
     let mut start = null_mut();
     let width = usize::try_from(unsafe { resource.GetDesc() }.Width).expect("small");
@@ -56,6 +57,26 @@ fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
         resource.Map(0, None, &mut start).succeeds();
         std::slice::from_raw_parts_mut(start.cast(), width)
     }
+}
+
+/// The messages that the device stores, with their ids; forgotten once read.
+fn messages(device: &ID3D12Device14) -> Vec<(D3D12_MESSAGE_ID, String)> {
+    let queue: ID3D12InfoQueue = device.cast().expect("the debug layer is on");
+    let count = unsafe { queue.GetNumStoredMessagesAllowedByRetrievalFilter() };
+    let message = |index| {
+        let mut size = 0;
+        assert_eq!(unsafe { queue.GetMessage(index, None, &mut size) }, S_FALSE);
+        let mut room = vec![0_u64; size.div_ceil(8)];
+        let message = room.as_mut_ptr().cast::<D3D12_MESSAGE>();
+        unsafe {
+            queue.GetMessage(index, Some(message), &mut size).succeeds();
+            let text = std::ffi::CStr::from_ptr((*message).pDescription.cast());
+            ((*message).ID, text.to_str().expect("UTF-8").to_owned())
+        }
+    };
+    let messages = (0..count).map(message).collect();
+    unsafe { queue.ClearStoredMessages() };
+    messages
 }
 
 /// What a call answers: some of the bindings' methods give an HRESULT, some a result.
@@ -266,8 +287,13 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
         queue.drain();
         assert_eq!(bytes(&readback), [0; 16], "{why}");
     };
+    messages(&device);
     queue.execute(&[&queue.list, &other.list]);
     expect_nothing("the second is open");
+    let told = messages(&device);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST);
+    assert!(told[0].1.contains("ppCommandLists[1] is open"), "{}", told[0].1);
     queue.execute(&[&queue.list, &copy.list]);
     expect_nothing("the second is a copy list");
     unsafe { queue.queue.ExecuteCommandLists(&[Some(queue.list.cast().expect("a list")), None]) };
@@ -388,6 +414,7 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let fence = create_fence(&device, 7);
     unsafe {
+        local.SetName(windows_core::w!("the weights")).succeeds();
         queue.list.CopyResource(&local, &upload);
         queue.list.Close().succeeds();
         device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
@@ -396,6 +423,10 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
         // Fences are reached one after the other.
         queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        let told = messages(&device);
+        let fault = told.iter().find(|(id, _)| *id == D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT);
+        let (_, text) = fault.expect("before the fences are reached");
+        assert!(text.contains("the weights"), "{text}");
         assert_eq!(fence.GetCompletedValue(), u64::MAX);
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
         assert_eq!(code(queue.queue.Signal(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);
@@ -785,4 +816,284 @@ fn tiles_stand_where_the_queue_maps_them() {
         queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
     }
+}
+
+#[test]
+fn enhanced_barriers_are_checked() {
+    let device = open();
+    let direct = Queue::direct(&device);
+    let buffer = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    let of_buffer = |change: &dyn Fn(&mut D3D12_BUFFER_BARRIER)| {
+        let mut barrier = D3D12_BUFFER_BARRIER {
+            SyncBefore: D3D12_BARRIER_SYNC_COPY,
+            SyncAfter: D3D12_BARRIER_SYNC_ALL,
+            AccessBefore: D3D12_BARRIER_ACCESS_COPY_DEST,
+            AccessAfter: D3D12_BARRIER_ACCESS_COMMON,
+            pResource: ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(buffer.as_raw()) })),
+            Offset: 0,
+            Size: u64::MAX,
+        };
+        change(&mut barrier);
+        let group = D3D12_BARRIER_GROUP {
+            Type: D3D12_BARRIER_TYPE_BUFFER,
+            NumBarriers: 1,
+            Anonymous: D3D12_BARRIER_GROUP_0 { pBufferBarriers: &raw const barrier },
+        };
+        direct.close_after(|list| unsafe { list.Barrier(&[group]) })
+    };
+    assert_eq!(of_buffer(&|_| ()), S_OK);
+    assert_eq!(of_buffer(&|barrier| barrier.Size = 64), S_OK);
+    assert_eq!(of_buffer(&|barrier| barrier.Size = 63), E_INVALIDARG, "not the whole buffer");
+    assert_eq!(of_buffer(&|barrier| barrier.Offset = 4), E_INVALIDARG);
+    assert_eq!(of_buffer(&|barrier| barrier.pResource = ManuallyDrop::new(None)), E_INVALIDARG);
+    assert_eq!(of_buffer(&|barrier| barrier.SyncBefore = D3D12_BARRIER_SYNC_DRAW), E_INVALIDARG);
+    assert_eq!(of_buffer(&|barrier| barrier.SyncBefore = D3D12_BARRIER_SYNC_NONE), E_INVALIDARG);
+    let no_access = D3D12_BARRIER_ACCESS_NO_ACCESS;
+    let unused = of_buffer(&|barrier| {
+        barrier.SyncBefore = D3D12_BARRIER_SYNC_NONE;
+        barrier.AccessBefore = no_access;
+    });
+    assert_eq!(unused, S_OK);
+    let mixed = of_buffer(&|barrier| barrier.AccessBefore = no_access | D3D12_BARRIER_ACCESS_COPY_DEST);
+    assert_eq!(mixed, E_INVALIDARG);
+    let texture = D3D12_TEXTURE_BARRIER {
+        AccessBefore: no_access,
+        AccessAfter: no_access,
+        pResource: ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(buffer.as_raw()) })),
+        ..Default::default()
+    };
+    let group = |kind, count, texture: *const D3D12_TEXTURE_BARRIER| {
+        let pointers = D3D12_BARRIER_GROUP_0 { pTextureBarriers: texture };
+        let group = D3D12_BARRIER_GROUP { Type: kind, NumBarriers: count, Anonymous: pointers };
+        direct.close_after(|list| unsafe { list.Barrier(&[group]) })
+    };
+    assert_eq!(group(D3D12_BARRIER_TYPE_TEXTURE, 1, &texture), E_INVALIDARG, "a buffer");
+    assert_eq!(group(D3D12_BARRIER_TYPE_TEXTURE, 1, null()), E_INVALIDARG);
+    assert_eq!(group(D3D12_BARRIER_TYPE_GLOBAL, 0, null()), S_OK);
+    assert_eq!(group(3, 0, null()), E_INVALIDARG, "no type");
+}
+
+#[test]
+fn aliasing_and_uav_barriers_and_discards_are_checked() {
+    let device = open();
+    let direct = Queue::direct(&device);
+    let committed = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    let writable =
+        commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    let reserved = reserve(&device, TILE);
+    let borrow = |resource: Option<&ID3D12Resource>| {
+        ManuallyDrop::new(resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
+    };
+    let aliasing = |before, after| D3D12_RESOURCE_BARRIER {
+        Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
+        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
+        Anonymous: D3D12_RESOURCE_BARRIER_0 {
+            Aliasing: ManuallyDrop::new(D3D12_RESOURCE_ALIASING_BARRIER {
+                pResourceBefore: borrow(before),
+                pResourceAfter: borrow(after),
+            }),
+        },
+    };
+    let uav = |resource| D3D12_RESOURCE_BARRIER {
+        Type: D3D12_RESOURCE_BARRIER_TYPE_UAV,
+        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
+        Anonymous: D3D12_RESOURCE_BARRIER_0 {
+            UAV: ManuallyDrop::new(D3D12_RESOURCE_UAV_BARRIER { pResource: borrow(resource) }),
+        },
+    };
+    let check = |barrier| direct.close_after(|list| unsafe { list.ResourceBarrier(&[barrier]) });
+    assert_eq!(check(aliasing(None, None)), S_OK);
+    assert_eq!(check(aliasing(None, Some(&reserved))), S_OK);
+    assert_eq!(check(aliasing(Some(&committed), None)), E_INVALIDARG, "committed");
+    assert_eq!(check(uav(None)), S_OK);
+    assert_eq!(check(uav(Some(&writable))), S_OK);
+    assert_eq!(check(uav(Some(&committed))), E_INVALIDARG, "no ALLOW_UNORDERED_ACCESS");
+    let split = D3D12_RESOURCE_BARRIER { Flags: D3D12_RESOURCE_BARRIER_FLAGS::MAX, ..uav(None) };
+    assert_eq!(check(split), E_INVALIDARG);
+
+    let discard = |resource: &ID3D12Resource, region: Option<D3D12_DISCARD_REGION>| {
+        let region = region.as_ref().map(std::ptr::from_ref);
+        direct.close_after(|list| unsafe { list.DiscardResource(resource, region) })
+    };
+    assert_eq!(discard(&writable, None), S_OK);
+    assert_eq!(discard(&committed, None), E_INVALIDARG);
+    let region = D3D12_DISCARD_REGION { NumSubresources: 1, ..Default::default() };
+    assert_eq!(discard(&writable, Some(region)), S_OK);
+    assert_eq!(
+        discard(&writable, Some(D3D12_DISCARD_REGION { FirstSubresource: u32::MAX, ..region })),
+        E_INVALIDARG
+    );
+    assert_eq!(discard(&writable, Some(D3D12_DISCARD_REGION { NumRects: 1, ..region })), E_INVALIDARG);
+}
+
+#[test]
+fn descriptors_are_copied_range_by_range() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let (views, none) = (D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE);
+    let (from, to) = (
+        descriptor_heap(&device, views, 4, none).expect("a heap"),
+        descriptor_heap(&device, views, 4, none).expect("a heap"),
+    );
+    let visible =
+        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let buffer =
+        commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
+        Format: DXGI_FORMAT_R32_UINT,
+        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
+        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
+            Buffer: D3D12_BUFFER_UAV { NumElements: 16, ..Default::default() },
+        },
+    };
+    unsafe {
+        let step = usize::try_from(device.GetDescriptorHandleIncrementSize(views)).expect("small");
+        let at = |heap: &ID3D12DescriptorHeap, index: usize| D3D12_CPU_DESCRIPTOR_HANDLE {
+            ptr: heap.GetCPUDescriptorHandleForHeapStart().ptr + index * step,
+        };
+        let clear = |index| {
+            let gpu = visible.GetGPUDescriptorHandleForHeapStart();
+            queue.close_after(|list| {
+                list.SetDescriptorHeaps(&[Some(visible.clone())]);
+                list.ClearUnorderedAccessViewUint(gpu, at(&to, index), &buffer, &[0; 4], &[]);
+            })
+        };
+        for index in [0, 2] {
+            device.CreateUnorderedAccessView(&buffer, None, Some(&desc), at(&from, index));
+        }
+        // 0, 2 to 3, 2: the sizes of both sides differ, their sums do not.
+        let (targets, sources) = ([at(&to, 2)], [at(&from, 2), at(&from, 0)]);
+        device.CopyDescriptors(1, targets.as_ptr(), Some(&2), 2, sources.as_ptr(), None, views);
+        assert_eq!([0, 1, 2, 3].map(clear), [E_INVALIDARG, E_INVALIDARG, S_OK, S_OK]);
+        // What is not there overwrites what is.
+        device.CopyDescriptorsSimple(1, at(&to, 3), at(&from, 1), views);
+        assert_eq!(clear(3), E_INVALIDARG);
+        // Refused as a whole: beyond a heap, of another type, from a shader-visible heap, of different sums.
+        device.CopyDescriptorsSimple(3, at(&to, 0), at(&from, 2), views);
+        device.CopyDescriptorsSimple(1, at(&to, 0), at(&from, 0), D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
+        device.CreateUnorderedAccessView(&buffer, None, Some(&desc), at(&visible, 0));
+        device.CopyDescriptorsSimple(1, at(&to, 0), at(&visible, 0), views);
+        device.CopyDescriptors(1, [at(&to, 0)].as_ptr(), Some(&1), 1, sources.as_ptr(), Some(&2), views);
+        device.CopyDescriptors(1, null(), None, 1, null(), None, views);
+        assert_eq!(clear(0), E_INVALIDARG);
+        // A released resource leaves its views behind.
+        let gone = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: at(&to, 2).ptr };
+        drop(buffer);
+        let other =
+            commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+        let gpu = visible.GetGPUDescriptorHandleForHeapStart();
+        let cleared = queue.close_after(|list| {
+            list.SetDescriptorHeaps(&[Some(visible.clone())]);
+            list.ClearUnorderedAccessViewUint(gpu, gone, &other, &[0; 4], &[]);
+        });
+        assert_eq!(cleared, E_INVALIDARG);
+    }
+}
+
+#[test]
+fn objects_answer_to_their_interfaces() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    macro_rules! check {
+        ($object:expr; $($interface:ident),*) => {$(
+            let _: $interface = $object.cast().expect(stringify!($interface));
+        )*};
+    }
+    check!(queue.list; ID3D12Object, ID3D12DeviceChild, ID3D12CommandList, ID3D12GraphicsCommandList,
+        ID3D12GraphicsCommandList1, ID3D12GraphicsCommandList2, ID3D12GraphicsCommandList3,
+        ID3D12GraphicsCommandList4, ID3D12GraphicsCommandList5, ID3D12GraphicsCommandList6,
+        ID3D12GraphicsCommandList7, ID3D12GraphicsCommandList8, ID3D12GraphicsCommandList9,
+        ID3D12GraphicsCommandList10);
+    check!(queue.fence; ID3D12Object, ID3D12DeviceChild, ID3D12Pageable, ID3D12Fence, ID3D12Fence1);
+    check!(queue.allocator; ID3D12Object, ID3D12DeviceChild, ID3D12Pageable, ID3D12CommandAllocator);
+    check!(queue.queue; ID3D12Object, ID3D12DeviceChild, ID3D12Pageable, ID3D12CommandQueue);
+    assert!(queue.list.cast::<ID3D12Pageable>().is_err(), "a command list is not pageable");
+    assert!(queue.list.cast::<ID3D12CommandQueue>().is_err());
+    let of: ID3D12Device = unsafe {
+        let mut of = None;
+        queue.list.GetDevice(&mut of).expect("its device");
+        of.expect("S_OK comes with a device")
+    };
+    assert_eq!(of, device.cast().expect("the same"));
+}
+
+#[test]
+fn queues_work_side_by_side() {
+    let device = open();
+    std::thread::scope(|scope| {
+        for seed in 1..=6_u8 {
+            let device = &device;
+            scope.spawn(move || {
+                let queue = Queue::new(device, D3D12_COMMAND_LIST_TYPE_COPY);
+                let upload = commit(device, D3D12_HEAP_TYPE_UPLOAD, 4096);
+                let local = commit(device, D3D12_HEAP_TYPE_DEFAULT, 4096);
+                let readback = commit(device, D3D12_HEAP_TYPE_READBACK, 4096);
+                for round in 0..50 {
+                    bytes(&upload).fill(seed.wrapping_mul(round));
+                    unsafe {
+                        queue.list.CopyResource(&local, &upload);
+                        queue.list.CopyResource(&readback, &local);
+                    }
+                    queue.run();
+                    assert!(bytes(&readback).iter().all(|byte| *byte == seed.wrapping_mul(round)));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_queue_that_waits_forever_can_be_released() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let never = create_fence(&device, 0);
+    unsafe {
+        queue.list.Close().succeeds();
+        queue.queue.Wait(&never, 1).succeeds();
+        queue.execute(&[&queue.list]);
+    }
+    let Queue { queue, allocator, .. } = queue;
+    assert_eq!(code(unsafe { allocator.Reset() }), E_FAIL, "it waits to execute");
+    drop(queue);
+    assert_eq!(code(unsafe { allocator.Reset() }), S_OK, "it never will");
+}
+
+#[test]
+fn refused_commands_say_which_rule_they_broke() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
+    messages(&device);
+    let closed = queue.close_after(|list| unsafe { list.CopyBufferRegion(&local, 60, &upload, 0, 8) });
+    assert_eq!(closed, E_INVALIDARG);
+    let told = messages(&device);
+    assert_eq!(told[0].0, D3D12_MESSAGE_ID_COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS);
+    assert!(told[0].1.contains("pDstBuffer") && told[0].1.contains("CopyBufferRegion"), "{}", told[0].1);
+    unsafe { queue.list.Close() }.succeeds();
+    unsafe { queue.list.CopyResource(&local, &upload) };
+    assert_eq!(messages(&device)[0].0, D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED);
+}
+
+#[test]
+fn every_object_goes_when_it_is_released() {
+    let device = open();
+    let live = || {
+        let report: ID3D12DebugDevice = device.cast().expect("the debug layer is on");
+        messages(&device);
+        unsafe { report.ReportLiveDeviceObjects(D3D12_RLDO_DETAIL) }.succeeds();
+        let live = messages(&device);
+        live.into_iter().map(|(id, _)| id).filter(|id| *id != D3D12_MESSAGE_ID_LIVE_DEVICE).count()
+    };
+    assert_eq!(live(), 0);
+    let queue = Queue::direct(&device);
+    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    let heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+    let (local, upload) =
+        (commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64), commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64));
+    unsafe { queue.list.CopyResource(&local, &upload) };
+    queue.run();
+    assert_eq!(live(), 6, "queue, allocator, list, fence, descriptor heap, resources");
+    drop((queue, heap, local, upload));
+    assert_eq!(live(), 0);
 }

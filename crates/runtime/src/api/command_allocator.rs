@@ -8,6 +8,7 @@ use windows_core::{ComObject, implement};
 use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use crate::debug::ObjectKind;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 
@@ -107,7 +108,11 @@ impl Recordings {
 
 impl CommandAllocator {
     pub(super) fn new(device: ComObject<Device>, list_type: D3D12_COMMAND_LIST_TYPE) -> Self {
-        Self { child: Child::new(device), list_type, recordings: Arc::default() }
+        Self {
+            child: Child::new(device).counted(ObjectKind::CommandAllocator),
+            list_type,
+            recordings: Arc::default(),
+        }
     }
 
     pub(super) fn list_type(&self) -> D3D12_COMMAND_LIST_TYPE {

@@ -16,6 +16,7 @@ use super::tile_mappings::{self, TileRanges};
 use super::tile_regions::{TileGrid, TileRun, one_tile};
 use super::{call, clock};
 use crate::ddi::command::{DriverQueue, RemovalSink, Work};
+use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 
@@ -70,7 +71,13 @@ impl CommandQueue {
         let sink: Arc<dyn RemovalSink> = removal;
         let driver = Some(device.driver().create_queue(sink)?);
         let desc = D3D12_COMMAND_QUEUE_DESC { NodeMask: 1, ..*desc };
-        Ok(Self { child: Child::new(device), desc, driver, submissions: Mutex::new(0), progress })
+        Ok(Self {
+            child: Child::new(device).counted(ObjectKind::CommandQueue),
+            desc,
+            driver,
+            submissions: Mutex::new(0),
+            progress,
+        })
     }
 
     fn device(&self) -> &Device {

@@ -13,6 +13,7 @@ use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
 use super::views::Descriptor;
+use crate::debug::ObjectKind;
 use crate::rules::Refusal;
 
 /// Bytes that a descriptor takes, as far as handles are concerned: the same for all types.
@@ -212,7 +213,7 @@ impl DescriptorTable {
 impl DescriptorHeap {
     pub(super) fn new(device: ComObject<Device>, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Self, Refusal> {
         let table = device.descriptor_heaps().create(desc)?;
-        Ok(Self { child: Child::new(device), table })
+        Ok(Self { child: Child::new(device).counted(ObjectKind::DescriptorHeap), table })
     }
 
     pub(super) fn table(&self) -> &Arc<DescriptorTable> {

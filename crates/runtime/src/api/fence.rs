@@ -10,6 +10,7 @@ use windows_core::{ComObject, implement};
 use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 
@@ -41,11 +42,7 @@ pub(super) fn check_flags(flags: D3D12_FENCE_FLAGS) -> Result<(), Refusal> {
 impl Fence {
     pub(super) fn new(device: ComObject<Device>, value: u64, flags: D3D12_FENCE_FLAGS) -> Self {
         let value = device.removal().create_fence(value);
-        Self { child: Child::new(device), flags, value }
-    }
-
-    pub(super) fn child(&self) -> &Child {
-        &self.child
+        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value }
     }
 
     /// What queues signal and wait for.

@@ -6,6 +6,7 @@ use windows_core::{ComObject, implement};
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use crate::debug::ObjectKind;
 use crate::rules::Refusal;
 
 /// A query heap of the application. It is there to be created and paged; queries themselves are not implemented.
@@ -42,7 +43,7 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
 
 impl QueryHeap {
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { child: Child::new(device) }
+        Self { child: Child::new(device).counted(ObjectKind::QueryHeap) }
     }
 }
 

@@ -8,6 +8,7 @@ use super::device::Device;
 use super::object::own;
 use super::resource::{Resource, Resource_Impl};
 use crate::ddi::driver_resource::DriverResource;
+use crate::format;
 use crate::rules::Refusal;
 
 /// What was written to a descriptor.
@@ -73,6 +74,7 @@ impl View {
             return Err(Refusal::invalid(format!("{count} slices from {first} of {all}")));
         }
         let format = if format == DXGI_FORMAT_UNKNOWN { desc.Format } else { format };
+        check_cast(format, desc.Format)?;
         let part = ViewPart::Slices { mip, first, count, plane };
         Ok(Self { resource: Arc::downgrade(resource.driver()), desc, format, part })
     }
@@ -88,6 +90,26 @@ impl View {
                 .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE)
         })
     }
+}
+
+/// Checks that a texture of one format can be viewed as another.
+fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
+    let unknown = |format| Refusal::invalid(format!("Format {format} is none that a view can have"));
+    let of_view =
+        format::properties(view).filter(|format| !format.is_typeless()).ok_or_else(|| unknown(view))?;
+    let of_resource = format::properties(resource).ok_or_else(|| unknown(resource))?;
+    // Every family of 32 bits can also be written as R32: what atomics need.
+    let as_r32 = of_view.family == DXGI_FORMAT_R32_TYPELESS
+        && of_resource.block_bytes == 4
+        && !of_resource.is_block_compressed()
+        && !of_resource.is_planar();
+    if of_view.family != of_resource.family && !as_r32 {
+        return Err(Refusal::invalid(format!(
+            "a view as {} of a texture of {}",
+            of_view.name, of_resource.name
+        )));
+    }
+    Ok(())
 }
 
 /// The resource of a view; nothing for a null view, which needs a description.

@@ -9,6 +9,7 @@ use super::copies::is_buffer;
 use super::{CommandList, read_array};
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
+use crate::format;
 use crate::rules::Refusal;
 
 /// States that write; each stands alone.
@@ -75,21 +76,7 @@ const FLAG_STATES: [(D3D12_RESOURCE_STATES, D3D12_RESOURCE_FLAGS, &str); 4] = [
 
 /// The planes that a format keeps apart.
 pub(in crate::api) fn plane_count(format: DXGI_FORMAT) -> u32 {
-    match format {
-        DXGI_FORMAT_R32G8X24_TYPELESS
-        | DXGI_FORMAT_D32_FLOAT_S8X24_UINT
-        | DXGI_FORMAT_R32_FLOAT_X8X24_TYPELESS
-        | DXGI_FORMAT_X32_TYPELESS_G8X24_UINT
-        | DXGI_FORMAT_R24G8_TYPELESS
-        | DXGI_FORMAT_D24_UNORM_S8_UINT
-        | DXGI_FORMAT_R24_UNORM_X8_TYPELESS
-        | DXGI_FORMAT_X24_TYPELESS_G8_UINT
-        | DXGI_FORMAT_NV12
-        | DXGI_FORMAT_P010
-        | DXGI_FORMAT_P016
-        | DXGI_FORMAT_NV11 => 2,
-        _ => 1,
-    }
+    format::properties(format).map_or(1, |format| format.plane_count())
 }
 
 /// Mips, array slices and planes of a resource.

@@ -14,6 +14,7 @@ use crate::api::texel_value;
 use crate::api::views::{Descriptor, View, ViewPart};
 use crate::ddi::command::{Command, TexelValue};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::format;
 use crate::rules::Refusal;
 
 /// The rectangles of a clear, as the application passes them.
@@ -97,6 +98,13 @@ fn fill(recording: &mut Recording, view: &View, plane: u32, value: TexelValue) -
     };
     let [width, height, depth] = mip_size(&view.desc, mip)?;
     let [mips, slices, _] = extents(&view.desc);
+    let texel = format::properties(view.desc.Format).map(|format| format.plane(plane).block_bytes);
+    if texel != Some(value.len.into()) {
+        return Err(Refusal::invalid(format!(
+            "a texel of {} bytes in a texture of format {}",
+            value.len, view.desc.Format
+        )));
+    }
     let subresource = |slice: u32| mip + (slice + plane * slices) * mips;
     if view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
         debug_assert!(first + count <= depth, "checked when the view was made");

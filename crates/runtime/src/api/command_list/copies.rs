@@ -5,7 +5,7 @@ use std::sync::Arc;
 use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
-use super::Recording;
+use super::{Recording, texture_copies};
 use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
@@ -119,7 +119,7 @@ pub(super) fn copy_resource(
         });
         return Ok(());
     }
-    Err(Refusal::not_implemented("CopyResource of textures"))
+    texture_copies::copy_texture(recording, target, source)
 }
 
 /// Checks that two resources differ in nothing that a copy of the whole cares about.

@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
 
 use super::clears::ClearValues;
-use super::{Allowed, CommandList_Impl, clears, copies, read_array, tiles};
+use super::{Allowed, CommandList_Impl, clears, copies, read_array, texture_copies, tiles};
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
 use crate::api::object::own;
@@ -88,14 +88,26 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn CopyTextureRegion(
         &self,
-        _pdst: *const D3D12_TEXTURE_COPY_LOCATION,
-        _dstx: u32,
-        _dsty: u32,
-        _dstz: u32,
-        _psrc: *const D3D12_TEXTURE_COPY_LOCATION,
-        _psrcbox: *const D3D12_BOX,
+        pdst: *const D3D12_TEXTURE_COPY_LOCATION,
+        dstx: u32,
+        dsty: u32,
+        dstz: u32,
+        psrc: *const D3D12_TEXTURE_COPY_LOCATION,
+        psrcbox: *const D3D12_BOX,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::CopyTextureRegion");
+        self.record("ID3D12GraphicsCommandList::CopyTextureRegion", Allowed::All, |device, recording| {
+            // SAFETY: by the COM contract the pointers are null or point to their structures.
+            let (target, source, source_box) =
+                unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
+            texture_copies::copy_texture_region(
+                device,
+                recording,
+                target,
+                [dstx, dsty, dstz],
+                source,
+                source_box,
+            )
+        });
     }
 
     fn CopyResource(&self, pdstresource: Ref<'_, ID3D12Resource>, psrcresource: Ref<'_, ID3D12Resource>) {

@@ -2,7 +2,6 @@
 //!
 //! * here: the list's states (recording, closed) and what every command does around its body.
 //! * `copies`, `texture_copies`, `tiles`, `clears`, `barriers`: the commands, by what they do.
-//! * `texel_value`: colours as the bytes of a texel.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
 //! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
@@ -13,6 +12,7 @@ mod barriers;
 mod clears;
 mod copies;
 mod interfaces;
+mod texture_copies;
 mod tiles;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -27,6 +27,7 @@ use super::descriptor_heap::DescriptorTable;
 use super::device::Device;
 use super::object::{Child, implement_child};
 use crate::ddi::command::Command;
+use crate::debug::ObjectKind;
 use crate::rules::Refusal;
 
 /// A command list of the application.
@@ -116,12 +117,16 @@ impl CommandList {
     ) -> Result<Self, Refusal> {
         let recording = Recording::begin(&device, allocator, list_type)?;
         let state = Mutex::new(State::Recording(recording));
-        Ok(Self { child: Child::new(device), list_type, state })
+        Ok(Self { child: Child::new(device).counted(ObjectKind::CommandList), list_type, state })
     }
 
     /// A list that is closed and empty.
     pub(super) fn closed(device: ComObject<Device>, list_type: D3D12_COMMAND_LIST_TYPE) -> Self {
-        Self { child: Child::new(device), list_type, state: Mutex::new(State::Empty) }
+        Self {
+            child: Child::new(device).counted(ObjectKind::CommandList),
+            list_type,
+            state: Mutex::new(State::Empty),
+        }
     }
 
     pub(super) fn list_type(&self) -> D3D12_COMMAND_LIST_TYPE {

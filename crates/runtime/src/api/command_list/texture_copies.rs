@@ -1,0 +1,352 @@
+//! `CopyTextureRegion`, and `CopyResource` of textures.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+
+use super::Recording;
+use super::barriers::{extents, subresource_count};
+use super::copies::{check_source, check_target, is_buffer};
+use crate::api::device::Device;
+use crate::api::object::own;
+use crate::api::resource::{Resource, Resource_Impl};
+use crate::ddi::command::{Command, TexelLocation};
+use crate::ddi::driver_resource::TexelRegion;
+use crate::format::{self, FormatProperties};
+use crate::rules::Refusal;
+
+/// The message ids of one side of a copy: D3D12 has a set for each.
+struct Ids {
+    name: &'static str,
+    null: D3D12_MESSAGE_ID,
+    kind: D3D12_MESSAGE_ID,
+    dimension: D3D12_MESSAGE_ID,
+    subresource: D3D12_MESSAGE_ID,
+    offset: D3D12_MESSAGE_ID,
+    format: D3D12_MESSAGE_ID,
+    dimensions: D3D12_MESSAGE_ID,
+    row_pitch: D3D12_MESSAGE_ID,
+    placement: D3D12_MESSAGE_ID,
+}
+
+const TARGET: Ids = Ids {
+    name: "pDst",
+    null: D3D12_MESSAGE_ID_COPYTEXTUREREGION_NULLDST,
+    kind: D3D12_MESSAGE_ID_COPYTEXTUREREGION_UNRECOGNIZEDDSTTYPE,
+    dimension: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTRESOURCEDIMENSION,
+    subresource: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTSUBRESOURCE,
+    offset: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTOFFSET,
+    format: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTFORMAT,
+    dimensions: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTDIMENSIONS,
+    row_pitch: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTROWPITCH,
+    placement: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTPLACEMENT,
+};
+
+const SOURCE: Ids = Ids {
+    name: "pSrc",
+    null: D3D12_MESSAGE_ID_COPYTEXTUREREGION_NULLSRC,
+    kind: D3D12_MESSAGE_ID_COPYTEXTUREREGION_UNRECOGNIZEDSRCTYPE,
+    dimension: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCEDIMENSION,
+    subresource: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCSUBRESOURCE,
+    offset: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCOFFSET,
+    format: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCFORMAT,
+    dimensions: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCDIMENSIONS,
+    row_pitch: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCROWPITCH,
+    placement: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCPLACEMENT,
+};
+
+impl Ids {
+    fn refuse<T>(&self, message: impl std::fmt::Display, id: D3D12_MESSAGE_ID) -> Result<T, Refusal> {
+        Err(Refusal::invalid(format!("{}: {message}", self.name)).with_id(id))
+    }
+}
+
+/// One side of a copy, checked.
+struct Side<'a> {
+    resource: &'a Resource_Impl,
+    location: TexelLocation,
+    /// Of what is copied: of the plane, where there are several.
+    format: &'static FormatProperties,
+    /// Texels, up to whole blocks.
+    extent: [u32; 3],
+    sample_count: u32,
+}
+
+impl<'a> Side<'a> {
+    fn check(device: &Device, location: &'a D3D12_TEXTURE_COPY_LOCATION, ids: &Ids) -> Result<Self, Refusal> {
+        let resource =
+            own::<Resource>(device, location.pResource.as_ref(), &format!("{}->pResource", ids.name))
+                .map_err(|refusal| refusal.with_id(ids.null))?;
+        // SAFETY: Type says which member of the union the application wrote.
+        unsafe {
+            match location.Type {
+                D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX => {
+                    Self::subresource(resource, location.Anonymous.SubresourceIndex, ids)
+                }
+                D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT => {
+                    Self::footprint(resource, &location.Anonymous.PlacedFootprint, ids)
+                }
+                other => ids.refuse(format!("Type {other} is no D3D12_TEXTURE_COPY_TYPE"), ids.kind),
+            }
+        }
+    }
+
+    fn subresource(resource: &'a Resource_Impl, index: u32, ids: &Ids) -> Result<Self, Refusal> {
+        if is_buffer(resource) {
+            return ids.refuse("a subresource index of a buffer, which needs a footprint", ids.dimension);
+        }
+        let desc = resource.desc();
+        let count = subresource_count(desc);
+        if index >= count {
+            return ids.refuse(format!("SubresourceIndex {index} of {count}"), ids.subresource);
+        }
+        let [mips, slices, _] = extents(desc);
+        let (mip, plane) = (index % mips, index / (mips * slices));
+        let whole = format::properties(desc.Format);
+        let Some(format) = whole.and_then(|whole| format::properties(whole.copy_format(plane))) else {
+            return ids.refuse(format!("format {} cannot be copied", desc.Format), ids.format);
+        };
+        let subsample = whole.map_or([0; 3], |whole| {
+            let plane = whole.plane(plane);
+            [plane.subsample_x, plane.subsample_y, 0]
+        });
+        let is_3d = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+        let depth = if is_3d { u32::from(desc.DepthOrArraySize) } else { 1 };
+        let Ok(width) = u32::try_from(desc.Width) else {
+            return ids.refuse("the texture is too wide", ids.dimension);
+        };
+        let size = [width, desc.Height, depth].map(|size| size.checked_shr(mip).unwrap_or(0).max(1));
+        let size = [0, 1, 2].map(|axis: usize| (size[axis] >> subsample[axis]).max(1));
+        Ok(Self {
+            resource,
+            location: TexelLocation::Subresource { resource: Arc::clone(resource.driver()), index },
+            format,
+            extent: whole_blocks(size, format),
+            sample_count: desc.SampleDesc.Count,
+        })
+    }
+
+    fn footprint(
+        resource: &'a Resource_Impl,
+        placed: &D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
+        ids: &Ids,
+    ) -> Result<Self, Refusal> {
+        if !is_buffer(resource) {
+            return ids.refuse("a footprint in a texture, which needs a subresource index", ids.dimension);
+        }
+        let footprint = &placed.Footprint;
+        let format = format::properties(footprint.Format).filter(|format| !format.is_planar());
+        let Some(format) = format else {
+            return ids.refuse(format!("format {} is none of a footprint", footprint.Format), ids.format);
+        };
+        let alignment = D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT.cast_unsigned();
+        if !placed.Offset.is_multiple_of(alignment.into()) {
+            return ids
+                .refuse(format!("Offset {:#x} is no multiple of {alignment}", placed.Offset), ids.offset);
+        }
+        let pitch_alignment = D3D12_TEXTURE_DATA_PITCH_ALIGNMENT.cast_unsigned();
+        if !footprint.RowPitch.is_multiple_of(pitch_alignment) {
+            let message = format!("RowPitch {} is no multiple of {pitch_alignment}", footprint.RowPitch);
+            return ids.refuse(message, ids.row_pitch);
+        }
+        let size = [footprint.Width, footprint.Height, footprint.Depth];
+        let is_whole = footprint.Width.is_multiple_of(format.block_width)
+            && footprint.Height.is_multiple_of(format.block_height);
+        if size.contains(&0) || !is_whole {
+            let message = format!(
+                "{size:?} texels are empty, or not whole blocks of {}x{}",
+                format.block_width, format.block_height
+            );
+            return ids.refuse(message, ids.dimensions);
+        }
+        let row = u64::from(footprint.Width / format.block_width) * u64::from(format.block_bytes);
+        let row_pitch = u64::from(footprint.RowPitch);
+        if row_pitch < row {
+            let message = format!("RowPitch {row_pitch} is less than the {row} bytes of a row");
+            return ids.refuse(message, ids.row_pitch);
+        }
+        let rows = u64::from(footprint.Height / format.block_height);
+        // Both factors are below 2^32.
+        let slice_pitch = row_pitch * rows;
+        let end = || {
+            let slices = slice_pitch.checked_mul(u64::from(footprint.Depth) - 1)?;
+            placed.Offset.checked_add(slices)?.checked_add((rows - 1) * row_pitch)?.checked_add(row)
+        };
+        let width = resource.desc().Width;
+        if end().is_none_or(|end| end > width) {
+            let message = format!(
+                "a footprint of {size:?} texels at {:#x} does not lie within the buffer's {width:#x} bytes",
+                placed.Offset
+            );
+            return ids.refuse(message, ids.placement);
+        }
+        Ok(Self {
+            resource,
+            location: TexelLocation::Footprint {
+                buffer: Arc::clone(resource.driver()),
+                offset: placed.Offset,
+                row_pitch,
+                slice_pitch,
+                block_size: format.block_bytes,
+                block_texels: [format.block_width, format.block_height],
+            },
+            format,
+            extent: size,
+            sample_count: 1,
+        })
+    }
+
+    /// Whether both are the same subresource of one texture, or lie in one buffer.
+    fn is_same(&self, other: &Self) -> bool {
+        if !Arc::ptr_eq(self.resource.driver(), other.resource.driver()) {
+            return false;
+        }
+        match (&self.location, &other.location) {
+            (
+                TexelLocation::Subresource { index: this, .. },
+                TexelLocation::Subresource { index: other, .. },
+            ) => this == other,
+            _ => true,
+        }
+    }
+}
+
+/// A size up to whole blocks.
+fn whole_blocks([width, height, depth]: [u32; 3], format: &FormatProperties) -> [u32; 3] {
+    [
+        width.checked_next_multiple_of(format.block_width).unwrap_or(u32::MAX),
+        height.checked_next_multiple_of(format.block_height).unwrap_or(u32::MAX),
+        depth,
+    ]
+}
+
+/// The texels of the source; `None` for a box without any.
+fn source_region(source: &Side<'_>, source_box: Option<&D3D12_BOX>) -> Result<Option<TexelRegion>, Refusal> {
+    let Some(region) = source_box else {
+        return Ok(Some(TexelRegion { start: [0; 3], size: source.extent }));
+    };
+    let start = [region.left, region.top, region.front];
+    let end = [region.right, region.bottom, region.back];
+    let block = [source.format.block_width, source.format.block_height, 1];
+    if (0..3).any(|axis| start[axis] >= end[axis]) {
+        return Ok(None);
+    }
+    let invalid = |why: &str, id| {
+        let message = format!("pSrcBox from {start:?} to {end:?} {why} {:?}", source.extent);
+        Err(Refusal::invalid(message).with_id(id))
+    };
+    if (0..3).any(|axis| end[axis] > source.extent[axis]) {
+        return invalid("leaves the source of", D3D12_MESSAGE_ID_COPYTEXTUREREGION_SRCREGIONOUTOFBOUNDS);
+    }
+    let off = |values: [u32; 3]| (0..3).any(|axis| !values[axis].is_multiple_of(block[axis]));
+    if off(start) || off(end) {
+        return invalid("is not of whole blocks, in", D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX);
+    }
+    Ok(Some(TexelRegion { start, size: [0, 1, 2].map(|axis: usize| end[axis] - start[axis]) }))
+}
+
+/// `CopyTextureRegion`.
+pub(super) fn copy_texture_region(
+    device: &Device,
+    recording: &mut Recording,
+    target: &D3D12_TEXTURE_COPY_LOCATION,
+    target_start: [u32; 3],
+    source: &D3D12_TEXTURE_COPY_LOCATION,
+    source_box: Option<&D3D12_BOX>,
+) -> Result<(), Refusal> {
+    let target = Side::check(device, target, &TARGET)?;
+    let source = Side::check(device, source, &SOURCE)?;
+    check_target(target.resource, "pDst")?;
+    check_source(source.resource, "pSrc")?;
+    if target.format.family != source.format.family {
+        return Err(Refusal::invalid(format!(
+            "{} and {} are not of one family of formats",
+            target.format.name, source.format.name
+        ))
+        .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_FORMATMISMATCH));
+    }
+    if is_buffer(target.resource) && is_buffer(source.resource) {
+        return Err(Refusal::invalid("pDst and pSrc are both buffers")
+            .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTRESOURCEDIMENSION));
+    }
+    if target.is_same(&source) {
+        return Err(Refusal::invalid("pDst and pSrc are the same subresource")
+            .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
+    }
+    let Some(region) = source_region(&source, source_box)? else { return Ok(()) };
+    let block = [target.format.block_width, target.format.block_height, 1];
+    if (0..3).any(|axis| !target_start[axis].is_multiple_of(block[axis])) {
+        return Err(Refusal::invalid(format!(
+            "the target's {target_start:?} is not on a block of {block:?}"
+        ))
+        .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTCOORDINATES));
+    }
+    let leaves = |axis: usize| {
+        target_start[axis].checked_add(region.size[axis]).is_none_or(|end| end > target.extent[axis])
+    };
+    if (0..3).any(leaves) {
+        return Err(Refusal::invalid(format!(
+            "{:?} texels at {target_start:?} leave the target of {:?}",
+            region.size, target.extent
+        ))
+        .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_DSTREGIONOUTOFBOUNDS));
+    }
+    if target.sample_count != source.sample_count {
+        return Err(Refusal::invalid(format!(
+            "pDst has {} samples, pSrc {}",
+            target.sample_count, source.sample_count
+        ))
+        .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCE));
+    }
+    if source.sample_count > 1 && (region.size != source.extent || region.size != target.extent) {
+        return Err(Refusal::invalid("multisampled subresources are copied as a whole")
+            .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX));
+    }
+    recording.commands.push(Command::CopyTexels {
+        target: target.location,
+        target_start,
+        source: source.location,
+        region,
+    });
+    Ok(())
+}
+
+/// `CopyResource` of textures, whose dimensions, mips and samples are the same.
+pub(super) fn copy_texture(
+    recording: &mut Recording,
+    target: &Resource_Impl,
+    source: &Resource_Impl,
+) -> Result<(), Refusal> {
+    let (to, from) = (target.desc(), source.desc());
+    let family = |format| format::properties(format).map(|format| format.family);
+    if family(to.Format).is_none() || family(to.Format) != family(from.Format) {
+        return Err(Refusal::invalid(format!(
+            "formats {} and {} are not of one family",
+            to.Format, from.Format
+        ))
+        .with_id(D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE));
+    }
+    let is_alike = to.Layout == from.Layout
+        && to.Flags == from.Flags
+        && target.driver().existing_allocation_info() == source.driver().existing_allocation_info();
+    if is_alike {
+        recording.commands.push(Command::CopyTexture {
+            target: Arc::clone(target.driver()),
+            source: Arc::clone(source.driver()),
+        });
+        return Ok(());
+    }
+    let mut commands = Vec::new();
+    for index in 0..subresource_count(to) {
+        let target = Side::subresource(target, index, &TARGET)?;
+        let source = Side::subresource(source, index, &SOURCE)?;
+        commands.push(Command::CopyTexels {
+            target: target.location,
+            target_start: [0; 3],
+            region: TexelRegion { start: [0; 3], size: source.extent },
+            source: source.location,
+        });
+    }
+    recording.commands.append(&mut commands);
+    Ok(())
+}
