@@ -11,8 +11,8 @@ use super::call;
 use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable};
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
-use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs};
+use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
+use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal};
@@ -23,6 +23,8 @@ pub(super) struct Resource {
     child: Child,
     /// As the application gave it, with the effective alignment.
     desc: D3D12_RESOURCE_DESC1,
+    /// The description as the rules see it.
+    resource: rules::resource::Resource,
     driver: Arc<dyn DriverResource>,
     placement: Placement,
     /// `Map` calls without their `Unmap`.
@@ -42,6 +44,7 @@ enum Placement {
 /// A committed resource that the rules allow.
 pub(super) struct CommittedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(super) resource: rules::resource::Resource,
     pub(super) args: ResourceArgs,
     pub(super) allocation: ResourceAllocation,
     pub(super) heap_memory: HeapMemory,
@@ -52,6 +55,7 @@ pub(super) struct CommittedPlan<'a> {
 /// A placed resource that the rules allow.
 pub(super) struct PlacedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(super) resource: rules::resource::Resource,
     pub(super) args: ResourceArgs,
     pub(super) allocation: ResourceAllocation,
     pub(super) heap: ComObject<Heap>,
@@ -61,6 +65,7 @@ pub(super) struct PlacedPlan<'a> {
 /// A reserved resource that the rules allow.
 pub(super) struct ReservedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
+    pub(super) resource: rules::resource::Resource,
     pub(super) args: ResourceArgs,
     pub(super) allocation: ResourceAllocation,
 }
@@ -73,7 +78,7 @@ impl Resource {
         let placement = ResourcePlacement::Heap { heap: Arc::clone(plan.heap.memory()), offset: plan.offset };
         let driver = device.driver().create_resource(&plan.args, placement)?;
         let child = Child::new(device);
-        Ok(Self::new(child, plan.desc, plan.allocation, driver, Placement::Placed(plan.heap)))
+        Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, Placement::Placed(plan.heap)))
     }
 
     pub(super) fn committed(device: ComObject<Device>, plan: &CommittedPlan<'_>) -> Result<Self, Refusal> {
@@ -89,29 +94,48 @@ impl Resource {
         let driver = device.driver().create_resource(&plan.args, placement)?;
         let child = Child::with_memory(device, heap);
         let placement = Placement::Committed(Box::new((*plan.properties, plan.flags)));
-        Ok(Self::new(child, plan.desc, plan.allocation, driver, placement))
+        Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, placement))
     }
 
     pub(super) fn reserved(device: ComObject<Device>, plan: &ReservedPlan<'_>) -> Result<Self, Refusal> {
         let driver = device.driver().create_resource(&plan.args, ResourcePlacement::Reserved)?;
-        Ok(Self::new(Child::new(device), plan.desc, plan.allocation, driver, Placement::Reserved))
+        Ok(Self::new(
+            Child::new(device),
+            plan.desc,
+            plan.resource,
+            plan.allocation,
+            driver,
+            Placement::Reserved,
+        ))
     }
 
     fn new(
         child: Child,
         desc: &D3D12_RESOURCE_DESC1,
+        resource: rules::resource::Resource,
         allocation: ResourceAllocation,
         driver: Arc<dyn DriverResource>,
         placement: Placement,
     ) -> Self {
         let desc = D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc };
         let child = child.counted(ObjectKind::Resource);
-        Self { child, desc, driver, placement, map_count: AtomicU32::new(0) }
+        Self { child, desc, resource, driver, placement, map_count: AtomicU32::new(0) }
     }
 
     /// The description, with the effective alignment.
     pub(super) fn desc(&self) -> &D3D12_RESOURCE_DESC1 {
         &self.desc
+    }
+
+    /// The description as the rules see it.
+    pub(super) fn rules(&self) -> &rules::resource::Resource {
+        &self.resource
+    }
+
+    /// The texture, or a refusal that says that it is none.
+    fn texture(&self) -> Result<&TextureArgs, Refusal> {
+        let texture = self.resource.texture().map(|texture| &texture.args);
+        texture.ok_or_else(|| Refusal::invalid("the resource is a buffer, not a texture"))
     }
 
     /// The driver's half, which commands hold.
@@ -143,17 +167,26 @@ impl Resource {
         matches!(self.placement, Placement::Committed(_)).then_some(&self.child)
     }
 
-    fn map(&self, subresource: u32, read_range: *const D3D12_RANGE) -> Result<*mut c_void, Refusal> {
-        if subresource != 0 {
-            return Err(Refusal::invalid(format!(
-                "Map of subresource {subresource} of a buffer, which has one"
-            )));
+    /// Maps a subresource. Without `wants_pointer` the mapping is counted and nothing is handed out, which is all that
+    /// textures of opaque layout allow.
+    fn map(
+        &self,
+        subresource: u32,
+        read_range: *const D3D12_RANGE,
+        wants_pointer: bool,
+    ) -> Result<*mut c_void, Refusal> {
+        if matches!(self.placement, Placement::Reserved) {
+            return Err(Refusal::invalid("Map of a reserved resource"));
         }
+        self.check_subresource(subresource)?;
         // SAFETY: by the COM contract pReadRange is null or points to a range.
         if let Some(range) = unsafe { read_range.as_ref() } {
             self.check_range(range, "pReadRange")?;
         }
         let start = self.driver.map(subresource)?;
+        if start.is_none() && wants_pointer {
+            return Err(Refusal::invalid("ppData must be null for a texture of opaque layout"));
+        }
         let counted = self.map_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
         if counted.is_err() {
             return Err(Refusal::invalid("Map has been called 2^32 - 1 times without Unmap"));
@@ -161,10 +194,47 @@ impl Resource {
         Ok(start.map_or(std::ptr::null_mut(), |start| start.as_ptr().cast()))
     }
 
+    fn check_subresource(&self, subresource: u32) -> Result<(), Refusal> {
+        let count = self.resource.texture().map_or(1, |texture| texture.args.subresource_count());
+        if subresource >= count {
+            return Err(Refusal::invalid(format!(
+                "subresource {subresource} of a resource that has {count}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The region of a subresource that a box names, or all of it.
+    fn region(&self, subresource: u32, texel_box: *const D3D12_BOX) -> Result<TexelRegion, Refusal> {
+        let texture = self.texture()?;
+        self.check_subresource(subresource)?;
+        if texture.is_multisampled() {
+            return Err(Refusal::invalid("the CPU cannot access the texels of a multisampled texture"));
+        }
+        let at = texture
+            .subresource(subresource)
+            .ok_or_else(|| Refusal::invalid(format!("there is no subresource {subresource}")))?;
+        let extent = texture.mip_extent(at.mip, at.plane);
+        // SAFETY: by the COM contract the box is null or readable.
+        let Some(wanted) = (unsafe { texel_box.as_ref() }) else {
+            return Ok(TexelRegion { start: [0; 3], size: [extent.width, extent.height, extent.depth] });
+        };
+        rules::texel_box::check(wanted, extent, texture.format)
+    }
+
+    /// Whether the CPU may access the texels: the resource is mapped, if only without a pointer.
+    fn check_mapped(&self) -> Result<(), Refusal> {
+        if self.map_count.load(Ordering::Relaxed) == 0 {
+            return Err(Refusal::invalid("the subresource must be mapped, with ppData null"));
+        }
+        Ok(())
+    }
+
     /// A range may be empty (End at or before Begin); one that reads anything lies within the resource.
     fn check_range(&self, range: &D3D12_RANGE, name: &str) -> Result<(), Refusal> {
         let end = u64::try_from(range.End).unwrap_or(u64::MAX);
-        if range.End > range.Begin && end > self.desc.Width {
+        // The bytes of a texture's subresource are counted in no way that an application could know.
+        if self.resource.texture().is_none() && range.End > range.Begin && end > self.desc.Width {
             return Err(Refusal::invalid(format!(
                 "{name} ends at {end:#x}, after the resource's {:#x} bytes",
                 self.desc.Width
@@ -174,9 +244,7 @@ impl Resource {
     }
 
     fn unmap(&self, subresource: u32, written_range: *const D3D12_RANGE) -> Result<(), Refusal> {
-        if subresource != 0 {
-            return Err(Refusal::invalid(format!("Unmap of subresource {subresource} of a buffer")));
-        }
+        self.check_subresource(subresource)?;
         // SAFETY: by the COM contract pWrittenRange is null or points to a range.
         if let Some(range) = unsafe { written_range.as_ref() } {
             self.check_range(range, "pWrittenRange")?;
@@ -186,6 +254,14 @@ impl Resource {
             .map(|_| ())
             .map_err(|_| Refusal::invalid("Unmap of a resource that is not mapped"))
     }
+}
+
+/// Rows in the application's memory, as the calls give them.
+fn texel_rows<P>(start: P, row_pitch: u32, slice_pitch: u32) -> Result<TexelRows<P>, Refusal> {
+    let pitch = |value: u32| {
+        usize::try_from(value).map_err(|_| Refusal::invalid("a pitch exceeds the address space"))
+    };
+    Ok(TexelRows { start, row_pitch: pitch(row_pitch)?, slice_pitch: pitch(slice_pitch)? })
 }
 
 implement_pageable!(Resource_Impl);
@@ -201,7 +277,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
             // SAFETY: by the COM contract ppData is null or points to space for one pointer. Null asks for a mapping
             // without the pointer.
             let out = unsafe { ppdata.as_mut() };
-            match (self.map(subresource, preadrange), out) {
+            match (self.map(subresource, preadrange, out.is_some()), out) {
                 (Ok(start), Some(out)) => *out = start,
                 (Ok(_), None) => {}
                 (Err(refusal), out) => {
@@ -225,29 +301,52 @@ impl ID3D12Resource_Impl for Resource_Impl {
     }
 
     fn GetGPUVirtualAddress(&self) -> D3D12_GPU_VIRTUAL_ADDRESS {
-        D3D12_GPU_VIRTUAL_ADDRESS(self.driver.gpu_virtual_address().get())
+        // Only buffers show their address.
+        let address = match self.resource.texture() {
+            None => self.driver.gpu_virtual_address().get(),
+            Some(_) => 0,
+        };
+        D3D12_GPU_VIRTUAL_ADDRESS(address)
     }
 
     fn WriteToSubresource(
         &self,
-        _dstsubresource: u32,
-        _pdstbox: *const D3D12_BOX,
-        _psrcdata: *const c_void,
-        _srcrowpitch: u32,
-        _srcdepthpitch: u32,
+        dstsubresource: u32,
+        pdstbox: *const D3D12_BOX,
+        psrcdata: *const c_void,
+        srcrowpitch: u32,
+        srcdepthpitch: u32,
     ) -> windows_core::Result<()> {
-        call::not_implemented(self.log(), "ID3D12Resource::WriteToSubresource")
+        call::run(self.log(), "ID3D12Resource::WriteToSubresource", || {
+            let region = self.region(dstsubresource, pdstbox)?;
+            self.check_mapped()?;
+            if psrcdata.is_null() {
+                return Err(Refusal::invalid("pSrcData is null"));
+            }
+            let rows = texel_rows(psrcdata.cast::<u8>(), srcrowpitch, srcdepthpitch)?;
+            // SAFETY: by the COM contract the source is readable for the whole region at its pitches.
+            Ok(unsafe { self.driver.write_subresource(dstsubresource, region, rows) }?)
+        })
     }
 
     fn ReadFromSubresource(
         &self,
-        _pdstdata: *mut c_void,
-        _dstrowpitch: u32,
-        _dstdepthpitch: u32,
-        _srcsubresource: u32,
-        _psrcbox: *const D3D12_BOX,
+        pdstdata: *mut c_void,
+        dstrowpitch: u32,
+        dstdepthpitch: u32,
+        srcsubresource: u32,
+        psrcbox: *const D3D12_BOX,
     ) -> windows_core::Result<()> {
-        call::not_implemented(self.log(), "ID3D12Resource::ReadFromSubresource")
+        call::run(self.log(), "ID3D12Resource::ReadFromSubresource", || {
+            let region = self.region(srcsubresource, psrcbox)?;
+            self.check_mapped()?;
+            if pdstdata.is_null() {
+                return Err(Refusal::invalid("pDstData is null"));
+            }
+            let rows = texel_rows(pdstdata.cast::<u8>(), dstrowpitch, dstdepthpitch)?;
+            // SAFETY: by the COM contract the target is writable for the whole region at its pitches.
+            Ok(unsafe { self.driver.read_subresource(srcsubresource, region, rows) }?)
+        })
     }
 
     fn GetHeapProperties(

@@ -9,6 +9,8 @@
 
 pub mod command;
 pub mod driver_resource;
+mod resource;
+mod tiles;
 
 use std::any::Any;
 use std::fmt;
@@ -19,6 +21,12 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::command::{DriverQueue, RemovalSink};
 use self::driver_resource::{DriverResource, ResourcePlacement};
+pub use self::resource::{
+    Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
+    TextureUsage,
+};
+pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
+pub use self::tiles::{SubresourceTiles, TileGrid};
 
 /// One adapter with its driver; devices created on the adapter share it.
 pub trait Driver: Send + Sync + fmt::Debug {
@@ -252,17 +260,6 @@ pub struct AdapterIdentity {
     pub shared_system_memory: ByteSize,
     /// Locally unique identifier; differs between adapters of one process.
     pub luid: u64,
-}
-
-/// A resource as the driver sees it (the DDI's `D3D12DDIARG_CREATERESOURCE`). Buffers only so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResourceArgs {
-    /// Size of the buffer.
-    pub width: ByteSize,
-    /// `D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`; only ever set for a driver that reports the cap.
-    pub tight_alignment: bool,
-    /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may answer.
-    pub alignment_restriction: Alignment,
 }
 
 /// What the driver answers to `CheckResourceAllocationInfo`.

@@ -1,6 +1,3 @@
-use std::sync::Arc;
-use std::sync::Mutex as StdMutex;
-
 use heapwright_d3d12::*;
 
 use super::log::MessageLog;
@@ -56,59 +53,4 @@ fn a_log_without_the_debug_layer_stores_and_tells_nothing() {
     log.add(Message::new(KIND, "text"));
     assert!(stored(&log).is_empty());
     assert_eq!(log.lock().counts.allowed_by_storage_filter, 0);
-}
-
-/// Counts what reaches `tracing` on this thread.
-#[derive(Clone, Default)]
-struct Events(Arc<StdMutex<Vec<tracing::Level>>>);
-
-impl tracing::Subscriber for Events {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        self.0.lock().expect("no panics").push(*event.metadata().level());
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
-#[test]
-fn messages_go_to_tracing_unless_muted_or_denied() {
-    let events = Events::default();
-    tracing::subscriber::with_default(events.clone(), || {
-        let log = MessageLog::new(true);
-        log.refused("Call", &Refusal::invalid("a rule"));
-        log.refused("Call", &Refusal::not_implemented("this"));
-        log.add(Message::new(KIND, "text"));
-        log.lock().is_muted = true;
-        log.refused("Call", &Refusal::invalid("a rule"));
-        log.lock().is_muted = false;
-        log.lock().storage.push(super::filter::Filter {
-            deny: super::filter::KindList {
-                severities: vec![D3D12_MESSAGE_SEVERITY_ERROR],
-                ..Default::default()
-            },
-            ..Default::default()
-        });
-        log.refused("Call", &Refusal::invalid("a rule"));
-        MessageLog::new(false).refused("Call", &Refusal::out_of_memory("1 byte"));
-    });
-    use tracing::Level;
-    assert_eq!(
-        *events.0.lock().expect("no panics"),
-        [Level::ERROR, Level::WARN, Level::DEBUG, Level::INFO],
-        "the muted and the denied are missing"
-    );
 }

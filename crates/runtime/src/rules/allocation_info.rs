@@ -1,15 +1,15 @@
 //! Size and alignment of resources: what `GetResourceAllocationInfo` answers (document TIGHT).
 
 use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
 
-use super::resource::Buffer;
+use super::Refusal;
+use super::resource::{AlignmentRequest, Resource};
 use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
 
 /// TIGHT's smallest alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
 const PLACED_MINIMUM: Alignment = minimum(8);
 const COMMITTED_MINIMUM: Alignment = minimum(4 * 1024);
-/// Without tight alignment every buffer is at 64 KiB, placed or committed.
-const DEFAULT_MINIMUM: Alignment = minimum(64 * 1024);
 
 const fn minimum(bytes: u64) -> Alignment {
     match Alignment::new(bytes) {
@@ -18,32 +18,33 @@ const fn minimum(bytes: u64) -> Alignment {
     }
 }
 
-/// What the driver says of a buffer that is placed in a heap.
-pub(crate) fn of_placed(buffer: &Buffer, driver: &dyn Driver) -> ResourceAllocation {
-    driver.check_resource_allocation_info(&placed_args(buffer))
+/// What the driver says of a resource that is placed in a heap.
+pub(crate) fn of_placed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
+    driver.check_resource_allocation_info(&placed_args(resource))
 }
 
-/// What the driver says of a buffer with a heap of its own.
-pub(crate) fn of_committed(buffer: &Buffer, driver: &dyn Driver) -> ResourceAllocation {
-    driver.check_resource_allocation_info(&committed_args(buffer))
+/// What the driver says of a resource with a heap of its own.
+pub(crate) fn of_committed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
+    driver.check_resource_allocation_info(&committed_args(resource))
 }
 
-/// A buffer that is placed in a heap, as the driver is told of it.
-pub(crate) fn placed_args(buffer: &Buffer) -> ResourceArgs {
-    args(buffer, PLACED_MINIMUM)
+/// What the driver is told of a placed resource.
+pub(crate) fn placed_args(resource: &Resource) -> ResourceArgs {
+    args(resource, PLACED_MINIMUM)
 }
 
-/// A buffer with a heap of its own, as the driver is told of it.
-pub(crate) fn committed_args(buffer: &Buffer) -> ResourceArgs {
-    args(buffer, COMMITTED_MINIMUM)
+/// What the driver is told of a committed resource.
+pub(crate) fn committed_args(resource: &Resource) -> ResourceArgs {
+    args(resource, COMMITTED_MINIMUM)
 }
 
-fn args(buffer: &Buffer, tight_minimum: Alignment) -> ResourceArgs {
-    ResourceArgs {
-        width: buffer.width,
-        tight_alignment: buffer.tight_alignment,
-        alignment_restriction: if buffer.tight_alignment { tight_minimum } else { DEFAULT_MINIMUM },
-    }
+/// TIGHT's `AlignmentRestriction`: the minimum of the kind of creation, or what the description fixes.
+fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
+    let (tight_alignment, alignment_restriction) = match resource.alignment() {
+        AlignmentRequest::Tight { floor } => (true, tight_minimum.max(floor)),
+        AlignmentRequest::Fixed(alignment) => (false, alignment),
+    };
+    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction }
 }
 
 /// Lays resources out one after the other like the members of a C structure.
@@ -75,3 +76,40 @@ impl StructureLayout {
         Some(ResourceAllocation { size, alignment: self.alignment })
     }
 }
+
+/// `GetResourceAllocationInfo`: what several resources take together, and where each one would be.
+///
+/// `each` is given each resource's index, offset and allocation; the size of an allocation is a multiple of its alignment.
+///
+/// # Errors
+///
+/// The first description's refusal, or one for a size that overflows. The API answers both with [`INVALID`].
+pub(crate) fn of_several(
+    resources: impl Iterator<Item = Result<Resource, Refusal>>,
+    driver: &dyn Driver,
+    mut each: impl FnMut(usize, D3D12_RESOURCE_ALLOCATION_INFO1),
+) -> Result<D3D12_RESOURCE_ALLOCATION_INFO, Refusal> {
+    let overflow = || Refusal::invalid("the sizes overflow 64 bits");
+    let mut layout = StructureLayout::new();
+    for (index, resource) in resources.enumerate() {
+        let member = of_placed(&resource?, driver);
+        let offset = layout.append(member).ok_or_else(overflow)?;
+        let size = member.size.align_up(member.alignment).ok_or_else(overflow)?;
+        each(
+            index,
+            D3D12_RESOURCE_ALLOCATION_INFO1 {
+                Offset: offset,
+                Alignment: member.alignment.get(),
+                SizeInBytes: size.get(),
+            },
+        );
+    }
+    let whole = layout.finish().ok_or_else(overflow)?;
+    Ok(D3D12_RESOURCE_ALLOCATION_INFO { SizeInBytes: whole.size.get(), Alignment: whole.alignment.get() })
+}
+
+/// What `GetResourceAllocationInfo` answers to invalid input.
+pub(crate) const INVALID: D3D12_RESOURCE_ALLOCATION_INFO = D3D12_RESOURCE_ALLOCATION_INFO {
+    SizeInBytes: u64::MAX,
+    Alignment: D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64,
+};

@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::Refusal;
+use super::{Options, Refusal};
 use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
 
 /// A valid heap description, in the driver's terms.
@@ -33,18 +33,20 @@ const DENY_FLAGS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
     | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
     | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
 
-/// Flags whose behaviour exists here.
-const KNOWN_FLAGS: D3D12_HEAP_FLAGS =
-    DENY_FLAGS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS;
+/// Flags whose rules are here.
+const KNOWN_FLAGS: D3D12_HEAP_FLAGS = DENY_FLAGS
+    | D3D12_HEAP_FLAG_SHARED
+    | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER
+    | D3D12_HEAP_FLAG_ALLOW_DISPLAY
+    | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS
+    | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT
+    | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED
+    | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING;
 
-/// Flags that D3D12 has and this runtime does not have yet, by name.
-const MISSING_FLAGS: [(D3D12_HEAP_FLAGS, &str); 6] = [
-    (D3D12_HEAP_FLAG_SHARED, "D3D12_HEAP_FLAG_SHARED"),
-    (D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER, "D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER"),
-    (D3D12_HEAP_FLAG_ALLOW_DISPLAY, "D3D12_HEAP_FLAG_ALLOW_DISPLAY"),
+/// Flags that D3D12 has and this runtime does not have, by name.
+const MISSING_FLAGS: [(D3D12_HEAP_FLAGS, &str); 2] = [
     (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "D3D12_HEAP_FLAG_HARDWARE_PROTECTED"),
     (D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH, "D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH"),
-    (D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, "D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT"),
 ];
 
 /// Flags that memory which the CPU can reach excludes (document UPLOAD, *Restrictions*).
@@ -52,7 +54,7 @@ const NO_CPU_ACCESS_FLAGS: D3D12_HEAP_FLAGS =
     D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
 
 /// Checks the description of a heap that the application places resources in.
-pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps) -> Result<Heap, Refusal> {
+pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options) -> Result<Heap, Refusal> {
     if desc.SizeInBytes == 0 {
         return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes is 0"));
     }
@@ -71,7 +73,20 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps) -> Result<Heap, R
             )));
         }
     };
-    check_flags(&desc.Properties, desc.Flags)?;
+    let memory = check_properties(&desc.Properties, caps)?;
+    check_flags(memory, desc.Flags, options)?;
+    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
+        ));
+    }
+    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
+        && desc.Flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
+    {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
+        ));
+    }
     let denied = desc.Flags & DENY_FLAGS;
     if denied == DENY_FLAGS {
         return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource"));
@@ -86,7 +101,7 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps) -> Result<Heap, R
         size: ByteSize::new(desc.SizeInBytes),
         alignment: Alignment::new(alignment)
             .ok_or_else(|| Refusal::invalid("the alignment is no power of two"))?,
-        memory: check_properties(&desc.Properties, caps)?,
+        memory,
     })
 }
 
@@ -95,6 +110,7 @@ pub(crate) fn check_implicit(
     properties: &D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
+    options: &Options,
 ) -> Result<HeapMemory, Refusal> {
     if flags & DENY_FLAGS != 0 {
         return Err(Refusal::invalid(
@@ -102,8 +118,9 @@ pub(crate) fn check_implicit(
              follows from the resource",
         ));
     }
-    check_flags(properties, flags)?;
-    check_properties(properties, caps)
+    let memory = check_properties(properties, caps)?;
+    check_flags(memory, flags, options)?;
+    Ok(memory)
 }
 
 /// The custom properties that a heap type stands for, `GetCustomHeapProperties` (document UPLOAD's tables).
@@ -126,13 +143,18 @@ pub(crate) fn custom_properties(
     Some(HeapMemory { cpu_page_property, memory_pool })
 }
 
-fn check_flags(properties: &D3D12_HEAP_PROPERTIES, flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
-    if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && flags & NO_CPU_ACCESS_FLAGS != 0 {
+/// The rules for flags that do not depend on what the heap holds.
+fn check_flags(memory: HeapMemory, flags: D3D12_HEAP_FLAGS, options: &Options) -> Result<(), Refusal> {
+    if memory.cpu_page_property != CpuPageProperty::NotAvailable && flags & NO_CPU_ACCESS_FLAGS != 0 {
         return Err(Refusal::invalid(
-            "a D3D12_HEAP_TYPE_GPU_UPLOAD heap cannot be SHARED, SHARED_CROSS_ADAPTER or ALLOW_DISPLAY",
+            "a heap that the CPU can reach, of type UPLOAD, READBACK, GPU_UPLOAD or CUSTOM, cannot be SHARED, \
+             SHARED_CROSS_ADAPTER or ALLOW_DISPLAY",
         ));
     }
-    if flags & D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING != 0 {
+    if flags & D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER != 0 && flags & D3D12_HEAP_FLAG_SHARED == 0 {
+        return Err(Refusal::invalid("D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER needs D3D12_HEAP_FLAG_SHARED"));
+    }
+    if flags & D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING != 0 && !options.manual_write_tracking {
         return Err(Refusal::invalid(
             "D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING needs ManualWriteTrackingResourceSupported",
         ));

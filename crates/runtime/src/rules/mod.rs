@@ -5,18 +5,33 @@
 //! is part of its result, as [`Notices`].
 //!
 //! * [`heap`]: heap descriptions and heap properties per architecture (document UPLOAD's tables).
-//! * [`resource`]: resource descriptions. Buffers so far.
+//! * [`resource`]: resource descriptions of buffers and textures.
+//! * [`castable`]: the formats that views may cast to.
 //! * [`allocation_info`]: size and alignment of resources (document TIGHT).
-//! * [`placement`]: where a resource may be placed, and in which state it may begin.
+//! * [`placement`]: which heap a resource may be in, and where.
+//! * [`initial`]: in which state or layout it may begin; [`clear_value`]: which clear value it may name.
+//! * [`footprints`]: `GetCopyableFootprints`; [`tiling`]: `GetResourceTiling`.
+//! * [`texel_box`]: boxes of texels within a subresource.
+//! * [`Options`]: what a device can be told to do differently.
 
 pub(crate) mod allocation_info;
+pub(crate) mod castable;
+pub(crate) mod clear_value;
+#[allow(dead_code, reason = "the device's call comes with the objects it belongs to")]
+pub(crate) mod footprints;
 pub(crate) mod heap;
+pub(crate) mod initial;
 pub(crate) mod notice;
+mod options;
 pub(crate) mod placement;
 pub(crate) mod refusal;
 pub(crate) mod resource;
+pub(crate) mod texel_box;
+#[allow(dead_code, reason = "the device's call comes with the objects it belongs to")]
+pub(crate) mod tiling;
 
 pub(crate) use notice::{Notice, Notices};
+pub(crate) use options::Options;
 pub(crate) use refusal::Refusal;
 
 #[cfg(test)]

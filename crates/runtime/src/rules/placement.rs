@@ -1,91 +1,125 @@
-//! Where a resource may be placed, and in which state it may begin.
+//! Which heap a resource may be in, and where.
 
-use heapwright_core::ByteSize;
+use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 
 use super::Refusal;
-use crate::ddi::ResourceAllocation;
+use super::resource::Resource;
+use crate::ddi::{ResourceAllocation, TextureDimension};
 
-/// Checks that a buffer of `allocation` fits at `offset` of a heap of `heap_size` bytes with `heap_flags`.
-pub(crate) fn check_buffer(
+/// Checks that a resource of `allocation` may be placed at `offset` of a heap.
+pub(crate) fn check(
+    resource: &Resource,
     allocation: ResourceAllocation,
     offset: u64,
-    heap_size: ByteSize,
-    heap_flags: D3D12_HEAP_FLAGS,
+    heap: &D3D12_HEAP_DESC,
 ) -> Result<(), Refusal> {
-    if heap_flags & D3D12_HEAP_FLAG_DENY_BUFFERS != 0 {
-        return Err(Refusal::invalid("a buffer in a heap with D3D12_HEAP_FLAG_DENY_BUFFERS"));
+    check_category(resource, heap.Flags)?;
+    check_heap_type(resource, &heap.Properties)?;
+    check_cross_adapter(resource, heap.Flags)?;
+    check_heap_alignment(resource, heap.Alignment)?;
+    check_range(allocation, offset, heap.SizeInBytes)
+}
+
+/// Checks that a resource may have a heap of its own with these properties and flags.
+pub(crate) fn check_committed(
+    resource: &Resource,
+    properties: &D3D12_HEAP_PROPERTIES,
+    flags: D3D12_HEAP_FLAGS,
+) -> Result<(), Refusal> {
+    check_heap_type(resource, properties)?;
+    check_cross_adapter(resource, flags)?;
+    if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0 && resource.texture().is_some() {
+        return Err(Refusal::invalid("D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS is for buffers"));
     }
-    let alignment = allocation.alignment;
-    if !offset.is_multiple_of(alignment.get()) {
+    if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
+        let is_displayable = resource.texture().is_some_and(|texture| {
+            texture.args.dimension == TextureDimension::Texture2D
+                && !texture.args.is_multisampled()
+                && texture.args.format.resource_support().has(D3D12_FORMAT_SUPPORT1_DISPLAY)
+        });
+        if !is_displayable {
+            return Err(Refusal::invalid(
+                "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for a TEXTURE2D of one sample in a format that can be displayed",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The three kinds of resource that heap flags tell apart.
+fn check_category(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
+    let (denied, rule) = match resource.texture() {
+        None => (D3D12_HEAP_FLAG_DENY_BUFFERS, "a buffer in a heap with D3D12_HEAP_FLAG_DENY_BUFFERS"),
+        Some(texture) if texture.args.usage.is_render_target_or_depth_stencil() => (
+            D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
+            "a render target or depth-stencil in a heap with D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES",
+        ),
+        Some(_) => (
+            D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
+            "a texture that is neither render target nor depth-stencil in a heap with \
+             D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES",
+        ),
+    };
+    if heap_flags & denied != 0 {
+        return Err(Refusal::invalid(rule));
+    }
+    Ok(())
+}
+
+/// UPLOAD and READBACK heaps hold buffers. Custom heaps hold textures, CPU-visible or not, and so do GPU_UPLOAD heaps.
+fn check_heap_type(resource: &Resource, properties: &D3D12_HEAP_PROPERTIES) -> Result<(), Refusal> {
+    let only_buffers = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&properties.Type);
+    if only_buffers && resource.texture().is_some() {
+        return Err(Refusal::invalid("a texture in an UPLOAD or READBACK heap, which holds buffers only"));
+    }
+    Ok(())
+}
+
+/// Cross-adapter resources and cross-adapter heaps need each other.
+fn check_cross_adapter(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
+    let is_cross_adapter = match resource {
+        Resource::Buffer(buffer) => buffer.cross_adapter,
+        Resource::Texture(texture) => texture.args.usage.cross_adapter,
+    };
+    match (is_cross_adapter, heap_flags & D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER != 0) {
+        (true, false) => Err(Refusal::invalid(
+            "D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER needs a heap with D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER",
+        )),
+        (false, true) => Err(Refusal::invalid(
+            "a heap with D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER holds resources with \
+             D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER only",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// TIGHT, *How does this affect Heap alignment and offsets?*: a heap with multisampled textures is aligned to 4 MiB.
+fn check_heap_alignment(resource: &Resource, heap_alignment: u64) -> Result<(), Refusal> {
+    let multisampled = resource.texture().is_some_and(|texture| texture.args.is_multisampled());
+    if multisampled && heap_alignment < D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into()
+    {
+        return Err(Refusal::invalid(
+            "a multisampled texture needs a heap whose D3D12_HEAP_DESC::Alignment is 4 MiB",
+        ));
+    }
+    Ok(())
+}
+
+fn check_range(allocation: ResourceAllocation, offset: u64, heap_size: u64) -> Result<(), Refusal> {
+    let ResourceAllocation { size, alignment } = allocation;
+    if !offset.is_multiple_of(Alignment::get(alignment)) {
         return Err(Refusal::invalid(format!(
             "HeapOffset {offset:#x} is not a multiple of the resource's alignment {:#x}",
             alignment.get()
         )));
     }
-    let fits = offset.checked_add(allocation.size.get()).is_some_and(|end| end <= heap_size.get());
+    let fits = offset.checked_add(size.get()).is_some_and(|end| end <= heap_size);
     if !fits {
         return Err(Refusal::invalid(format!(
-            "a resource of {:#x} bytes at HeapOffset {offset:#x} does not fit a heap of {:#x} bytes",
-            allocation.size.get(),
-            heap_size.get()
+            "a resource of {:#x} bytes at HeapOffset {offset:#x} does not fit a heap of {heap_size:#x} bytes",
+            size.get()
         )));
-    }
-    Ok(())
-}
-
-/// The states that a buffer can be in at all.
-const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
-    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
-    | D3D12_RESOURCE_STATE_STREAM_OUT
-    | D3D12_RESOURCE_STATE_COPY_DEST
-    | D3D12_RESOURCE_STATE_PREDICATION
-    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-
-/// Checks the initial state of a buffer against its heap's type.
-///
-/// UPLOAD takes GENERIC_READ, and COMMON since SDK 606; READBACK takes COPY_DEST, and COMMON by the same change.
-pub(crate) fn check_buffer_state(
-    state: D3D12_RESOURCE_STATES,
-    heap_type: D3D12_HEAP_TYPE,
-    resource_flags: D3D12_RESOURCE_FLAGS,
-) -> Result<(), Refusal> {
-    if state & !BUFFER_STATES != 0 {
-        return Err(Refusal::invalid(format!("a buffer cannot be in state {state:#x}")));
-    }
-    let is_structure = resource_flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE != 0;
-    let as_structure = state & D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE != 0;
-    if as_structure && !is_structure {
-        return Err(Refusal::invalid(
-            "InitialState RAYTRACING_ACCELERATION_STRUCTURE needs the resource flag of that name",
-        ));
-    }
-    let allowed = match heap_type {
-        D3D12_HEAP_TYPE_UPLOAD => {
-            [D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATE_COMMON].contains(&state)
-        }
-        D3D12_HEAP_TYPE_READBACK => {
-            [D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_COMMON].contains(&state)
-        }
-        _ => true,
-    };
-    if !allowed {
-        return Err(Refusal::invalid(format!(
-            "InitialState {state:#x} of a buffer in {}",
-            if heap_type == D3D12_HEAP_TYPE_UPLOAD {
-                "an UPLOAD heap, which takes GENERIC_READ or COMMON"
-            } else {
-                "a READBACK heap, which takes COPY_DEST or COMMON"
-            }
-        )));
-    }
-    Ok(())
-}
-
-/// Checks the initial layout of a buffer: buffers have none (`D3D12_BARRIER_LAYOUT_UNDEFINED`).
-pub(crate) fn check_buffer_layout(layout: D3D12_BARRIER_LAYOUT) -> Result<(), Refusal> {
-    if layout != D3D12_BARRIER_LAYOUT_UNDEFINED {
-        return Err(Refusal::invalid("a buffer's InitialLayout must be D3D12_BARRIER_LAYOUT_UNDEFINED"));
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 
-use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
 
@@ -11,8 +10,8 @@ use crate::api::call;
 use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
-use crate::rules::allocation_info::{self, StructureLayout};
-use crate::rules::{self, Refusal, placement};
+use crate::rules::resource::Resource as ResourceRules;
+use crate::rules::{self, Options, Refusal, allocation_info, clear_value, initial, placement};
 
 /// How a resource begins: the two generations of the API say it in different words.
 #[derive(Clone, Copy)]
@@ -26,7 +25,7 @@ pub(super) struct ResourceRequest<'a> {
     pub(super) desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
     pub(super) initial: Initial,
     pub(super) clear_value: *const D3D12_CLEAR_VALUE,
-    pub(super) castable_format_count: u32,
+    pub(super) castable_formats: &'a [DXGI_FORMAT],
     pub(super) protected_session: Option<&'a ID3D12ProtectedResourceSession>,
     pub(super) riid: *const GUID,
     pub(super) ppv: *mut *mut c_void,
@@ -41,25 +40,41 @@ impl ResourceRequest<'_> {
         riid: *const GUID,
         ppv: *mut *mut c_void,
     ) -> Self {
-        Self { desc, initial, clear_value, castable_format_count: 0, protected_session: None, riid, ppv }
+        Self { desc, initial, clear_value, castable_formats: &[], protected_session: None, riid, ppv }
+    }
+
+    /// The description as the rules see it; what the application should know of it goes to the log.
+    fn check_resource(&self, device: &Device_Impl, name: &'static str) -> Result<ResourceRules, Refusal> {
+        let desc = self.desc.as_ref().map_err(Clone::clone)?;
+        let (caps, options) = (device.driver().caps(), Options::default());
+        let resource = rules::resource::check_castable(desc, self.castable_formats, caps, &options)?;
+        device.log().notices(name, &rules::resource::notices(desc));
+        Ok(resource)
     }
 
     /// The rules that do not depend on where the resource goes.
-    fn check_common(&self, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
+    fn check_common(&self, resource: &ResourceRules, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
         let desc = self.desc.as_ref().map_err(Clone::clone)?;
         if self.protected_session.is_some() {
             return Err(Refusal::not_implemented("protected resource sessions"));
         }
-        if !self.clear_value.is_null() {
-            return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer"));
-        }
-        if self.castable_format_count != 0 {
-            return Err(Refusal::invalid("a buffer has no castable formats"));
-        }
+        // SAFETY: by the COM contract pOptimizedClearValue is null or points to a clear value.
+        let clear_value = unsafe { self.clear_value.as_ref() };
+        clear_value::check(resource, clear_value, self.castable_formats)?;
         match self.initial {
-            Initial::State(state) => placement::check_buffer_state(state, heap_type, desc.Flags),
-            Initial::Layout(layout) => placement::check_buffer_layout(layout),
+            Initial::State(state) => initial::check_state(resource, state, heap_type, desc.Flags),
+            Initial::Layout(layout) => initial::check_layout(resource, layout),
         }
+    }
+}
+
+/// Heap flags whose rules are there and whose behaviour is not: sharing and display.
+fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
+    let missing =
+        D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
+    match flags & missing {
+        0 => Ok(()),
+        flags => Err(Refusal::not_implemented(format!("heap flags {flags:#x}"))),
     }
 }
 
@@ -105,7 +120,9 @@ impl Device_Impl {
                 if session.is_some() {
                     return Err(Refusal::not_implemented("protected resource sessions"));
                 }
-                Ok((desc, rules::heap::check(desc, self.driver().caps())?))
+                let heap = rules::heap::check(desc, self.driver().caps(), &Options::default())?;
+                check_behaviour(desc.Flags)?;
+                Ok((desc, heap))
             },
             |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap)?)),
         )
@@ -126,14 +143,12 @@ impl Device_Impl {
             || {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
-                let buffer = rules::resource::check(desc, self.driver().caps())?;
-                self.log().notices(name, &buffer.notices);
-                request.check_common(heap.desc().Properties.Type)?;
-                let args = allocation_info::placed_args(&buffer);
+                let resource = request.check_resource(self, name)?;
+                request.check_common(&resource, heap.desc().Properties.Type)?;
+                let args = allocation_info::placed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);
-                let size = heapwright_core::ByteSize::new(heap.desc().SizeInBytes);
-                placement::check_buffer(allocation, offset, size, heap.desc().Flags)?;
-                Ok(PlacedPlan { desc, args, allocation, heap, offset })
+                placement::check(&resource, allocation, offset, heap.desc())?;
+                Ok(PlacedPlan { desc, resource, args, allocation, heap, offset })
             },
             |plan| Ok(ComObject::new(Resource::placed(self.to_object(), plan)?)),
         )
@@ -156,13 +171,15 @@ impl Device_Impl {
                 // SAFETY: by the COM contract pHeapProperties is null or points to properties.
                 let properties = unsafe { call::read(properties, "pHeapProperties") }?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let heap_memory = rules::heap::check_implicit(properties, flags, caps)?;
-                let buffer = rules::resource::check(desc, caps)?;
-                self.log().notices(name, &buffer.notices);
-                request.check_common(properties.Type)?;
-                let args = allocation_info::committed_args(&buffer);
+                let options = Options::default();
+                let heap_memory = rules::heap::check_implicit(properties, flags, caps, &options)?;
+                let resource = request.check_resource(self, name)?;
+                placement::check_committed(&resource, properties, flags)?;
+                check_behaviour(flags)?;
+                request.check_common(&resource, properties.Type)?;
+                let args = allocation_info::committed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);
-                Ok(CommittedPlan { desc, args, allocation, heap_memory, properties, flags })
+                Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
             },
             |plan| Ok(ComObject::new(Resource::committed(self.to_object(), &plan)?)),
         )
@@ -180,17 +197,12 @@ impl Device_Impl {
             request.ppv,
             || {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
-                    // TIGHT, Validation: reserved resources are not supported.
-                    return Err(Refusal::invalid(
-                        "a reserved resource with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
-                    ));
-                }
-                let buffer = rules::resource::check(desc, self.driver().caps())?;
-                request.check_common(D3D12_HEAP_TYPE_DEFAULT)?;
-                let args = allocation_info::placed_args(&buffer);
+                let resource = request.check_resource(self, name)?;
+                rules::resource::reserved::check(&resource, super::features::TILED_RESOURCES_TIER)?;
+                request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT)?;
+                let args = allocation_info::placed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);
-                Ok(ReservedPlan { desc, args, allocation })
+                Ok(ReservedPlan { desc, resource, args, allocation })
             },
             |plan| Ok(ComObject::new(Resource::reserved(self.to_object(), &plan)?)),
         )
@@ -221,36 +233,19 @@ impl Device_Impl {
             if visible_mask > 1 {
                 return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
             }
-            let overflow = || Refusal::invalid("the sizes overflow 64 bits");
-            let mut layout = StructureLayout::new();
-            for (index, desc) in descs?.enumerate() {
-                let buffer = rules::resource::check(&desc, self.driver().caps())?;
-                self.log().notices(name, &buffer.notices);
-                let member = allocation_info::of_placed(&buffer, self.driver());
-                let offset = layout.append(member).ok_or_else(overflow)?;
+            let driver = self.driver();
+            let checked = descs?.map(|desc| {
+                self.log().notices(name, &rules::resource::notices(&desc));
+                rules::resource::check(&desc, driver.caps(), &Options::default())
+            });
+            allocation_info::of_several(checked, driver, |index, info| {
                 if !infos.is_null() {
-                    let info = D3D12_RESOURCE_ALLOCATION_INFO1 {
-                        Offset: offset,
-                        Alignment: member.alignment.get(),
-                        SizeInBytes: member.size.align_up(member.alignment).ok_or_else(overflow)?.get(),
-                    };
                     // SAFETY: the caller's promise: infos has one element for each description.
                     unsafe { infos.add(index).write(info) };
                 }
-            }
-            layout.finish().ok_or_else(overflow)
+            })
         });
-        match whole {
-            Ok(whole) => D3D12_RESOURCE_ALLOCATION_INFO {
-                SizeInBytes: whole.size.get(),
-                Alignment: whole.alignment.get(),
-            },
-            Err(_) => D3D12_RESOURCE_ALLOCATION_INFO {
-                SizeInBytes: u64::MAX,
-                Alignment: Alignment::new(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into())
-                    .map_or(1, Alignment::get),
-            },
-        }
+        whole.unwrap_or(allocation_info::INVALID)
     }
 
     /// `GetCustomHeapProperties`; a type that has no such answer gets back what it asked with.
@@ -299,6 +294,26 @@ impl Device_Impl {
     pub(super) fn is_cache_coherent(&self) -> bool {
         self.driver().caps().architecture == Architecture::CacheCoherentUma
     }
+}
+
+/// The castable formats behind a pointer and a count.
+///
+/// # Safety
+///
+/// `pointer` is null or points to `count` formats that stay readable as long as the result is used.
+pub(super) unsafe fn read_formats<'a>(
+    count: u32,
+    pointer: *const DXGI_FORMAT,
+) -> Result<&'a [DXGI_FORMAT], Refusal> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(Refusal::invalid(format!("pCastableFormats is null and NumCastableFormats is {count}")));
+    }
+    let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumCastableFormats is too large"))?;
+    // SAFETY: the caller's promise; the pointer is not null.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
 }
 
 /// The descriptions behind a pointer and a count.

@@ -8,6 +8,9 @@ use super::Device_Impl;
 use crate::exports::FEATURE_LEVEL;
 use crate::rules::Refusal;
 
+/// Buffers, 2D and 3D textures; null tiles read as zero. Packed mips of arrays are not there.
+pub(super) const TILED_RESOURCES_TIER: u8 = 3;
+
 impl Device_Impl {
     pub(super) fn check_feature_support(
         &self,
@@ -43,6 +46,7 @@ impl Device_Impl {
                     size,
                     D3D12_FEATURE_DATA_D3D12_OPTIONS {
                         ResourceBindingTier: D3D12_RESOURCE_BINDING_TIER_1,
+                        TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(TILED_RESOURCES_TIER),
                         MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
                         ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
                         ..Default::default()

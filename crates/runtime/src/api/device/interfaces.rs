@@ -10,7 +10,7 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, GUID, PCWSTR, Ref, Result};
 
 use super::Device_Impl;
-use super::creation::{Initial, ResourceRequest, read_desc, read_desc1, read_descs};
+use super::creation::{Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats};
 use super::residency::read_objects;
 use crate::api::adapter::luid;
 use crate::api::call;
@@ -801,16 +801,18 @@ impl ID3D12Device10_Impl for Device_Impl {
         poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
         pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
         numcastableformats: u32,
-        _pcastableformats: *const DXGI_FORMAT,
+        pcastableformats: *const DXGI_FORMAT,
         riidresource: *const GUID,
         ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc1(pdesc) };
+        // SAFETY: by the COM contract pDesc is null or points to a description, and the formats are as many as counted.
+        let (desc, formats) =
+            unsafe { (read_desc1(pdesc), read_formats(numcastableformats, pcastableformats)) };
+        let desc = formats.clone().and(desc);
         let initial = Initial::Layout(initiallayout);
         let request = ResourceRequest {
             protected_session: pprotectedsession.as_ref(),
-            castable_format_count: numcastableformats,
+            castable_formats: formats.unwrap_or_default(),
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
         };
         let name = "ID3D12Device10::CreateCommittedResource3";
@@ -825,15 +827,17 @@ impl ID3D12Device10_Impl for Device_Impl {
         initiallayout: D3D12_BARRIER_LAYOUT,
         poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
         numcastableformats: u32,
-        _pcastableformats: *const DXGI_FORMAT,
+        pcastableformats: *const DXGI_FORMAT,
         riid: *const GUID,
         ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc1(pdesc) };
+        // SAFETY: by the COM contract pDesc is null or points to a description, and the formats are as many as counted.
+        let (desc, formats) =
+            unsafe { (read_desc1(pdesc), read_formats(numcastableformats, pcastableformats)) };
+        let desc = formats.clone().and(desc);
         let initial = Initial::Layout(initiallayout);
         let request = ResourceRequest {
-            castable_format_count: numcastableformats,
+            castable_formats: formats.unwrap_or_default(),
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
         };
         self.create_placed_resource("ID3D12Device10::CreatePlacedResource2", pheap, heapoffset, &request)
@@ -846,16 +850,18 @@ impl ID3D12Device10_Impl for Device_Impl {
         poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
         pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
         numcastableformats: u32,
-        _pcastableformats: *const DXGI_FORMAT,
+        pcastableformats: *const DXGI_FORMAT,
         riid: *const GUID,
         ppvresource: *mut *mut c_void,
     ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
+        // SAFETY: by the COM contract pDesc is null or points to a description, and the formats are as many as counted.
+        let (desc, formats) =
+            unsafe { (read_desc(pdesc), read_formats(numcastableformats, pcastableformats)) };
+        let desc = formats.clone().and(desc);
         let initial = Initial::Layout(initiallayout);
         let request = ResourceRequest {
             protected_session: pprotectedsession.as_ref(),
-            castable_format_count: numcastableformats,
+            castable_formats: formats.unwrap_or_default(),
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
         };
         self.create_reserved_resource("ID3D12Device10::CreateReservedResource2", &request)

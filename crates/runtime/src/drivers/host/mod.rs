@@ -1,6 +1,7 @@
 //! The host driver: a simulated GPU whose properties are data and whose memory is the host's.
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
+//! * [`layout`]: where a texture's blocks are.
 //! * `segment`: usage of the segment groups against capacity and budget.
 //! * `reservation`: host address space that costs memory only where it is touched.
 //! * `address_space`, `tiles`: GPU virtual addresses and the page table; tiles of reserved resources.
@@ -14,6 +15,7 @@
 mod address_space;
 mod execute;
 mod heap;
+pub mod layout;
 mod memory_access;
 pub mod profile;
 mod queue;
@@ -31,6 +33,7 @@ use heapwright_core::{Alignment, ByteSize};
 
 use self::address_space::{AddressRange, AddressSpace};
 use self::heap::HostHeap;
+use self::layout::TextureLayout;
 use self::profile::HostProfile;
 use self::queue::HostQueue;
 use self::resource::HostResource;
@@ -39,7 +42,7 @@ use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, Driver, DriverCaps, DriverError, DriverHeap, HeapArgs,
-    MemoryPool, ResourceAllocation, ResourceArgs, SegmentGroup, VideoMemory,
+    MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
 };
 
 /// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
@@ -61,6 +64,8 @@ pub struct HostDriver {
     identity: AdapterIdentity,
     caps: DriverCaps,
     buffer_alignment: Alignment,
+    texture_alignment: Option<Alignment>,
+    texture_padding_per_mille: u32,
     segments: Arc<Segments>,
     space: Arc<AddressSpace>,
 }
@@ -96,9 +101,41 @@ impl HostDriver {
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
             buffer_alignment: profile.tight_buffer_alignment.unwrap_or(KIB_64),
+            texture_alignment: profile.tight_texture_alignment,
+            texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
             space: Arc::new(AddressSpace::new(profile.gpu_va_bits_per_process)),
         }
+    }
+
+    fn buffer_allocation(&self, width: ByteSize, resource: &ResourceArgs) -> ResourceAllocation {
+        if !resource.tight_alignment {
+            let alignment = KIB_64.max(resource.alignment_restriction);
+            let size = width.align_up(alignment).unwrap_or(width);
+            return ResourceAllocation { size, alignment };
+        }
+        // TIGHT: buffers are sized by their width, not by their alignment.
+        let alignment = self.buffer_alignment.max(resource.alignment_restriction);
+        ResourceAllocation { size: width, alignment }
+    }
+
+    /// The layout's size, with what compression data takes, in whole multiples of the alignment.
+    fn texture_allocation(&self, texture: &TextureArgs, resource: &ResourceArgs) -> ResourceAllocation {
+        let alignment = if resource.tight_alignment {
+            let largest = texture.largest_tight_alignment();
+            self.texture_alignment.map_or(largest, |own| own.min(largest)).max(resource.alignment_restriction)
+        } else {
+            resource.alignment_restriction
+        };
+        let size = TextureLayout::of_texture(*texture).total_size();
+        let padding = if texture.usage.is_render_target_or_depth_stencil() {
+            size.checked_mul(self.texture_padding_per_mille.into())
+                .map_or(ByteSize::MAX, |product| ByteSize::new(product.get().div_ceil(1000)))
+        } else {
+            ByteSize::ZERO
+        };
+        let padded = size.saturating_add(padding);
+        ResourceAllocation { size: padded.align_up(alignment).unwrap_or(padded), alignment }
     }
 
     /// The segment group that a heap is charged to.
@@ -137,14 +174,10 @@ impl Driver for HostDriver {
     }
 
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
-        if !resource.tight_alignment {
-            let alignment = KIB_64.max(resource.alignment_restriction);
-            let size = resource.width.align_up(alignment).unwrap_or(resource.width);
-            return ResourceAllocation { size, alignment };
+        match &resource.kind {
+            ResourceKind::Buffer { width } => self.buffer_allocation(*width, resource),
+            ResourceKind::Texture(texture) => self.texture_allocation(texture, resource),
         }
-        // TIGHT: buffers are sized by their width, not by their alignment.
-        let alignment = self.buffer_alignment.max(resource.alignment_restriction);
-        ResourceAllocation { size: resource.width, alignment }
     }
 
     fn create_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError> {

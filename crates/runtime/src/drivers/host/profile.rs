@@ -26,6 +26,11 @@ pub struct HostProfile {
     pub resource_heap_tier: u8,
     /// Alignment of placed buffers with tight alignment, 8 to 256; `None` where the driver has no such cap.
     pub tight_buffer_alignment: Option<Alignment>,
+    /// Largest alignment of placed textures with tight alignment; `None` where they are aligned as without it, small
+    /// ones as small ones.
+    pub tight_texture_alignment: Option<Alignment>,
+    /// Compression data beside render targets and depth-stencil textures, in thousandths of their size.
+    pub texture_padding_per_mille: u32,
     /// The CPU sees all of video memory (always true on UMA).
     pub l1_memory_fully_cpu_accessible: bool,
     /// DDI version.
@@ -82,6 +87,8 @@ const DISCRETE: HostProfile = HostProfile {
     architecture: Architecture::Discrete,
     resource_heap_tier: 2,
     tight_buffer_alignment: Alignment::new(256),
+    tight_texture_alignment: None,
+    texture_padding_per_mille: 0,
     l1_memory_fully_cpu_accessible: true,
     ddi_version: 115,
     local: SegmentProfile::of_gib(16),
@@ -92,7 +99,7 @@ const DISCRETE: HostProfile = HostProfile {
     gpu_va_bits_per_process: 44,
 };
 
-static PROFILES: [HostProfile; 8] = [
+static PROFILES: [HostProfile; 9] = [
     DISCRETE,
     HostProfile {
         name: "discrete-2gib",
@@ -115,6 +122,7 @@ static PROFILES: [HostProfile; 8] = [
         description: "discrete GPU with a driver older than tight alignment and GPU upload heaps",
         device_id: 4,
         tight_buffer_alignment: None,
+        tight_texture_alignment: None,
         l1_memory_fully_cpu_accessible: false,
         ddi_version: 88,
         ..DISCRETE
@@ -125,6 +133,7 @@ static PROFILES: [HostProfile; 8] = [
         device_id: 5,
         architecture: Architecture::Uma,
         tight_buffer_alignment: Alignment::new(8),
+        tight_texture_alignment: Alignment::new(256),
         non_local: SegmentProfile::EMPTY,
         ..DISCRETE
     },
@@ -138,9 +147,18 @@ static PROFILES: [HostProfile; 8] = [
         ..DISCRETE
     },
     HostProfile {
+        name: "compressing",
+        description: "discrete GPU that keeps compression data beside render targets and depth-stencil textures",
+        device_id: 7,
+        tight_buffer_alignment: Alignment::new(16),
+        tight_texture_alignment: Alignment::new(4096),
+        texture_padding_per_mille: 16,
+        ..DISCRETE
+    },
+    HostProfile {
         name: "slow-paging",
         description: "discrete GPU, 4 GiB, that takes a millisecond to page 16 MiB in",
-        device_id: 7,
+        device_id: 8,
         local: SegmentProfile::of_gib(4),
         paging_nanos_per_mib: 62_500,
         ..DISCRETE
@@ -148,7 +166,7 @@ static PROFILES: [HostProfile; 8] = [
     HostProfile {
         name: "shrinking-budget",
         description: "discrete GPU, 4 GiB, whose budget another program halves and gives back",
-        device_id: 8,
+        device_id: 9,
         local: SegmentProfile::of_gib(4),
         budget_schedule: &[
             BudgetStep { after: Duration::from_millis(200), local: ByteSize::from_gib(2) },

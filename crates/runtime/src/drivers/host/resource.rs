@@ -5,16 +5,22 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use heapwright_core::GpuVirtualAddress;
+use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::address_space::{AddressRange, AddressSpace, Target};
+use super::layout::TextureLayout;
+use super::texels;
 use super::tiles::{TILE_SIZE, TileTable};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
-use crate::ddi::{DriverError, DriverHeap, ResourceAllocation, ResourceArgs};
+use crate::ddi::{
+    DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind, TextureMemoryLayout,
+};
 
 /// A resource: a place in the address space, and how its texels lie there.
 pub(super) struct HostResource {
     args: ResourceArgs,
+    /// How the texels lie; a buffer has none.
+    layout: Option<Box<TextureLayout>>,
     allocation: ResourceAllocation,
     start: GpuVirtualAddress,
     memory: Memory,
@@ -36,9 +42,15 @@ impl HostResource {
     ) -> Result<Self, DriverError> {
         let start = heap
             .gpu_virtual_address()
-            .checked_add(heapwright_core::ByteSize::new(offset))
+            .checked_add(ByteSize::new(offset))
             .ok_or(DriverError::OutOfAddressSpace { requested: allocation.size })?;
-        Ok(Self { args: *args, allocation, start, memory: Memory::Heap { heap, offset } })
+        Ok(Self {
+            args: *args,
+            layout: layout(args),
+            allocation,
+            start,
+            memory: Memory::Heap { heap, offset },
+        })
     }
 
     pub(super) fn reserved(
@@ -53,7 +65,13 @@ impl HostResource {
         let tiles = Arc::new(TileTable::new(count));
         addresses.map_to(Target::Tiles(Arc::downgrade(&tiles)));
         let start = addresses.start();
-        Ok(Self { args: *args, allocation, start, memory: Memory::Reserved { tiles, _addresses: addresses } })
+        Ok(Self {
+            args: *args,
+            layout: layout(args),
+            allocation,
+            start,
+            memory: Memory::Reserved { tiles, _addresses: addresses },
+        })
     }
 
     /// The tiles of a reserved resource.
@@ -64,12 +82,45 @@ impl HostResource {
         }
     }
 
-    pub(super) fn args(&self) -> &ResourceArgs {
-        &self.args
+    /// How the texels lie; `None` for a buffer.
+    pub(super) fn layout(&self) -> Option<&TextureLayout> {
+        self.layout.as_deref()
     }
 
-    pub(super) fn start(&self) -> u64 {
-        self.start.get()
+    /// Where bytes of the resource are in this process, by their offset in the resource.
+    fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
+        match &self.memory {
+            Memory::Heap { heap, offset: base } => {
+                let outside = DriverError::HostOutOfMemory { requested: ByteSize::new(size) };
+                heap.map(base.checked_add(offset).ok_or(outside)?, size)
+            }
+            Memory::Reserved { .. } => Err(DriverError::NotCpuAccessible),
+        }
+    }
+
+    /// Calls `each` for every run of blocks of a region that lies side by side: with where it is in this process, where it
+    /// is in the caller's rows, and its bytes.
+    fn for_each_run(
+        &self,
+        subresource: u32,
+        region: TexelRegion,
+        pitches: [usize; 2],
+        mut each: impl FnMut(NonNull<u8>, usize, usize),
+    ) -> Result<(), DriverError> {
+        let [row_pitch, slice_pitch] = pitches;
+        texels::for_each_run(self, subresource, region, |offset, [along, row, slice], len| {
+            let bytes = self.bytes(offset, len as u64)?;
+            each(bytes, slice * slice_pitch + row * row_pitch + along, len);
+            Ok(())
+        })
+    }
+}
+
+/// How the texels of a resource lie; `None` for a buffer.
+fn layout(args: &ResourceArgs) -> Option<Box<TextureLayout>> {
+    match args.kind {
+        ResourceKind::Buffer { .. } => None,
+        ResourceKind::Texture(texture) => Some(Box::new(TextureLayout::of_texture(texture))),
     }
 }
 
@@ -82,29 +133,46 @@ impl DriverResource for HostResource {
         self.allocation
     }
 
-    fn map(&self, _subresource: u32) -> Result<Option<NonNull<u8>>, DriverError> {
-        match &self.memory {
-            Memory::Heap { heap, offset } => heap.map(*offset, self.allocation.size.get()).map(Some),
-            Memory::Reserved { .. } => Err(DriverError::NotCpuAccessible),
+    fn map(&self, subresource: u32) -> Result<Option<NonNull<u8>>, DriverError> {
+        let Some(layout) = &self.layout else {
+            return self.bytes(0, self.allocation.size.get()).map(Some);
+        };
+        // Refuses what the CPU cannot reach.
+        self.bytes(0, 1)?;
+        let is_row_major = matches!(self.args.kind, ResourceKind::Texture(texture)
+            if texture.layout == TextureMemoryLayout::RowMajor);
+        if !is_row_major {
+            return Ok(None);
         }
+        let offset = layout.subresource(subresource).and_then(|at| at.block_offset(0, 0, 0)).unwrap_or(0);
+        self.bytes(offset, self.allocation.size.get().saturating_sub(offset)).map(Some)
     }
 
     unsafe fn write_subresource(
         &self,
-        _subresource: u32,
-        _region: TexelRegion,
-        _rows: TexelRows<*const u8>,
+        subresource: u32,
+        region: TexelRegion,
+        rows: TexelRows<*const u8>,
     ) -> Result<(), DriverError> {
-        Err(DriverError::NotCpuAccessible)
+        let pitches = [rows.row_pitch, rows.slice_pitch];
+        self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
+            // SAFETY: the caller's rows are readable for the whole region, of which this is a run; the target is a run of
+            // the resource in its heap, which `bytes` checked. The two are different memory.
+            unsafe { std::ptr::copy_nonoverlapping(rows.start.add(offset), bytes.as_ptr(), len) };
+        })
     }
 
     unsafe fn read_subresource(
         &self,
-        _subresource: u32,
-        _region: TexelRegion,
-        _rows: TexelRows<*mut u8>,
+        subresource: u32,
+        region: TexelRegion,
+        rows: TexelRows<*mut u8>,
     ) -> Result<(), DriverError> {
-        Err(DriverError::NotCpuAccessible)
+        let pitches = [rows.row_pitch, rows.slice_pitch];
+        self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
+            // SAFETY: as for writing, with source and target exchanged.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), rows.start.add(offset), len) };
+        })
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,26 +1,169 @@
 //! Copies and fills of texels, a row of blocks at a time.
 
-use super::address_space::PageFault;
+use super::address_space::{FaultCause, PageFault};
+use super::execute::host;
+use super::layout::SubresourceLayout;
 use super::memory_access::GpuMemory;
+use super::resource::HostResource;
+use crate::ddi::DriverError;
 use crate::ddi::command::TexelLocation;
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 
-pub(super) fn copy(
-    _memory: &GpuMemory,
-    _target: &TexelLocation,
-    _target_start: [u32; 3],
-    _source: &TexelLocation,
-    _region: TexelRegion,
-) -> Result<(), PageFault> {
-    todo!()
+/// Blocks of texels somewhere in the address space.
+struct Blocks {
+    /// The GPU address that the arrangement counts from.
+    base: u64,
+    arrangement: Arrangement,
+    block_bytes: u64,
+    /// Texels in a block, in x and y.
+    block_texels: [u32; 2],
 }
 
-pub(super) fn fill(
-    _memory: &GpuMemory,
-    _target: &dyn DriverResource,
-    _subresource: u32,
-    _region: TexelRegion,
-    _value: &[u8],
+enum Arrangement {
+    Subresource(SubresourceLayout),
+    Rows { row_pitch: u64, slice_pitch: u64 },
+}
+
+impl Blocks {
+    fn of(location: &TexelLocation) -> Option<Self> {
+        match location {
+            TexelLocation::Subresource { resource, index } => Self::of_subresource(&**resource, *index),
+            TexelLocation::Footprint { buffer, offset, row_pitch, slice_pitch, block_size, block_texels } => {
+                Some(Self {
+                    base: buffer.gpu_virtual_address().get() + offset,
+                    arrangement: Arrangement::Rows { row_pitch: *row_pitch, slice_pitch: *slice_pitch },
+                    block_bytes: u64::from(*block_size),
+                    block_texels: *block_texels,
+                })
+            }
+        }
+    }
+
+    fn of_subresource(resource: &dyn DriverResource, index: u32) -> Option<Self> {
+        let resource = host(resource)?;
+        let layout = resource.layout()?.subresource(index)?;
+        Some(Self {
+            base: resource.gpu_virtual_address().get(),
+            block_bytes: layout.block_bytes,
+            block_texels: [layout.block_extent.0, layout.block_extent.1],
+            arrangement: Arrangement::Subresource(layout),
+        })
+    }
+
+    /// Where a block is.
+    fn address(&self, [x, y, z]: [u32; 3]) -> Option<u64> {
+        let offset = match &self.arrangement {
+            Arrangement::Subresource(layout) => layout.block_offset(x, y, z)?,
+            Arrangement::Rows { row_pitch, slice_pitch } => {
+                u64::from(z) * slice_pitch + u64::from(y) * row_pitch + u64::from(x) * self.block_bytes
+            }
+        };
+        Some(self.base + offset)
+    }
+
+    /// How many blocks from `x` on lie side by side.
+    fn run(&self, x: u32) -> u32 {
+        match &self.arrangement {
+            Arrangement::Subresource(layout) => layout.contiguous_blocks(x),
+            Arrangement::Rows { .. } => u32::MAX,
+        }
+    }
+
+    /// Texels as blocks; regions begin on block boundaries.
+    fn to_blocks(&self, [x, y, z]: [u32; 3]) -> [u32; 3] {
+        [x.div_ceil(self.block_texels[0].max(1)), y.div_ceil(self.block_texels[1].max(1)), z]
+    }
+}
+
+/// The runtime checked the region, so a block outside of its subresource is a defect; it is told as what it is to the GPU.
+fn outside(blocks: &Blocks) -> PageFault {
+    PageFault::new(blocks.base, FaultCause::Unmapped)
+}
+
+fn unknown() -> PageFault {
+    PageFault::new(0, FaultCause::Unmapped)
+}
+
+/// Copies a region of texels.
+pub(super) fn copy(
+    memory: &GpuMemory,
+    target: &TexelLocation,
+    target_start: [u32; 3],
+    source: &TexelLocation,
+    region: TexelRegion,
 ) -> Result<(), PageFault> {
-    todo!()
+    let (target, source) = (Blocks::of(target).ok_or_else(unknown)?, Blocks::of(source).ok_or_else(unknown)?);
+    let [to_x, to_y, to_z] = target.to_blocks(target_start);
+    let [from_x, from_y, from_z] = source.to_blocks(region.start);
+    let [width, height, depth] = source.to_blocks(region.size);
+    for z in 0..depth {
+        for y in 0..height {
+            let mut x = 0;
+            while x < width {
+                let run = source.run(from_x + x).min(target.run(to_x + x)).min(width - x).max(1);
+                let from =
+                    source.address([from_x + x, from_y + y, from_z + z]).ok_or_else(|| outside(&source))?;
+                let to = target.address([to_x + x, to_y + y, to_z + z]).ok_or_else(|| outside(&target))?;
+                memory.copy(to, from, u64::from(run) * source.block_bytes)?;
+                x += run;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Fills a region of a subresource with one texel; the samples of a texel all get it.
+pub(super) fn fill(
+    memory: &GpuMemory,
+    target: &dyn DriverResource,
+    subresource: u32,
+    region: TexelRegion,
+    value: &[u8],
+) -> Result<(), PageFault> {
+    let target = Blocks::of_subresource(target, subresource).ok_or_else(unknown)?;
+    let [start_x, start_y, start_z] = target.to_blocks(region.start);
+    let [width, height, depth] = target.to_blocks(region.size);
+    for z in start_z..start_z + depth {
+        for y in start_y..start_y + height {
+            let mut x = start_x;
+            while x < start_x + width {
+                let run = target.run(x).min(start_x + width - x).max(1);
+                let to = target.address([x, y, z]).ok_or_else(|| outside(&target))?;
+                memory.fill(to, u64::from(run) * target.block_bytes, value)?;
+                x += run;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Calls `each` for every run of blocks of a region that lies side by side.
+///
+/// `each` is given the run's offset in the resource, where it is in rows of the region alone (bytes along its row, the row,
+/// the slice), and its bytes.
+pub(super) fn for_each_run(
+    resource: &HostResource,
+    subresource: u32,
+    region: TexelRegion,
+    mut each: impl FnMut(u64, [usize; 3], usize) -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    let none = DriverError::NotCpuAccessible;
+    let blocks = Blocks::of_subresource(resource, subresource).ok_or(none)?;
+    let [start_x, start_y, start_z] = blocks.to_blocks(region.start);
+    let [width, height, depth] = blocks.to_blocks(region.size);
+    let size = |value: u64| usize::try_from(value).map_err(|_| none);
+    for z in 0..depth {
+        for y in 0..height {
+            let mut x = 0;
+            while x < width {
+                let run = blocks.run(start_x + x).min(width - x).max(1);
+                let address = blocks.address([start_x + x, start_y + y, start_z + z]).ok_or(none)?;
+                let along = size(u64::from(x) * blocks.block_bytes)?;
+                let len = size(u64::from(run) * blocks.block_bytes)?;
+                each(address - blocks.base, [along, size(y.into())?, size(z.into())?], len)?;
+                x += run;
+            }
+        }
+    }
+    Ok(())
 }

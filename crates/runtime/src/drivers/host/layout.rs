@@ -1,0 +1,304 @@
+//! Where the simulated GPU keeps the blocks of a texture.
+//!
+//! Real GPUs swizzle; this one is simple on purpose, and applications cannot tell, since opaque layouts are never mapped.
+//!
+//! * Textures with layout UNKNOWN or ROW_MAJOR: for each plane, array slice and mip level a linear array of blocks,
+//!   row after row, slice after slice. Each subresource begins at a multiple of 512 bytes. The samples of a
+//!   texel lie side by side. Rows are packed; those of ROW_MAJOR begin at multiples of 256 bytes.
+//! * Textures with layout 64KB_UNDEFINED_SWIZZLE: 64 KiB tiles of the standard shapes ([`TileGrid`]), linear inside,
+//!   with packed mips at the end.
+//!
+//! Everything is an offset from the beginning of the resource, so reserved resources are found the same way: tile
+//! `n` is the bytes from `n * 65536`.
+
+use heapwright_core::ByteSize;
+
+use crate::ddi::{
+    Extent, MAX_MIP_LEVELS, ResourceArgs, ResourceKind, SubresourceTiles, TILE_BYTES, TextureArgs,
+    TextureMemoryLayout, TileGrid,
+};
+use crate::format::tile::TileShape;
+
+/// Where a subresource begins is a multiple of this.
+const SUBRESOURCE_ALIGNMENT: u64 = 512;
+
+/// Where a row of a ROW_MAJOR texture begins is a multiple of this: what a copyable footprint has, too.
+const ROW_MAJOR_PITCH_ALIGNMENT: u64 = 256;
+
+/// The most planes of a format that textures can have.
+const MAX_PLANES: usize = 2;
+
+/// Where the bytes of a resource are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextureLayout {
+    /// A buffer: one row of bytes.
+    Buffer {
+        /// All bytes.
+        size: u64,
+    },
+    /// Linear subresources.
+    Linear(LinearLayout),
+    /// 64 KiB tiles.
+    Tiled {
+        /// The texture.
+        texture: TextureArgs,
+        /// Its tiles.
+        grid: TileGrid,
+    },
+}
+
+/// A texture of linear subresources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinearLayout {
+    texture: TextureArgs,
+    planes: [LinearPlane; MAX_PLANES],
+    size: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct LinearPlane {
+    /// Bytes from the beginning of the resource.
+    offset: u64,
+    /// Bytes from one array slice to the next.
+    slice_stride: u64,
+    /// Bytes from the beginning of a slice.
+    mip_offsets: [u64; MAX_MIP_LEVELS],
+}
+
+/// Where the blocks of one subresource are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubresourceLayout {
+    /// How many blocks there are in each dimension.
+    pub blocks: Extent,
+    /// Bytes of a block, with all samples of its texels.
+    pub block_bytes: u64,
+    /// Texels that a block is wide and high.
+    pub block_extent: (u32, u32),
+    /// How they lie.
+    pub arrangement: Arrangement,
+}
+
+/// How the blocks of a subresource lie in the resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Row after row, slice after slice.
+    Linear {
+        /// Bytes from the beginning of the resource to the first block.
+        offset: u64,
+        /// Bytes from one row of blocks to the next.
+        row_pitch: u64,
+        /// Bytes from one slice to the next.
+        slice_pitch: u64,
+    },
+    /// In tiles of their own, which lie row after row, slice after slice; linear inside.
+    Tiled {
+        /// The first tile, counted from the beginning of the resource.
+        first_tile: u32,
+        /// How many tiles there are in each dimension.
+        tiles: Extent,
+        /// The shape of a tile, in blocks.
+        shape: TileShape,
+    },
+}
+
+impl TextureLayout {
+    /// Lays a resource out. Cost: O(mip levels).
+    ///
+    /// A texture whose size would overflow 64 bits or whose tiles would overflow 32 has a layout of the largest size;
+    /// the runtime refuses textures long before.
+    #[must_use]
+    pub fn new(resource: &ResourceArgs) -> Self {
+        match resource.kind {
+            ResourceKind::Buffer { width } => Self::Buffer { size: width.get() },
+            ResourceKind::Texture(texture) => Self::of_texture(texture),
+        }
+    }
+
+    /// Lays a texture out. Cost: O(mip levels).
+    #[must_use]
+    pub fn of_texture(texture: TextureArgs) -> Self {
+        if texture.layout == TextureMemoryLayout::UndefinedSwizzle64Kib {
+            // Planar formats have no tiles; what shares the layout's name is linear then.
+            if let Some(grid) = TileGrid::new(&texture) {
+                return Self::Tiled { texture, grid };
+            }
+        }
+        Self::Linear(LinearLayout::new(texture))
+    }
+
+    /// Bytes from the beginning of the resource to the end of its last block, or of its last tile.
+    #[must_use]
+    pub fn total_size(&self) -> ByteSize {
+        ByteSize::new(match self {
+            Self::Buffer { size } => *size,
+            Self::Linear(linear) => linear.size,
+            Self::Tiled { grid, .. } => u64::from(grid.tile_count()) * TILE_BYTES,
+        })
+    }
+
+    /// How many subresources there are; 1 for a buffer.
+    #[must_use]
+    pub fn subresource_count(&self) -> u32 {
+        match self {
+            Self::Buffer { .. } => 1,
+            Self::Linear(LinearLayout { texture, .. }) | Self::Tiled { texture, .. } => {
+                texture.subresource_count()
+            }
+        }
+    }
+
+    /// Where a subresource is, by its D3D12 index; `None` where there is none. Cost: O(1).
+    ///
+    /// A buffer is one row of single bytes; `None` for one of more than 2^32 bytes, which copies address otherwise.
+    #[must_use]
+    pub fn subresource(&self, index: u32) -> Option<SubresourceLayout> {
+        match self {
+            Self::Buffer { size } => {
+                let width = u32::try_from(*size).ok().filter(|_| index == 0)?;
+                Some(SubresourceLayout {
+                    blocks: Extent { width, height: 1, depth: 1 },
+                    block_bytes: 1,
+                    block_extent: (1, 1),
+                    arrangement: Arrangement::Linear { offset: 0, row_pitch: *size, slice_pitch: *size },
+                })
+            }
+            Self::Linear(linear) => linear.subresource(index),
+            Self::Tiled { texture, grid } => tiled_subresource(texture, grid, index),
+        }
+    }
+}
+
+impl LinearLayout {
+    fn new(texture: TextureArgs) -> Self {
+        let mut planes = [LinearPlane::default(); MAX_PLANES];
+        let mut size = 0_u64;
+        for (plane, entry) in (0..texture.format.plane_count()).zip(&mut planes) {
+            entry.offset = size;
+            for (mip, offset) in (0..texture.mip_levels).zip(&mut entry.mip_offsets) {
+                *offset = entry.slice_stride;
+                let bytes = linear_pitches(&texture, mip, plane).size;
+                entry.slice_stride = align(entry.slice_stride.saturating_add(bytes));
+            }
+            size = size.saturating_add(entry.slice_stride.saturating_mul(u64::from(texture.array_size)));
+        }
+        Self { texture, planes, size }
+    }
+
+    fn subresource(&self, index: u32) -> Option<SubresourceLayout> {
+        let at = self.texture.subresource(index)?;
+        let plane = self.planes.get(usize::try_from(at.plane).ok()?)?;
+        let mip_offset = plane.mip_offsets.get(usize::try_from(at.mip).ok()?)?;
+        let pitches = linear_pitches(&self.texture, at.mip, at.plane);
+        let slice = plane.slice_stride.saturating_mul(u64::from(at.slice));
+        Some(SubresourceLayout {
+            arrangement: Arrangement::Linear {
+                offset: plane.offset.saturating_add(slice).saturating_add(*mip_offset),
+                row_pitch: pitches.row_pitch,
+                slice_pitch: pitches.slice_pitch,
+            },
+            ..undecided(&self.texture, at.mip, at.plane)
+        })
+    }
+}
+
+/// What a linear subresource takes, in bytes.
+struct LinearPitches {
+    row_pitch: u64,
+    slice_pitch: u64,
+    size: u64,
+}
+
+fn linear_pitches(texture: &TextureArgs, mip: u32, plane: u32) -> LinearPitches {
+    let blocks = texture.mip_blocks(mip, plane);
+    let row = u64::from(blocks.width).saturating_mul(block_bytes(texture, plane));
+    let row_pitch = match texture.layout {
+        TextureMemoryLayout::RowMajor => {
+            row.checked_next_multiple_of(ROW_MAJOR_PITCH_ALIGNMENT).unwrap_or(u64::MAX)
+        }
+        TextureMemoryLayout::Unknown | TextureMemoryLayout::UndefinedSwizzle64Kib => row,
+    };
+    let slice_pitch = row_pitch.saturating_mul(u64::from(blocks.height));
+    LinearPitches { row_pitch, slice_pitch, size: slice_pitch.saturating_mul(u64::from(blocks.depth)) }
+}
+
+fn tiled_subresource(texture: &TextureArgs, grid: &TileGrid, index: u32) -> Option<SubresourceLayout> {
+    let at = texture.subresource(index)?;
+    let arrangement = match grid.subresource(at.mip, at.slice)? {
+        SubresourceTiles::Standard { tiles, first_tile } => {
+            Arrangement::Tiled { first_tile, tiles, shape: grid.shape }
+        }
+        SubresourceTiles::Packed { offset } => {
+            let blocks = texture.mip_blocks(at.mip, at.plane);
+            let row_pitch = u64::from(blocks.width).saturating_mul(block_bytes(texture, at.plane));
+            let slice_pitch = row_pitch.saturating_mul(u64::from(blocks.height));
+            Arrangement::Linear { offset, row_pitch, slice_pitch }
+        }
+    };
+    Some(SubresourceLayout { arrangement, ..undecided(texture, at.mip, at.plane) })
+}
+
+/// All of a subresource but its arrangement.
+fn undecided(texture: &TextureArgs, mip: u32, plane: u32) -> SubresourceLayout {
+    SubresourceLayout {
+        blocks: texture.mip_blocks(mip, plane),
+        block_bytes: block_bytes(texture, plane),
+        block_extent: (texture.format.block_width, texture.format.block_height),
+        arrangement: Arrangement::Linear { offset: 0, row_pitch: 0, slice_pitch: 0 },
+    }
+}
+
+fn block_bytes(texture: &TextureArgs, plane: u32) -> u64 {
+    u64::from(texture.format.plane(plane).block_bytes) * u64::from(texture.sample_count)
+}
+
+fn align(bytes: u64) -> u64 {
+    bytes.checked_next_multiple_of(SUBRESOURCE_ALIGNMENT).unwrap_or(u64::MAX)
+}
+
+impl SubresourceLayout {
+    /// Bytes from the beginning of the resource to a block; `None` outside of the subresource.
+    #[must_use]
+    pub fn block_offset(&self, x: u32, y: u32, z: u32) -> Option<u64> {
+        if x >= self.blocks.width || y >= self.blocks.height || z >= self.blocks.depth {
+            return None;
+        }
+        let [x, y, z] = [x, y, z].map(u64::from);
+        Some(match self.arrangement {
+            Arrangement::Linear { offset, row_pitch, slice_pitch } => {
+                offset + z * slice_pitch + y * row_pitch + x * self.block_bytes
+            }
+            Arrangement::Tiled { first_tile, tiles, shape } => {
+                let [width, height, depth] = [shape.width, shape.height, shape.depth].map(u64::from);
+                let (across, down) = (u64::from(tiles.width), u64::from(tiles.height));
+                let tile = u64::from(first_tile) + (z / depth * down + y / height) * across + x / width;
+                let inside = ((z % depth) * height + y % height) * width + x % width;
+                tile * TILE_BYTES + inside * self.block_bytes
+            }
+        })
+    }
+
+    /// How many blocks from `x` on lie side by side, of those that are left in the row.
+    #[must_use]
+    pub fn contiguous_blocks(&self, x: u32) -> u32 {
+        let left = self.blocks.width.saturating_sub(x);
+        match self.arrangement {
+            Arrangement::Linear { .. } => left,
+            Arrangement::Tiled { shape, .. } => left.min(shape.width - x % shape.width),
+        }
+    }
+
+    /// The tile that a block is in, counted from the beginning of the resource; `None` outside of the subresource.
+    #[must_use]
+    pub fn tile(&self, x: u32, y: u32, z: u32) -> Option<u64> {
+        self.block_offset(x, y, z).map(|offset| offset / TILE_BYTES)
+    }
+
+    /// Bytes of one row of blocks, without padding.
+    #[must_use]
+    pub fn row_bytes(&self) -> u64 {
+        u64::from(self.blocks.width).saturating_mul(self.block_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! The formats that views of a resource may cast to (`CreateCommittedResource3` and its relatives).
+
+use heapwright_d3d12::DXGI_FORMAT;
+
+use super::Refusal;
+use crate::format::{FormatKind, FormatProperties, properties};
+
+/// Buffers have no format and so none to cast.
+pub(crate) fn check_buffer(castable_formats: &[DXGI_FORMAT]) -> Result<(), Refusal> {
+    if castable_formats.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::invalid("NumCastableFormats must be 0 for a buffer"))
+}
+
+/// Checks the castable formats of a texture of `format`.
+///
+/// Each must be a supported format whose blocks have as many bytes. Blocks of BC formats may be cast to texels of their
+/// size and back. Formats of several planes and depth formats cast within their family only.
+pub(crate) fn check_texture(
+    castable_formats: &[DXGI_FORMAT],
+    format: &FormatProperties,
+) -> Result<(), Refusal> {
+    for (index, &castable) in castable_formats.iter().enumerate() {
+        let Some(row) = properties(castable).filter(|row| row.kind != FormatKind::Unsupported) else {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {castable} is no format that textures can have"
+            )));
+        };
+        if row.block_bytes != format.block_bytes {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {} has blocks of {} bytes, and {} has blocks of {}",
+                row.name, row.block_bytes, format.name, format.block_bytes
+            )));
+        }
+        let is_depth = |row: &FormatProperties| row.is_planar() || row.is_depth_stencil();
+        if (is_depth(row) || is_depth(format)) && row.family != format.family {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {} is not of the family of {}, within which depth and stencil are cast",
+                row.name, format.name
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Optimized clear values.
+
+use heapwright_d3d12::*;
+
+use super::Refusal;
+use super::resource::Resource;
+use crate::format::properties;
+
+/// Checks `pOptimizedClearValue` of a resource, null as `None`.
+///
+/// Only render targets and depth-stencils have one, and its format is a typed one that the resource can be viewed as.
+pub(crate) fn check(
+    resource: &Resource,
+    value: Option<&D3D12_CLEAR_VALUE>,
+    castable_formats: &[DXGI_FORMAT],
+) -> Result<(), Refusal> {
+    let Some(value) = value else { return Ok(()) };
+    let Some(texture) = resource.texture() else {
+        return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer"));
+    };
+    let usage = texture.args.usage;
+    if !usage.is_render_target_or_depth_stencil() {
+        return Err(Refusal::invalid(
+            "pOptimizedClearValue must be null unless Flags hold ALLOW_RENDER_TARGET or ALLOW_DEPTH_STENCIL",
+        ));
+    }
+    let resource_format = texture.args.format;
+    let (support, view) = if usage.depth_stencil {
+        (D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL, "a depth-stencil view")
+    } else {
+        (D3D12_FORMAT_SUPPORT1_RENDER_TARGET, "a render target view")
+    };
+    let viewed = properties(value.Format).filter(|row| row.support().has(support)).ok_or_else(|| {
+        Refusal::invalid(format!("D3D12_CLEAR_VALUE::Format {} is no typed format of {view}", value.Format))
+    })?;
+    let is_castable = castable_formats.contains(&viewed.format);
+    if viewed.family != resource_format.family && !is_castable {
+        return Err(Refusal::invalid(format!(
+            "D3D12_CLEAR_VALUE::Format {} is neither of the family of {} nor one of the castable formats",
+            viewed.name, resource_format.name
+        )));
+    }
+    if usage.depth_stencil {
+        // SAFETY: every bit pattern is a valid value of both members of the union, and both are plain numbers.
+        let depth = unsafe { value.Anonymous.DepthStencil.Depth };
+        if !(0.0..=1.0).contains(&depth) {
+            return Err(Refusal::invalid(format!(
+                "D3D12_CLEAR_VALUE::DepthStencil.Depth {depth} is not in 0 to 1"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! In which state or layout a resource may begin.
+
+use heapwright_d3d12::*;
+
+use super::Refusal;
+use super::resource::Resource;
+use crate::ddi::TextureUsage;
+
+/// The states that a buffer can be in at all.
+const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
+    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+    | D3D12_RESOURCE_STATE_STREAM_OUT
+    | D3D12_RESOURCE_STATE_COPY_DEST
+    | D3D12_RESOURCE_STATE_PREDICATION
+    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// The states that a texture can be in at all. GENERIC_READ is one of its own: it holds buffer states.
+const TEXTURE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
+    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+    | D3D12_RESOURCE_STATE_DEPTH_WRITE
+    | D3D12_RESOURCE_STATE_DEPTH_READ
+    | D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE
+    | D3D12_RESOURCE_STATE_COPY_DEST
+    | D3D12_RESOURCE_STATE_COPY_SOURCE
+    | D3D12_RESOURCE_STATE_RESOLVE_DEST
+    | D3D12_RESOURCE_STATE_RESOLVE_SOURCE;
+
+/// The states that write; each stands alone.
+const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
+    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+    | D3D12_RESOURCE_STATE_DEPTH_WRITE
+    | D3D12_RESOURCE_STATE_STREAM_OUT
+    | D3D12_RESOURCE_STATE_COPY_DEST
+    | D3D12_RESOURCE_STATE_RESOLVE_DEST
+    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// States of video queues, which this runtime does not have.
+const VIDEO_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VIDEO_DECODE_READ
+    | D3D12_RESOURCE_STATE_VIDEO_DECODE_WRITE
+    | D3D12_RESOURCE_STATE_VIDEO_PROCESS_READ
+    | D3D12_RESOURCE_STATE_VIDEO_PROCESS_WRITE
+    | D3D12_RESOURCE_STATE_VIDEO_ENCODE_READ
+    | D3D12_RESOURCE_STATE_VIDEO_ENCODE_WRITE;
+
+/// `D3D12_BARRIER_LAYOUT_VIDEO_QUEUE_COMMON`, which the bindings leave out with all of video.
+const VIDEO_QUEUE_COMMON: D3D12_BARRIER_LAYOUT = 30;
+
+/// Checks `InitialResourceState` against the resource, its flags and the type of its heap.
+pub(crate) fn check_state(
+    resource: &Resource,
+    state: D3D12_RESOURCE_STATES,
+    heap_type: D3D12_HEAP_TYPE,
+    resource_flags: D3D12_RESOURCE_FLAGS,
+) -> Result<(), Refusal> {
+    if state & VIDEO_STATES != 0 {
+        return Err(Refusal::not_implemented(format!("video states, of InitialState {state:#x}")));
+    }
+    match resource {
+        Resource::Buffer(_) => {
+            check_known(state, BUFFER_STATES, "a buffer")?;
+            check_structure(state, resource_flags)?;
+        }
+        // What the bits of GENERIC_READ that are for buffers only mean for a texture is nothing.
+        Resource::Texture(_) if state == D3D12_RESOURCE_STATE_GENERIC_READ => {}
+        Resource::Texture(texture) => {
+            check_known(state, TEXTURE_STATES, "a texture")?;
+            check_usage(state, texture.args.usage)?;
+        }
+    }
+    if state & WRITE_STATES != 0 && !state.is_power_of_two() {
+        return Err(Refusal::invalid(format!(
+            "InitialState {state:#x} combines a state that writes with another one"
+        )));
+    }
+    check_heap_type(state, heap_type)
+}
+
+fn check_known(
+    state: D3D12_RESOURCE_STATES,
+    known: D3D12_RESOURCE_STATES,
+    what: &str,
+) -> Result<(), Refusal> {
+    if state & !known == 0 {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("{what} cannot be in InitialState {state:#x}")))
+}
+
+/// An acceleration structure begins in its own state, and nothing else does.
+fn check_structure(
+    state: D3D12_RESOURCE_STATES,
+    resource_flags: D3D12_RESOURCE_FLAGS,
+) -> Result<(), Refusal> {
+    let is_structure = resource_flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE != 0;
+    let as_structure = state & D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE != 0;
+    if as_structure && !is_structure {
+        return Err(Refusal::invalid(
+            "InitialState RAYTRACING_ACCELERATION_STRUCTURE needs the resource flag of that name",
+        ));
+    }
+    Ok(())
+}
+
+fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), Refusal> {
+    let depth = D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ;
+    // The states, whether the flags allow them, and the rule.
+    let rules = [
+        (
+            D3D12_RESOURCE_STATE_RENDER_TARGET,
+            usage.render_target,
+            "InitialState RENDER_TARGET needs ALLOW_RENDER_TARGET",
+        ),
+        (depth, usage.depth_stencil, "InitialState DEPTH_WRITE or DEPTH_READ needs ALLOW_DEPTH_STENCIL"),
+        (
+            D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+            usage.unordered_access,
+            "InitialState UNORDERED_ACCESS needs ALLOW_UNORDERED_ACCESS",
+        ),
+        (
+            D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE,
+            !usage.deny_shader_resource,
+            "InitialState with a shader resource state excludes DENY_SHADER_RESOURCE",
+        ),
+    ];
+    for (states, allowed, rule) in rules {
+        if state & states != 0 && !allowed {
+            return Err(Refusal::invalid(rule));
+        }
+    }
+    Ok(())
+}
+
+/// UPLOAD takes GENERIC_READ, and COMMON since SDK 606; READBACK takes COPY_DEST, and COMMON by the same change.
+fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
+    let (needed, rule) = match heap_type {
+        D3D12_HEAP_TYPE_UPLOAD => {
+            (D3D12_RESOURCE_STATE_GENERIC_READ, "an UPLOAD heap, which takes GENERIC_READ or COMMON")
+        }
+        D3D12_HEAP_TYPE_READBACK => {
+            (D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap, which takes COPY_DEST or COMMON")
+        }
+        _ => return Ok(()),
+    };
+    if state == needed || state == D3D12_RESOURCE_STATE_COMMON {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("InitialState {state:#x} of a resource in {rule}")))
+}
+
+/// Checks `InitialLayout` (enhanced barriers) against the resource and its flags.
+///
+/// Buffers have none: `D3D12_BARRIER_LAYOUT_UNDEFINED`. Simultaneous-access textures are taken in every layout that their
+/// flags allow: the documents at hand do not say more.
+pub(crate) fn check_layout(resource: &Resource, layout: D3D12_BARRIER_LAYOUT) -> Result<(), Refusal> {
+    let Some(texture) = resource.texture() else {
+        if layout != D3D12_BARRIER_LAYOUT_UNDEFINED {
+            return Err(Refusal::invalid("a buffer's InitialLayout must be D3D12_BARRIER_LAYOUT_UNDEFINED"));
+        }
+        return Ok(());
+    };
+    let usage = texture.args.usage;
+    let (allowed, rule) = match layout {
+        D3D12_BARRIER_LAYOUT_RENDER_TARGET => (usage.render_target, "needs ALLOW_RENDER_TARGET"),
+        D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE | D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ => {
+            (usage.depth_stencil, "needs ALLOW_DEPTH_STENCIL")
+        }
+        D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS
+        | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_UNORDERED_ACCESS
+        | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_UNORDERED_ACCESS => {
+            (usage.unordered_access, "needs ALLOW_UNORDERED_ACCESS")
+        }
+        D3D12_BARRIER_LAYOUT_SHADER_RESOURCE
+        | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_SHADER_RESOURCE
+        | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_SHADER_RESOURCE => {
+            (!usage.deny_shader_resource, "excludes DENY_SHADER_RESOURCE")
+        }
+        D3D12_BARRIER_LAYOUT_SHADING_RATE_SOURCE => {
+            (false, "needs a variable shading rate tier, which the device does not have")
+        }
+        D3D12_BARRIER_LAYOUT_VIDEO_DECODE_READ..=D3D12_BARRIER_LAYOUT_VIDEO_ENCODE_WRITE
+        | VIDEO_QUEUE_COMMON => {
+            return Err(Refusal::not_implemented(format!("video layouts, of InitialLayout {layout}")));
+        }
+        D3D12_BARRIER_LAYOUT_UNDEFINED
+            ..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE => (true, ""),
+        _ => (false, "is no layout"),
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!("InitialLayout {layout} of a texture {rule}")))
+}

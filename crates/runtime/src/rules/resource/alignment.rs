@@ -1,0 +1,119 @@
+//! The `Alignment` field, and the tight alignment flag beside it (document TIGHT, *Validation*).
+
+use heapwright_core::Alignment;
+use heapwright_d3d12::*;
+
+use super::AlignmentRequest;
+use crate::ddi::{DriverCaps, TextureArgs, TextureMemoryLayout};
+use crate::rules::{Options, Refusal};
+
+const DEFAULT: Alignment = constant(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64);
+
+/// TIGHT's largest alignment of buffers.
+const TIGHT_BUFFER_MAXIMUM: Alignment = constant(256);
+
+const fn constant(bytes: u64) -> Alignment {
+    match Alignment::new(bytes) {
+        Some(alignment) => alignment,
+        None => panic!("not a power of two"),
+    }
+}
+
+/// What a buffer's description asks of the alignment.
+pub(super) fn check_buffer(
+    desc: &D3D12_RESOURCE_DESC1,
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<AlignmentRequest, Refusal> {
+    if let Some(floor) = check_tight(desc, TIGHT_BUFFER_MAXIMUM, caps, options)? {
+        return Ok(AlignmentRequest::Tight { floor });
+    }
+    match desc.Alignment {
+        // Beside an overruled tight flag a floor has no meaning: the alignment is 64 KiB whatever it says.
+        0 => Ok(AlignmentRequest::Fixed(DEFAULT)),
+        bytes if bytes == DEFAULT.get() => Ok(AlignmentRequest::Fixed(DEFAULT)),
+        other => Err(Refusal::invalid(format!("a buffer's Alignment is {other:#x}, neither 0 nor 64 KiB"))),
+    }
+}
+
+/// What a texture's description asks of the alignment.
+pub(super) fn check_texture(
+    desc: &D3D12_RESOURCE_DESC1,
+    texture: &TextureArgs,
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<AlignmentRequest, Refusal> {
+    let is_tight = desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0;
+    if is_tight && texture.layout == TextureMemoryLayout::UndefinedSwizzle64Kib {
+        return Err(Refusal::invalid(
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT excludes the 64KB_*_SWIZZLE layouts, whose alignment is 64 KiB",
+        ));
+    }
+    if let Some(floor) = check_tight(desc, texture.largest_tight_alignment(), caps, options)? {
+        return Ok(AlignmentRequest::Tight { floor });
+    }
+    let default = texture.default_alignment();
+    let small = texture.small_alignment();
+    let fixed = match desc.Alignment {
+        0 => default,
+        bytes if bytes == default.get() => default,
+        bytes if bytes == small.get() => {
+            if !texture.is_small() {
+                return Err(Refusal::invalid(format!(
+                    "Alignment is {bytes:#x}, which only a small resource may have: layout UNKNOWN, neither render \
+                     target nor depth-stencil unless it is multisampled, and a most detailed mip level of no more than \
+                     {:#x} bytes in tiles of {bytes:#x}",
+                    default.get()
+                )));
+            }
+            small
+        }
+        other => {
+            return Err(Refusal::invalid(format!(
+                "a texture's Alignment is {other:#x} and must be 0, {:#x}, or {:#x} if it is small",
+                default.get(),
+                small.get()
+            )));
+        }
+    };
+    Ok(AlignmentRequest::Fixed(fixed))
+}
+
+/// The floor of a tightly aligned resource; `None` where the flag is not set or is overruled.
+fn check_tight(
+    desc: &D3D12_RESOURCE_DESC1,
+    largest: Alignment,
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<Option<Alignment>, Refusal> {
+    if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT == 0 {
+        return Ok(None);
+    }
+    if caps.tight_alignment_tier == 0 {
+        return Err(Refusal::invalid(
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on a device whose tight alignment tier is NOT_SUPPORTED",
+        ));
+    }
+    if desc.Alignment != 0 && !options.alignment_is_floor {
+        return Err(Refusal::invalid(format!(
+            "Alignment is {:#x} and must be 0 with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
+            desc.Alignment
+        )));
+    }
+    if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
+        // `notices` says so to the application.
+        return Ok(None);
+    }
+    if desc.Alignment == 0 {
+        return Ok(Some(Alignment::ONE));
+    }
+    let floor = Alignment::new(desc.Alignment).filter(|&floor| floor <= largest);
+    floor.map(Some).ok_or_else(|| {
+        Refusal::invalid(format!(
+            "Alignment is {:#x} and must be a power of two of at most {:#x} with \
+             D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
+            desc.Alignment,
+            largest.get()
+        ))
+    })
+}

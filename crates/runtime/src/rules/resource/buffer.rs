@@ -1,0 +1,58 @@
+//! Descriptions of buffers.
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::{AlignmentRequest, alignment, flags};
+use crate::ddi::DriverCaps;
+use crate::rules::{Options, Refusal};
+
+/// A valid buffer description, in the driver's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Buffer {
+    /// Bytes, not zero.
+    pub(crate) width: ByteSize,
+    /// What the description asks of the alignment.
+    pub(crate) alignment: AlignmentRequest,
+    /// `D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER`.
+    pub(crate) cross_adapter: bool,
+}
+
+pub(super) fn check(
+    desc: &D3D12_RESOURCE_DESC1,
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<Buffer, Refusal> {
+    if desc.Width == 0 {
+        return Err(Refusal::invalid("a buffer has D3D12_RESOURCE_DESC::Width 0"));
+    }
+    if desc.Width > 1 << caps.gpu_va_bits_per_resource {
+        return Err(Refusal::invalid(format!(
+            "a buffer of {:#x} bytes is above the {} bits of GPU virtual address that a resource has",
+            desc.Width, caps.gpu_va_bits_per_resource
+        )));
+    }
+    let fixed_fields: [(&str, bool, &str); 7] = [
+        ("Height", desc.Height == 1, "1"),
+        ("DepthOrArraySize", desc.DepthOrArraySize == 1, "1"),
+        ("MipLevels", desc.MipLevels == 1, "1"),
+        ("Format", desc.Format == DXGI_FORMAT_UNKNOWN, "DXGI_FORMAT_UNKNOWN"),
+        ("SampleDesc.Count", desc.SampleDesc.Count == 1, "1"),
+        ("SampleDesc.Quality", desc.SampleDesc.Quality == 0, "0"),
+        ("Layout", desc.Layout == D3D12_TEXTURE_LAYOUT_ROW_MAJOR, "D3D12_TEXTURE_LAYOUT_ROW_MAJOR"),
+    ];
+    for (field, is_valid, rule) in fixed_fields {
+        if !is_valid {
+            return Err(Refusal::invalid(format!("a buffer's D3D12_RESOURCE_DESC::{field} must be {rule}")));
+        }
+    }
+    if desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default() {
+        return Err(Refusal::invalid("a buffer's SamplerFeedbackMipRegion must be zero"));
+    }
+    flags::check_buffer(desc.Flags)?;
+    Ok(Buffer {
+        width: ByteSize::new(desc.Width),
+        alignment: alignment::check_buffer(desc, caps, options)?,
+        cross_adapter: desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0,
+    })
+}

@@ -1,0 +1,260 @@
+//! Descriptions of textures.
+
+use heapwright_d3d12::*;
+
+use super::{AlignmentRequest, alignment, flags};
+use crate::ddi::{DriverCaps, Extent, TextureArgs, TextureDimension, TextureMemoryLayout};
+use crate::format::{FormatKind, FormatProperties, properties};
+use crate::rules::{Options, Refusal, castable};
+
+/// A valid texture description, in the driver's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Texture {
+    /// What the driver is told.
+    pub(crate) args: TextureArgs,
+    /// What the description asks of the alignment.
+    pub(crate) alignment: AlignmentRequest,
+}
+
+const fn limit(constant: i32) -> u32 {
+    constant.cast_unsigned()
+}
+
+const SIZE_1D: u32 = limit(D3D12_REQ_TEXTURE1D_U_DIMENSION);
+const SIZE_2D: u32 = limit(D3D12_REQ_TEXTURE2D_U_OR_V_DIMENSION);
+const SIZE_3D: u32 = limit(D3D12_REQ_TEXTURE3D_U_V_OR_W_DIMENSION);
+const SLICES_1D: u32 = limit(D3D12_REQ_TEXTURE1D_ARRAY_AXIS_DIMENSION);
+const SLICES_2D: u32 = limit(D3D12_REQ_TEXTURE2D_ARRAY_AXIS_DIMENSION);
+const SUBRESOURCES: u32 = limit(D3D12_REQ_SUBRESOURCES);
+
+pub(super) fn check(
+    desc: &D3D12_RESOURCE_DESC1,
+    castable_formats: &[DXGI_FORMAT],
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<Texture, Refusal> {
+    let dimension = match desc.Dimension {
+        D3D12_RESOURCE_DIMENSION_TEXTURE1D => TextureDimension::Texture1D,
+        D3D12_RESOURCE_DIMENSION_TEXTURE2D => TextureDimension::Texture2D,
+        _ => TextureDimension::Texture3D,
+    };
+    let format = check_format(desc.Format, dimension)?;
+    if desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default() {
+        return Err(Refusal::invalid(
+            "SamplerFeedbackMipRegion must be zero unless Format is one of the sampler feedback formats",
+        ));
+    }
+    let (extent, array_size) = check_extent(desc, dimension)?;
+    check_blocks(extent, format)?;
+    let mip_levels = check_mips(desc, extent, array_size, format)?;
+    check_samples(desc, dimension, mip_levels, format)?;
+    let layout = check_layout(desc, dimension, mip_levels, array_size, format)?;
+    let sample_count = desc.SampleDesc.Count;
+    castable::check_texture(castable_formats, format)?;
+    let facts = flags::TextureFacts { dimension, sample_count, layout, format, castable_formats };
+    let usage = flags::check_texture(desc.Flags, &facts)?;
+    let args = TextureArgs { dimension, extent, array_size, mip_levels, format, sample_count, layout, usage };
+    check_size(&args, caps)?;
+    Ok(Texture { args, alignment: alignment::check_texture(desc, &args, caps, options)? })
+}
+
+fn check_format(
+    format: DXGI_FORMAT,
+    dimension: TextureDimension,
+) -> Result<&'static FormatProperties, Refusal> {
+    let Some(row) = properties(format) else {
+        return Err(Refusal::invalid(format!(
+            "a texture's D3D12_RESOURCE_DESC::Format {format} is no texture format"
+        )));
+    };
+    if row.kind == FormatKind::Unsupported {
+        return Err(Refusal::not_implemented(format!(
+            "textures with D3D12_RESOURCE_DESC::Format {}",
+            row.name
+        )));
+    }
+    let (support, name) = match dimension {
+        TextureDimension::Texture1D => (D3D12_FORMAT_SUPPORT1_TEXTURE1D, "TEXTURE1D"),
+        TextureDimension::Texture2D => (D3D12_FORMAT_SUPPORT1_TEXTURE2D, "TEXTURE2D"),
+        TextureDimension::Texture3D => (D3D12_FORMAT_SUPPORT1_TEXTURE3D, "TEXTURE3D"),
+    };
+    if !row.support().has(support) {
+        return Err(Refusal::invalid(format!(
+            "a {name} cannot have D3D12_RESOURCE_DESC::Format {}",
+            row.name
+        )));
+    }
+    Ok(row)
+}
+
+/// The texels of the most detailed mip level, and how many slices there are.
+fn check_extent(desc: &D3D12_RESOURCE_DESC1, dimension: TextureDimension) -> Result<(Extent, u32), Refusal> {
+    let (size, slices) = match dimension {
+        TextureDimension::Texture1D => (SIZE_1D, SLICES_1D),
+        TextureDimension::Texture2D => (SIZE_2D, SLICES_2D),
+        TextureDimension::Texture3D => (SIZE_3D, SIZE_3D),
+    };
+    let within = |field: &str, value: u64, limit: u32| {
+        u32::try_from(value).ok().filter(|value| (1..=limit).contains(value)).ok_or_else(|| {
+            Refusal::invalid(format!(
+                "D3D12_RESOURCE_DESC::{field} {value} of a texture is not in 1 to {limit}"
+            ))
+        })
+    };
+    let width = within("Width", desc.Width, size)?;
+    let height = within(
+        "Height",
+        desc.Height.into(),
+        if dimension == TextureDimension::Texture1D { 1 } else { size },
+    )?;
+    let depth_or_slices = within("DepthOrArraySize", desc.DepthOrArraySize.into(), slices)?;
+    Ok(if dimension == TextureDimension::Texture3D {
+        (Extent { width, height, depth: depth_or_slices }, 1)
+    } else {
+        (Extent { width, height, depth: 1 }, depth_or_slices)
+    })
+}
+
+/// The most detailed mip level consists of whole blocks; the device does not have `UnalignedBlockTexturesSupported`.
+fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal> {
+    for (field, texels, block) in
+        [("Width", extent.width, format.block_width), ("Height", extent.height, format.block_height)]
+    {
+        if !texels.is_multiple_of(block.max(1)) {
+            return Err(Refusal::invalid(format!(
+                "D3D12_RESOURCE_DESC::{field} {texels} is not a multiple of the {block} texels that a block of {} has",
+                format.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How many mip levels there are; 0 stands for all of them.
+fn check_mips(
+    desc: &D3D12_RESOURCE_DESC1,
+    extent: Extent,
+    array_size: u32,
+    format: &FormatProperties,
+) -> Result<u32, Refusal> {
+    let largest = extent.width.max(extent.height).max(extent.depth);
+    let all = u32::BITS - largest.leading_zeros();
+    let mip_levels = match u32::from(desc.MipLevels) {
+        // A multisampled texture has one level; that is what 0 stands for there.
+        0 if desc.SampleDesc.Count > 1 => 1,
+        0 => all,
+        levels if levels <= all => levels,
+        levels => {
+            return Err(Refusal::invalid(format!(
+                "D3D12_RESOURCE_DESC::MipLevels {levels} is above the {all} that a texture of this size has"
+            )));
+        }
+    };
+    let subresources = mip_levels * array_size * format.plane_count();
+    if subresources > SUBRESOURCES {
+        return Err(Refusal::invalid(format!(
+            "D3D12_RESOURCE_DESC::MipLevels and DepthOrArraySize make {subresources} subresources, above {SUBRESOURCES}"
+        )));
+    }
+    Ok(mip_levels)
+}
+
+fn check_samples(
+    desc: &D3D12_RESOURCE_DESC1,
+    dimension: TextureDimension,
+    mip_levels: u32,
+    format: &FormatProperties,
+) -> Result<(), Refusal> {
+    let DXGI_SAMPLE_DESC { Count: count, Quality: quality } = desc.SampleDesc;
+    if count == 1 {
+        if quality != 0 {
+            return Err(Refusal::invalid(format!(
+                "D3D12_RESOURCE_DESC::SampleDesc.Quality {quality} must be 0 with SampleDesc.Count 1"
+            )));
+        }
+        return Ok(());
+    }
+    let levels = format.quality_levels(count);
+    if levels == 0 {
+        return Err(Refusal::invalid(format!(
+            "D3D12_RESOURCE_DESC::SampleDesc.Count {count} is not supported with Format {}",
+            format.name
+        )));
+    }
+    // The standard pattern is quality level 0xffffffff.
+    if quality >= levels && quality != D3D12_STANDARD_MULTISAMPLE_PATTERN.cast_unsigned() {
+        return Err(Refusal::invalid(format!(
+            "D3D12_RESOURCE_DESC::SampleDesc.Quality {quality} is not below the {levels} quality levels that there are"
+        )));
+    }
+    if dimension != TextureDimension::Texture2D {
+        return Err(Refusal::invalid("D3D12_RESOURCE_DESC::SampleDesc.Count above 1 needs a TEXTURE2D"));
+    }
+    if mip_levels != 1 {
+        return Err(Refusal::invalid(format!(
+            "D3D12_RESOURCE_DESC::MipLevels {mip_levels} must be 1 with SampleDesc.Count above 1"
+        )));
+    }
+    Ok(())
+}
+
+fn check_layout(
+    desc: &D3D12_RESOURCE_DESC1,
+    dimension: TextureDimension,
+    mip_levels: u32,
+    array_size: u32,
+    format: &FormatProperties,
+) -> Result<TextureMemoryLayout, Refusal> {
+    match desc.Layout {
+        D3D12_TEXTURE_LAYOUT_UNKNOWN => Ok(TextureMemoryLayout::Unknown),
+        D3D12_TEXTURE_LAYOUT_ROW_MAJOR => {
+            let one_image = dimension == TextureDimension::Texture2D
+                && mip_levels == 1
+                && array_size == 1
+                && desc.SampleDesc.Count == 1
+                && !format.is_planar()
+                && !format.is_block_compressed();
+            if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0 || !one_image {
+                return Err(Refusal::invalid(
+                    "D3D12_TEXTURE_LAYOUT_ROW_MAJOR is for buffers, and for TEXTURE2D with ALLOW_CROSS_ADAPTER, one mip \
+                     level, one slice, one sample and a format of one plane without blocks",
+                ));
+            }
+            Ok(TextureMemoryLayout::RowMajor)
+        }
+        D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE => {
+            if format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED == 0 {
+                return Err(Refusal::invalid(format!(
+                    "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE needs a format that is TILED, which {} is not",
+                    format.name
+                )));
+            }
+            if dimension == TextureDimension::Texture1D {
+                return Err(Refusal::invalid(
+                    "a TEXTURE1D cannot have D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE",
+                ));
+            }
+            Ok(TextureMemoryLayout::UndefinedSwizzle64Kib)
+        }
+        D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE => Err(Refusal::invalid(
+            "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE needs StandardSwizzle64KBSupported, which the device does not \
+             have",
+        )),
+        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Layout {other} is no layout"))),
+    }
+}
+
+/// No resource is larger than the GPU addresses of one. The bound leaves out padding, which is the driver's.
+fn check_size(args: &TextureArgs, caps: &DriverCaps) -> Result<(), Refusal> {
+    let per_texel = u64::from(args.format.block_bytes) * u64::from(args.sample_count);
+    let slices = u64::from(args.array_size);
+    let bytes =
+        args.mip_blocks(0, 0).volume().checked_mul(per_texel).and_then(|size| size.checked_mul(slices));
+    if bytes.is_none_or(|bytes| bytes > 1 << caps.gpu_va_bits_per_resource) {
+        return Err(Refusal::invalid(format!(
+            "a texture of this size is above the {} bits of GPU virtual address that a resource has",
+            caps.gpu_va_bits_per_resource
+        )));
+    }
+    Ok(())
+}

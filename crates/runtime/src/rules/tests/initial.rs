@@ -1,0 +1,130 @@
+//! Initial states and layouts.
+
+use super::*;
+use crate::rules::initial;
+
+#[test]
+fn initial_states_follow_the_heap_type() {
+    let check = |state, heap_type| {
+        initial::check_state(&valid(&buffer(1)), state, heap_type, D3D12_RESOURCE_FLAG_NONE).is_ok()
+    };
+    let any = [
+        D3D12_RESOURCE_STATE_COMMON,
+        D3D12_RESOURCE_STATE_COPY_DEST,
+        D3D12_RESOURCE_STATE_COPY_SOURCE,
+        D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+    ];
+    for state in any {
+        assert!(
+            check(state, D3D12_HEAP_TYPE_DEFAULT) && check(state, D3D12_HEAP_TYPE_GPU_UPLOAD),
+            "{state:#x}"
+        );
+        let upload = [D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_GENERIC_READ].contains(&state);
+        assert_eq!(check(state, D3D12_HEAP_TYPE_UPLOAD), upload, "{state:#x}");
+        let readback = [D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST].contains(&state);
+        assert_eq!(check(state, D3D12_HEAP_TYPE_READBACK), readback, "{state:#x}");
+    }
+    for state in [D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_RESOURCE_STATE_DEPTH_WRITE, 1 << 30] {
+        assert!(!check(state, D3D12_HEAP_TYPE_DEFAULT), "{state:#x}");
+    }
+    let structure = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "needs the flag");
+    let flags = D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
+    assert!(initial::check_state(&valid(&buffer(1)), structure, D3D12_HEAP_TYPE_DEFAULT, flags).is_ok());
+    assert!(initial::check_layout(&valid(&buffer(1)), D3D12_BARRIER_LAYOUT_UNDEFINED).is_ok());
+    assert!(initial::check_layout(&valid(&buffer(1)), D3D12_BARRIER_LAYOUT_COMMON).is_err());
+}
+
+fn of_texture(flags: D3D12_RESOURCE_FLAGS, format: DXGI_FORMAT) -> Resource {
+    valid(&D3D12_RESOURCE_DESC1 { Flags: flags, Format: format, ..texture2d(16, 16) })
+}
+
+fn textures() -> [Resource; 5] {
+    let deny = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
+    [
+        of_texture(D3D12_RESOURCE_FLAG_NONE, DXGI_FORMAT_R8G8B8A8_UNORM),
+        of_texture(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, DXGI_FORMAT_R8G8B8A8_UNORM),
+        of_texture(D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, DXGI_FORMAT_R8G8B8A8_UNORM),
+        of_texture(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, DXGI_FORMAT_D32_FLOAT),
+        of_texture(deny, DXGI_FORMAT_D32_FLOAT),
+    ]
+}
+
+/// One column for each of [`textures`].
+#[test]
+fn states_of_textures_follow_their_flags() {
+    let shader_and_copy = D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE | D3D12_RESOURCE_STATE_COPY_SOURCE;
+    let depth_and_shader = D3D12_RESOURCE_STATE_DEPTH_READ | D3D12_RESOURCE_STATE_PIXEL_SHADER_RESOURCE;
+    let table = [
+        (D3D12_RESOURCE_STATE_COMMON, [true; 5]),
+        (D3D12_RESOURCE_STATE_COPY_DEST, [true; 5]),
+        (D3D12_RESOURCE_STATE_COPY_SOURCE, [true; 5]),
+        (D3D12_RESOURCE_STATE_RESOLVE_DEST, [true; 5]),
+        (D3D12_RESOURCE_STATE_GENERIC_READ, [true; 5]),
+        (D3D12_RESOURCE_STATE_RENDER_TARGET, [false, true, false, false, false]),
+        (D3D12_RESOURCE_STATE_UNORDERED_ACCESS, [false, false, true, false, false]),
+        (D3D12_RESOURCE_STATE_DEPTH_WRITE, [false, false, false, true, true]),
+        (D3D12_RESOURCE_STATE_DEPTH_READ, [false, false, false, true, true]),
+        (shader_and_copy, [true, true, true, true, false]),
+        (depth_and_shader, [false, false, false, true, false]),
+        (D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE, [false; 5]),
+        (D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ, [false; 5]),
+        (D3D12_RESOURCE_STATE_INDEX_BUFFER, [false; 5]),
+        (D3D12_RESOURCE_STATE_STREAM_OUT, [false; 5]),
+        (D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE, [false; 5]),
+        (1 << 30, [false; 5]),
+    ];
+    for (state, expected) in table {
+        let found = textures().map(|texture| {
+            initial::check_state(&texture, state, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_NONE).is_ok()
+        });
+        assert_eq!(found, expected, "{state:#x}");
+    }
+    let video = initial::check_state(
+        &textures()[0],
+        D3D12_RESOURCE_STATE_VIDEO_DECODE_READ,
+        D3D12_HEAP_TYPE_DEFAULT,
+        D3D12_RESOURCE_FLAG_NONE,
+    );
+    assert_eq!(video.map_err(|refusal| refusal.hresult()), Err(E_NOTIMPL));
+}
+
+#[test]
+fn a_state_that_writes_stands_alone() {
+    let state = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
+    let check = |state| {
+        initial::check_state(&valid(&buffer(1)), state, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_NONE)
+    };
+    assert!(check(state).is_err());
+    assert!(check(D3D12_RESOURCE_STATE_INDEX_BUFFER | D3D12_RESOURCE_STATE_COPY_SOURCE).is_ok());
+}
+
+/// One column for each of [`textures`].
+#[test]
+fn layouts_of_textures_follow_their_flags() {
+    let table = [
+        (D3D12_BARRIER_LAYOUT_UNDEFINED, [true; 5]),
+        (D3D12_BARRIER_LAYOUT_COMMON, [true; 5]),
+        (D3D12_BARRIER_LAYOUT_GENERIC_READ, [true; 5]),
+        (D3D12_BARRIER_LAYOUT_COPY_DEST, [true; 5]),
+        (D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COMMON, [true; 5]),
+        (D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE, [true; 5]),
+        (D3D12_BARRIER_LAYOUT_RENDER_TARGET, [false, true, false, false, false]),
+        (D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS, [false, false, true, false, false]),
+        (D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_UNORDERED_ACCESS, [false, false, true, false, false]),
+        (D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE, [false, false, false, true, true]),
+        (D3D12_BARRIER_LAYOUT_SHADER_RESOURCE, [true, true, true, true, false]),
+        (D3D12_BARRIER_LAYOUT_SHADING_RATE_SOURCE, [false; 5]),
+        (-2, [false; 5]),
+        (32, [false; 5]),
+    ];
+    for (layout, expected) in table {
+        let found = textures().map(|texture| initial::check_layout(&texture, layout).is_ok());
+        assert_eq!(found, expected, "{layout}");
+    }
+    for layout in [12, 17, 30] {
+        let refusal = initial::check_layout(&textures()[0], layout).expect_err("video");
+        assert_eq!(refusal.hresult(), E_NOTIMPL, "{layout}");
+    }
+}

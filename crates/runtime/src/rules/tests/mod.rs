@@ -1,0 +1,113 @@
+//! The rules read off as tables.
+
+mod allocation_info;
+mod castable;
+mod clear_value;
+mod footprints;
+mod heap;
+mod initial;
+mod placement;
+mod resource;
+mod texture;
+mod tiling;
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use super::resource::Resource;
+use super::{Options, Refusal};
+use crate::HostProfile;
+use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
+use crate::drivers::host::HostDriver;
+
+/// How a sound description is broken, what the answer is, and what the message names.
+type Case<T> = (fn(&mut T), HRESULT, &'static str);
+
+/// Nothing beyond D3D12 as the documents have it.
+const PLAIN: Options = Options { alignment_is_floor: false, manual_write_tracking: false };
+
+fn caps(profile: &str) -> DriverCaps {
+    *HostDriver::new(HostProfile::find(profile).expect("a profile of that name")).caps()
+}
+
+fn buffer(width: u64) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Width: width,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        ..Default::default()
+    }
+}
+
+fn tight(width: u64) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..buffer(width) }
+}
+
+fn texture(
+    dimension: D3D12_RESOURCE_DIMENSION,
+    width: u64,
+    height: u32,
+    depth_or_slices: u16,
+) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 {
+        Dimension: dimension,
+        Width: width,
+        Height: height,
+        DepthOrArraySize: depth_or_slices,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    }
+}
+
+fn texture2d(width: u64, height: u32) -> D3D12_RESOURCE_DESC1 {
+    texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, width, height, 1)
+}
+
+fn multisampled(count: u32) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 {
+        SampleDesc: DXGI_SAMPLE_DESC { Count: count, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture2d(64, 64)
+    }
+}
+
+/// A valid resource of the default profile.
+fn valid(desc: &D3D12_RESOURCE_DESC1) -> Resource {
+    super::resource::check(desc, &caps("discrete"), &PLAIN).expect("a valid description")
+}
+
+/// Whether tight alignment was asked for and is not overruled.
+fn is_tight(resource: &Resource) -> bool {
+    matches!(resource.alignment(), super::resource::AlignmentRequest::Tight { .. })
+}
+
+/// What a check answers, as the tables have it.
+fn outcome<T>(result: Result<T, Refusal>) -> Result<T, (HRESULT, String)> {
+    result.map_err(|refusal| (refusal.hresult(), refusal.to_string()))
+}
+
+/// Breaks a sound description in one way after the other.
+fn assert_refused<T: Copy>(sound: T, cases: &[Case<T>], check: impl Fn(&T) -> Result<(), Refusal>) {
+    assert_eq!(outcome(check(&sound)), Ok(()));
+    for &(change, hresult, named) in cases {
+        let mut broken = sound;
+        change(&mut broken);
+        let (found, message) = outcome(check(&broken)).expect_err(named);
+        assert_eq!(found, hresult, "{message}");
+        assert!(message.contains(named), "{named:?} is missing: {message}");
+    }
+}
+
+fn member(size: u64, alignment: u64) -> ResourceAllocation {
+    ResourceAllocation {
+        size: ByteSize::new(size),
+        alignment: Alignment::new(alignment).expect("a power of two"),
+    }
+}

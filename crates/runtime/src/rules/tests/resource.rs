@@ -1,0 +1,92 @@
+//! Descriptions of buffers, and the tight alignment flag.
+
+use super::*;
+use crate::rules::resource;
+
+#[test]
+fn buffer_descriptions_are_checked_field_by_field() {
+    let with = |change: fn(&mut D3D12_RESOURCE_DESC1)| {
+        let mut desc = buffer(1000);
+        change(&mut desc);
+        resource::check(&desc, &caps("discrete"), &PLAIN)
+            .map_err(|refusal| (refusal.hresult(), refusal.to_string()))
+    };
+    assert!(with(|_| ()).is_ok());
+    assert!(with(|d| d.Alignment = 65_536).is_ok());
+    assert!(with(|d| d.Width = 1 << 40).is_ok());
+    let refused: [Case<D3D12_RESOURCE_DESC1>; 17] = [
+        (|d| d.Width = 0, E_INVALIDARG, "Width"),
+        (|d| d.Width = (1 << 40) + 1, E_INVALIDARG, "40 bits"),
+        (|d| d.Height = 0, E_INVALIDARG, "Height"),
+        (|d| d.DepthOrArraySize = 2, E_INVALIDARG, "DepthOrArraySize"),
+        (|d| d.MipLevels = 0, E_INVALIDARG, "MipLevels"),
+        (|d| d.Format = DXGI_FORMAT_R8_UNORM, E_INVALIDARG, "Format"),
+        (|d| d.SampleDesc.Count = 4, E_INVALIDARG, "SampleDesc.Count"),
+        (|d| d.SampleDesc.Quality = 1, E_INVALIDARG, "SampleDesc.Quality"),
+        (|d| d.Layout = D3D12_TEXTURE_LAYOUT_UNKNOWN, E_INVALIDARG, "Layout"),
+        (|d| d.SamplerFeedbackMipRegion.Width = 1, E_INVALIDARG, "SamplerFeedbackMipRegion"),
+        (|d| d.Alignment = 256, E_INVALIDARG, "Alignment"),
+        (|d| d.Flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, E_INVALIDARG, "flags"),
+        (|d| d.Flags = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, E_INVALIDARG, "flags"),
+        (|d| d.Flags = D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS, E_INVALIDARG, "flags"),
+        (|d| d.Flags = D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE, E_INVALIDARG, "UNORDERED"),
+        (|d| d.Dimension = 0, E_INVALIDARG, "Dimension"),
+        (|d| d.Dimension = 5, E_INVALIDARG, "Dimension"),
+    ];
+    for (change, hresult, named) in refused {
+        let (found, message) = with(change).expect_err(named);
+        assert_eq!(found, hresult, "{message}");
+        assert!(message.contains(named), "{named:?} is missing: {message}");
+    }
+}
+
+/// TIGHT, *Validation*.
+#[test]
+fn tight_alignment_is_refused_where_the_document_says_so() {
+    assert!(is_tight(&valid(&tight(1000))));
+    assert!(resource::check(&tight(1000), &caps("old-ddi"), &PLAIN).is_err(), "the tier is NOT_SUPPORTED");
+    for alignment in [8, 256, 65_536] {
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..tight(1000) };
+        assert!(
+            resource::check(&desc, &caps("discrete"), &PLAIN).is_err(),
+            "an alignment of {alignment} beside the flag"
+        );
+    }
+    let cross_adapter = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
+    let desc = D3D12_RESOURCE_DESC1 { Flags: tight(1000).Flags | cross_adapter, ..tight(1000) };
+    let checked = resource::check(&desc, &caps("discrete"), &PLAIN).expect("a warning, not an error");
+    assert!(!is_tight(&checked), "the alignment stays 64 KiB");
+}
+
+/// Later headers: a non-zero alignment beside the flag is a floor.
+#[test]
+fn with_the_option_an_alignment_beside_the_tight_flag_is_a_floor() {
+    let options = Options { alignment_is_floor: true, ..PLAIN };
+    let floor = |desc: D3D12_RESOURCE_DESC1, alignment| {
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
+        resource::check(&desc, &caps("discrete"), &options).ok().map(|resource| resource.alignment())
+    };
+    let tight_to = |bytes| {
+        let floor = Alignment::new(bytes).expect("a power of two");
+        Some(resource::AlignmentRequest::Tight { floor })
+    };
+    for bytes in [1, 8, 16, 256] {
+        assert_eq!(floor(tight(1000), bytes), tight_to(bytes));
+    }
+    assert_eq!(floor(tight(1000), 0), tight_to(1));
+    for bytes in [3, 24, 512, 65_536, 1 << 63] {
+        assert_eq!(floor(tight(1000), bytes), None, "{bytes}");
+    }
+    let image =
+        D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..texture2d(1024, 1024) };
+    assert_eq!(floor(image, 65_536), tight_to(65_536));
+    assert_eq!(floor(image, 1 << 17), None);
+    let small = D3D12_RESOURCE_DESC1 { Width: 16, Height: 16, ..image };
+    assert_eq!(floor(small, 4096), tight_to(4096));
+    assert_eq!(floor(small, 65_536), None, "above the largest of a small resource");
+    // Without the tight flag nothing changes.
+    assert_eq!(floor(buffer(1000), 256), None);
+    let refused =
+        resource::check(&D3D12_RESOURCE_DESC1 { Alignment: 16, ..tight(1) }, &caps("discrete"), &PLAIN);
+    assert!(refused.is_err(), "the option is off by default");
+}
