@@ -117,7 +117,11 @@ impl Resource {
         driver: Arc<dyn DriverResource>,
         placement: Placement,
     ) -> Self {
-        let desc = D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc };
+        let mut desc = D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc };
+        if let Some(texture) = resource.texture() {
+            // A description may leave the number to the runtime, which knows it now.
+            desc.MipLevels = u16::try_from(texture.args.mip_levels).unwrap_or(desc.MipLevels);
+        }
         let child = child.counted(ObjectKind::Resource);
         Self { child, desc, resource, driver, placement, map_count: AtomicU32::new(0) }
     }
@@ -133,7 +137,7 @@ impl Resource {
     }
 
     /// The texture, or a refusal that says that it is none.
-    fn texture(&self) -> Result<&TextureArgs, Refusal> {
+    pub(super) fn texture(&self) -> Result<&TextureArgs, Refusal> {
         let texture = self.resource.texture().map(|texture| &texture.args);
         texture.ok_or_else(|| Refusal::invalid("the resource is a buffer, not a texture"))
     }
