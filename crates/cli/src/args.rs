@@ -37,6 +37,13 @@ pub(crate) enum Command {
     ///
     /// Every device is opened, and asked what it can do and how much memory it has.
     Devices(DevicesArgs),
+    /// Check whether a device keeps Direct3D 12's rules of memory
+    ///
+    /// Runs checks in the manner of the Hardware Lab Kit: each has an id, the place in the specification that it
+    /// follows, and what it needs. A check that does not apply to the device is skipped, with the reason; so is one
+    /// that comes to a call which the device does not implement. With -v every skipped check is listed, without it the
+    /// reasons are.
+    Conformance(ConformanceArgs),
 }
 
 /// What `heapwright replay` takes.
@@ -78,6 +85,23 @@ pub(crate) struct DevicesArgs {
     pub(crate) json: bool,
 }
 
+/// What `heapwright conformance` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CONFORMANCE_HELP, after_long_help = CONFORMANCE_LONG_HELP)]
+pub(crate) struct ConformanceArgs {
+    /// Device to check, as `heapwright devices` lists them
+    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    pub(crate) device: String,
+
+    /// Run only checks whose id has this in it, as tight/; commas separate several
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// What `--heap-type` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HeapTypeArg {
@@ -97,6 +121,7 @@ const PROGRAM_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright devices
+  heapwright conformance
 
 Exit codes: 0 done; 1 the answer is no: an allocation failed, a check found something; 2 bad input.";
 
@@ -151,6 +176,30 @@ JSON, stable; a change of meaning gets a new key:
   tight_alignment_tier, gpu_upload_heaps, gpu_va_bits_per_resource, gpu_va_bits_per_process,
   interface_version, dedicated_video_memory_bytes, shared_system_memory_bytes, and local and
   non_local, each with budget_bytes and current_usage_bytes.";
+
+const CONFORMANCE_HELP: &str = "\
+Examples:
+  heapwright conformance
+  heapwright conformance --device host:uma --filter tight/";
+
+const CONFORMANCE_LONG_HELP: &str = "\
+Examples:
+  heapwright conformance
+  heapwright conformance --device host:uma --filter tight/
+  heapwright conformance --json --filter heap/,buffer/placed
+
+JSON, stable; a change of meaning gets a new key:
+  device (what --device takes), passed, failed, skipped, checks [{id, spec, result, detail}].
+  result is pass, fail or skip. detail is one line: the figures that were found, what was
+  expected and found, or why the check does not apply; its words may change.
+
+Example of the JSON:
+  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"skipped\":0,\"checks\":[{
+  \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
+  \"result\":\"pass\",\"detail\":\"18 widths, at most 256\"}]}
+
+Exit codes: 0 no check failed; 1 a check failed, or the device does not open; 2 bad input: no such
+device, or no check that the filter takes.";
 
 #[cfg(test)]
 mod tests {

@@ -16,9 +16,12 @@ pub(crate) struct BadFilter {
 }
 
 /// Logs warnings, and more with each step of `verbosity`; the environment has the last word.
-pub(crate) fn init(verbosity: u8) -> Result<(), BadFilter> {
+///
+/// Where refused calls are what the command is about, the runtime's log of them begins with -vv.
+pub(crate) fn init(verbosity: u8, logs_refusals: bool) -> Result<(), BadFilter> {
     let filter = match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
-        None => EnvFilter::new(level(verbosity)),
+        None if logs_refusals || verbosity > 1 => EnvFilter::new(level(verbosity)),
+        None => EnvFilter::new(format!("{},heapwright_runtime=off", level(verbosity))),
         Some(value) => {
             let value = value.to_string_lossy().into_owned();
             EnvFilter::try_new(&value).map_err(|error| BadFilter { value, reason: error.to_string() })?

@@ -3,13 +3,14 @@
 //!
 //! - [`args`]: the command line.
 //! - [`device`]: which device `--device` names.
-//! - [`devices`], [`replay`]: the commands.
+//! - [`conformance`], [`devices`], [`replay`]: the commands.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output and error, and how numbers look there.
 //! - [`exit`]: what the exit code says.
 
 #![forbid(unsafe_code)]
 
 mod args;
+mod conformance;
 mod device;
 mod devices;
 mod exit;
@@ -42,12 +43,18 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
-    if let Err(error) = logging::init(args.verbose) {
+    if let Err(error) = logging::init(args.verbose, logs_refusals(&args.command)) {
         output.error(&error);
         return Ok(Exit::BadInput);
     }
     match &args.command {
         Command::Replay(args) => replay::run(args, output),
         Command::Devices(args) => devices::run(args, output),
+        Command::Conformance(command) => conformance::run(command, args.verbose, output),
     }
+}
+
+/// Whether a refused call is worth a line of the log. Conformance checks are mostly refused calls.
+fn logs_refusals(command: &Command) -> bool {
+    !matches!(command, Command::Conformance(_))
 }

@@ -116,12 +116,7 @@ mod tests {
         let calls = Arc::new(AtomicU64::new(0));
         for value in [1, 5, 5, 9] {
             let calls = Arc::clone(&calls);
-            fence.on_reached(
-                value,
-                Box::new(move || {
-                    calls.fetch_add(value, Ordering::Relaxed);
-                }),
-            );
+            fence.on_reached(value, Box::new(move || _ = calls.fetch_add(value, Ordering::Relaxed)));
         }
         fence.set(5);
         assert_eq!(calls.load(Ordering::Relaxed), 11);
@@ -129,12 +124,7 @@ mod tests {
         fence.set(100);
         assert_eq!(calls.load(Ordering::Relaxed), 20);
         let late = Arc::clone(&calls);
-        fence.on_reached(
-            7,
-            Box::new(move || {
-                late.fetch_add(1, Ordering::Relaxed);
-            }),
-        );
+        fence.on_reached(7, Box::new(move || _ = late.fetch_add(1, Ordering::Relaxed)));
         assert_eq!(calls.load(Ordering::Relaxed), 21, "reached already");
     }
 

@@ -10,7 +10,9 @@ fn examples(help: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn every_example_in_the_help_runs() {
-    for command in [&["--help"][..], &["replay", "--help"], &["devices", "--help"]] {
+    for command in
+        [&["--help"][..], &["replay", "--help"], &["devices", "--help"], &["conformance", "--help"]]
+    {
         let help = heapwright(command).ok();
         let examples = examples(&help);
         assert!(!examples.is_empty(), "{command:?} has no example");

@@ -1,6 +1,7 @@
 //! Runs the program as a user does, and looks at exit code, standard output and standard error.
 
 mod bad_input;
+mod conformance;
 mod help;
 mod replay;
 mod support;

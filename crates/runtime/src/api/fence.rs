@@ -45,10 +45,6 @@ impl Fence {
         Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value }
     }
 
-    pub(super) fn child(&self) -> &Child {
-        &self.child
-    }
-
     /// What queues signal and wait for.
     pub(super) fn value(&self) -> &Arc<FenceValue> {
         &self.value

@@ -21,7 +21,7 @@ use crate::rules::{self, Refusal};
 #[implement(ID3D12Resource2)]
 pub(super) struct Resource {
     child: Child,
-    /// As the application gave it, with the effective alignment.
+    /// As the application gave it, with the effective alignment and number of mip levels.
     desc: D3D12_RESOURCE_DESC1,
     /// The description as the rules see it.
     resource: rules::resource::Resource,
@@ -117,11 +117,12 @@ impl Resource {
         driver: Arc<dyn DriverResource>,
         placement: Placement,
     ) -> Self {
-        let mut desc = D3D12_RESOURCE_DESC1 { Alignment: allocation.alignment.get(), ..*desc };
-        if let Some(texture) = resource.texture() {
-            // A description may leave the number to the runtime, which knows it now.
-            desc.MipLevels = u16::try_from(texture.args.mip_levels).unwrap_or(desc.MipLevels);
-        }
+        let mip_levels = match resource.texture() {
+            Some(texture) => u16::try_from(texture.args.mip_levels).unwrap_or(desc.MipLevels),
+            None => desc.MipLevels,
+        };
+        let alignment = allocation.alignment.get();
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*desc };
         let child = child.counted(ObjectKind::Resource);
         Self { child, desc, resource, driver, placement, map_count: AtomicU32::new(0) }
     }

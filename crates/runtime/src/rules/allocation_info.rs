@@ -24,6 +24,7 @@ pub(crate) fn of_placed(resource: &Resource, driver: &dyn Driver) -> ResourceAll
 }
 
 /// What the driver says of a resource with a heap of its own.
+#[cfg(test)]
 pub(crate) fn of_committed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
     driver.check_resource_allocation_info(&committed_args(resource))
 }

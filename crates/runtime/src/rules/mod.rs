@@ -17,7 +17,6 @@
 pub(crate) mod allocation_info;
 pub(crate) mod castable;
 pub(crate) mod clear_value;
-#[allow(dead_code, reason = "the device's call comes with the objects it belongs to")]
 pub(crate) mod footprints;
 pub(crate) mod heap;
 pub(crate) mod initial;
@@ -27,7 +26,6 @@ pub(crate) mod placement;
 pub(crate) mod refusal;
 pub(crate) mod resource;
 pub(crate) mod texel_box;
-#[allow(dead_code, reason = "the device's call comes with the objects it belongs to")]
 pub(crate) mod tiling;
 
 pub(crate) use notice::{Notice, Notices};

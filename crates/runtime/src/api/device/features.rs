@@ -6,6 +6,7 @@ use heapwright_d3d12::*;
 
 use super::Device_Impl;
 use crate::exports::FEATURE_LEVEL;
+use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
 /// Buffers, 2D and 3D textures; null tiles read as zero. Packed mips of arrays are not there.
@@ -37,6 +38,8 @@ impl Device_Impl {
                         MaxGPUVirtualAddressBitsPerProcess: caps.gpu_va_bits_per_process,
                     },
                 ),
+                D3D12_FEATURE_FORMAT_SUPPORT => exchange(data, size, format_support),
+                D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => exchange(data, size, quality_levels),
                 // Heaps over memory of the application's are not there.
                 D3D12_FEATURE_EXISTING_HEAPS => {
                     fill(data, size, D3D12_FEATURE_DATA_EXISTING_HEAPS { Supported: false.into() })
@@ -124,6 +127,36 @@ impl Device_Impl {
         data.IsolatedMMU = true.into();
         Ok(())
     }
+}
+
+/// What the device can do with a format.
+fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Refusal> {
+    if data.Format == DXGI_FORMAT_UNKNOWN {
+        // What buffers without a format support.
+        data.Support1 = D3D12_FORMAT_SUPPORT1_BUFFER;
+        data.Support2 = D3D12_FORMAT_SUPPORT2_NONE;
+        return Ok(());
+    }
+    let format = known_format(data.Format)?;
+    let support = format.support();
+    (data.Support1, data.Support2) = (support.support1, support.support2);
+    Ok(())
+}
+
+/// How many quality levels a format has with a number of samples; 0 for none.
+fn quality_levels(data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS) -> Result<(), Refusal> {
+    if data.SampleCount == 0 || data.SampleCount > 32 {
+        return Err(Refusal::invalid(format!("SampleCount {} is not 1 to 32", data.SampleCount)));
+    }
+    let tiled = data.Flags & D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE != 0;
+    let levels = known_format(data.Format)?.quality_levels(data.SampleCount);
+    // Tiled resources have one sample here.
+    data.NumQualityLevels = if tiled && data.SampleCount > 1 { 0 } else { levels };
+    Ok(())
+}
+
+fn known_format(format: DXGI_FORMAT) -> Result<&'static FormatProperties, Refusal> {
+    properties(format).ok_or_else(|| Refusal::invalid(format!("{format} is no DXGI_FORMAT that D3D12 knows")))
 }
 
 /// The highest of the levels that the caller asks for.

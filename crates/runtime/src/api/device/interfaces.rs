@@ -11,6 +11,7 @@ use windows_core::{BOOL, GUID, PCWSTR, Ref, Result};
 
 use super::Device_Impl;
 use super::creation::{Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats};
+use super::layouts::{FootprintOutputs, FootprintRange};
 use super::residency::read_objects;
 use crate::api::adapter::luid;
 use crate::api::call;
@@ -350,16 +351,28 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn GetCopyableFootprints(
         &self,
-        _presourcedesc: *const D3D12_RESOURCE_DESC,
-        _firstsubresource: u32,
-        _numsubresources: u32,
-        _baseoffset: u64,
-        _playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-        _pnumrows: *mut u32,
-        _prowsizeinbytes: *mut u64,
-        _ptotalbytes: *mut u64,
+        presourcedesc: *const D3D12_RESOURCE_DESC,
+        firstsubresource: u32,
+        numsubresources: u32,
+        baseoffset: u64,
+        playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
+        pnumrows: *mut u32,
+        prowsizeinbytes: *mut u64,
+        ptotalbytes: *mut u64,
     ) {
-        call::ignored(self.log(), "ID3D12Device::GetCopyableFootprints");
+        let range =
+            FootprintRange { first: firstsubresource, count: numsubresources, base_offset: baseoffset };
+        let outputs = FootprintOutputs {
+            layouts: playouts,
+            row_counts: pnumrows,
+            row_sizes: prowsizeinbytes,
+            total: ptotalbytes,
+        };
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::GetCopyableFootprints", || {
+            // SAFETY: by the COM contract the description is readable and each array null or of numSubresources elements.
+            unsafe { self.copyable_footprints(read_desc(presourcedesc), range, outputs) }
+        });
     }
 
     fn CreateQueryHeap(
@@ -387,15 +400,41 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn GetResourceTiling(
         &self,
-        _ptiledresource: Ref<'_, ID3D12Resource>,
-        _pnumtilesforentireresource: *mut u32,
-        _ppackedmipdesc: *mut D3D12_PACKED_MIP_INFO,
-        _pstandardtileshapefornonpackedmips: *mut D3D12_TILE_SHAPE,
-        _pnumsubresourcetilings: *mut u32,
-        _firstsubresourcetilingtoget: u32,
-        _psubresourcetilingsfornonpackedmips: *mut D3D12_SUBRESOURCE_TILING,
+        ptiledresource: Ref<'_, ID3D12Resource>,
+        pnumtilesforentireresource: *mut u32,
+        ppackedmipdesc: *mut D3D12_PACKED_MIP_INFO,
+        pstandardtileshapefornonpackedmips: *mut D3D12_TILE_SHAPE,
+        pnumsubresourcetilings: *mut u32,
+        firstsubresourcetilingtoget: u32,
+        psubresourcetilingsfornonpackedmips: *mut D3D12_SUBRESOURCE_TILING,
     ) {
-        call::ignored(self.log(), "ID3D12Device::GetResourceTiling");
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::GetResourceTiling", || {
+            let tiling = self.tiling(ptiledresource)?;
+            // SAFETY: by the COM contract each pointer is null or writable; the array has *pNumSubresourceTilings elements.
+            unsafe {
+                if let Some(out) = pnumtilesforentireresource.as_mut() {
+                    *out = tiling.tile_count();
+                }
+                if let Some(out) = ppackedmipdesc.as_mut() {
+                    *out = tiling.packed_mips();
+                }
+                if let Some(out) = pstandardtileshapefornonpackedmips.as_mut() {
+                    *out = tiling.tile_shape();
+                }
+                let Some(count) = pnumsubresourcetilings.as_mut() else { return Ok(()) };
+                let left = tiling.subresource_count().saturating_sub(firstsubresourcetilingtoget);
+                *count = left.min(*count);
+                if !psubresourcetilingsfornonpackedmips.is_null() {
+                    for index in 0..*count {
+                        let found = tiling.subresource(firstsubresourcetilingtoget + index);
+                        let offset = usize::try_from(index).unwrap_or(0);
+                        psubresourcetilingsfornonpackedmips.add(offset).write(found.unwrap_or_default());
+                    }
+                }
+            }
+            Ok(())
+        });
     }
 
     fn GetAdapterLuid(&self) -> LUID {
@@ -747,16 +786,28 @@ impl ID3D12Device8_Impl for Device_Impl {
 
     fn GetCopyableFootprints1(
         &self,
-        _presourcedesc: *const D3D12_RESOURCE_DESC1,
-        _firstsubresource: u32,
-        _numsubresources: u32,
-        _baseoffset: u64,
-        _playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-        _pnumrows: *mut u32,
-        _prowsizeinbytes: *mut u64,
-        _ptotalbytes: *mut u64,
+        presourcedesc: *const D3D12_RESOURCE_DESC1,
+        firstsubresource: u32,
+        numsubresources: u32,
+        baseoffset: u64,
+        playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
+        pnumrows: *mut u32,
+        prowsizeinbytes: *mut u64,
+        ptotalbytes: *mut u64,
     ) {
-        call::ignored(self.log(), "ID3D12Device8::GetCopyableFootprints1");
+        let range =
+            FootprintRange { first: firstsubresource, count: numsubresources, base_offset: baseoffset };
+        let outputs = FootprintOutputs {
+            layouts: playouts,
+            row_counts: pnumrows,
+            row_sizes: prowsizeinbytes,
+            total: ptotalbytes,
+        };
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device8::GetCopyableFootprints1", || {
+            // SAFETY: by the COM contract the description is readable and each array null or of numSubresources elements.
+            unsafe { self.copyable_footprints(read_desc1(presourcedesc), range, outputs) }
+        });
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! * `creation`: heaps, resources and what they take.
 //! * `features`: `CheckFeatureSupport`.
+//! * `layouts`: `GetCopyableFootprints` and `GetResourceTiling`.
 //! * `residency`, `paging`: what is resident and what is evicted; the thread that pages in.
 //! * `queueing`: queues, lists, fences, heaps of descriptors and queries.
 //! * `removal`: losing the device.
@@ -10,6 +11,7 @@
 mod creation;
 mod features;
 mod interfaces;
+mod layouts;
 mod paging;
 mod queueing;
 pub(super) mod removal;

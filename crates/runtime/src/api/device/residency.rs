@@ -9,7 +9,7 @@ use super::Device_Impl;
 use crate::api::descriptor_heap::DescriptorHeap;
 use crate::api::fence::Fence;
 use crate::api::heap::Heap;
-use crate::api::object::{Child, Owned};
+use crate::api::object::{Child, Owned, own};
 use crate::api::query_heap::QueryHeap;
 use crate::api::resource::Resource;
 use crate::ddi::{DriverHeap, PagingWork, SegmentGroup};
@@ -63,12 +63,7 @@ impl Device_Impl {
         if flags & !D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 {
             return Err(Refusal::invalid(format!("Flags {flags:#x} has bits that are no residency flag")));
         }
-        let fence = fence
-            .ok_or_else(|| Refusal::invalid("pFenceToSignal is null"))?
-            .cast_object_ref::<Fence>()
-            .ok()
-            .filter(|fence| fence.child().belongs_to(self))
-            .ok_or_else(|| Refusal::invalid("pFenceToSignal is a fence of another device"))?;
+        let fence = own::<Fence>(self, fence, "pFenceToSignal")?;
         let works = self.begin_make_resident(objects)?;
         if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget() {
             for memory in self.pageable_memories(objects)? {

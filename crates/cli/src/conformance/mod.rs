@@ -1,0 +1,71 @@
+//! `heapwright conformance`: whether a device keeps D3D12's rules of memory.
+//!
+//! - [`report`]: what is printed, as JSON and for people.
+//! - [`table`]: how the summary looks to people.
+
+mod report;
+mod table;
+
+use heapwright_conformance::{CannotRun, Filter, Options, Target, run as run_checks};
+
+use self::report::ConformanceReport;
+use crate::args::ConformanceArgs;
+use crate::device::{DeviceChoice, UnknownDevice};
+use crate::exit::Exit;
+use crate::output::{Output, OutputError};
+
+/// Runs the command. `verbosity` above 0 lists what was skipped.
+pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) -> Result<Exit, OutputError> {
+    let report = match check(args, output) {
+        Ok(report) => report,
+        Err(error) => {
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    };
+    if args.json {
+        output.result(&report.to_json())?;
+    } else {
+        output.result(&report.for_people(verbosity > 0))?;
+    }
+    Ok(if report.failed() > 0 { Exit::No } else { Exit::Done })
+}
+
+/// Why nothing was checked.
+#[derive(Debug, thiserror::Error)]
+enum ConformanceError {
+    #[error("--device: {0}")]
+    UnknownDevice(#[from] UnknownDevice),
+    #[error("--filter: no check has {0:?} in its id; `heapwright conformance -v` lists what there is")]
+    NothingMatches(String),
+    #[error(transparent)]
+    CannotRun(#[from] CannotRun),
+}
+
+impl ConformanceError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::UnknownDevice(_) | Self::NothingMatches(_) => Exit::BadInput,
+            Self::CannotRun(_) => Exit::No,
+        }
+    }
+}
+
+fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, ConformanceError> {
+    let choice = DeviceChoice::find(&args.device)?;
+    let text = args.filter.as_deref();
+    let options = Options { filter: text.map_or_else(Filter::default, Filter::new), ..Options::default() };
+    let count = options.filter.checks().count();
+    if let Some(text) = text.filter(|text| count == 0 || text.trim().is_empty()) {
+        return Err(ConformanceError::NothingMatches(text.to_owned()));
+    }
+    let name = choice.name();
+    let bar = output.progress(!args.json, &name, u64::try_from(count).unwrap_or(u64::MAX));
+    let open = || {
+        let gpu = choice.open().map_err(|error| error.to_string())?;
+        Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+    };
+    let report = run_checks(open, &options, |_| bar.inc(1));
+    bar.finish_and_clear();
+    Ok(ConformanceReport::new(name, &report?))
+}

@@ -1,0 +1,38 @@
+//! The summary by area as a table for people.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+
+/// How the checks of an area ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area<'a> {
+    pub(super) name: &'a str,
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
+}
+
+/// One row for each area, under a bold heading.
+pub(super) fn render(areas: &[Area<'_>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["area", "checks", "passed", "failed", "skipped"].map(Cell::new));
+    for area in areas {
+        let Area { name, passed, failed, skipped } = *area;
+        let number = |number: usize| if number == 0 { "-".to_owned() } else { number.to_string() };
+        let checks = passed + failed + skipped;
+        table.add_row([name.to_owned(), number(checks), number(passed), number(failed), number(skipped)]);
+    }
+    for place in 0..5 {
+        let Some(column) = table.column_mut(place) else { continue };
+        column.set_padding((if place == 0 { 0 } else { 2 }, 0));
+        column.set_cell_alignment(if place == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    let bold = anstyle::Style::new().bold();
+    let text = table.trim_fmt();
+    let lines = text.lines().enumerate().map(|(place, line)| {
+        let line = line.trim_end();
+        if place == 0 { format!("{bold}{line}{bold:#}") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

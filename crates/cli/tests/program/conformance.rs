@@ -1,0 +1,94 @@
+//! `heapwright conformance`: every simulated GPU passes, and bad input is one line.
+
+use serde_json::Value;
+
+use crate::support::heapwright;
+
+fn devices() -> Vec<String> {
+    let stdout = heapwright(["devices", "--json"]).ok();
+    let devices = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    devices.map(|device| device["device"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_device_passes() {
+    for device in devices() {
+        let said = heapwright(["conformance", "--json", "--device", &device]);
+        assert_eq!(said.stderr, "");
+        assert_eq!(said.stdout.lines().count(), 1);
+        let report: Value = serde_json::from_str(&said.stdout).unwrap();
+        let keys: Vec<&str> = report.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["checks", "device", "failed", "passed", "skipped"]);
+        assert_eq!(report["device"], device);
+        let checks = report["checks"].as_array().unwrap();
+        let failed: Vec<&Value> = checks.iter().filter(|check| check["result"] == "fail").collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        assert_eq!((said.code, &report["failed"]), (0, &0.into()));
+        assert!(checks.len() >= 200, "{}", checks.len());
+        for (result, count) in [("pass", &report["passed"]), ("skip", &report["skipped"])] {
+            let found = checks.iter().filter(|check| check["result"] == result).count();
+            assert_eq!(u64::try_from(found).ok(), count.as_u64(), "{result}");
+        }
+        for check in checks {
+            let keys: Vec<&str> = check.as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(keys, ["detail", "id", "result", "spec"]);
+            for key in keys {
+                let text = check[key].as_str().unwrap();
+                assert!(!text.is_empty() && text.lines().count() == 1, "{check}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_filter_takes_parts_of_ids() {
+    let stdout =
+        heapwright(["conformance", "--json", "--filter", "heap/size-0,tight/placed-buffer-alignment"]).ok();
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let ids: Vec<&str> =
+        report["checks"].as_array().unwrap().iter().map(|check| check["id"].as_str().unwrap()).collect();
+    assert_eq!(
+        ids,
+        [
+            "heap/size-0-refused",
+            "tight/placed-buffer-alignment-max",
+            "tight/placed-buffer-alignment-min",
+            "tight/placed-buffer-alignment-power-of-two",
+        ]
+    );
+}
+
+#[test]
+fn people_get_a_table_and_the_reasons_of_skips() {
+    let stdout = heapwright(["conformance", "--device", "host:uma"]).ok();
+    assert!(stdout.starts_with("area"), "{stdout}");
+    assert!(stdout.contains("\nheap-properties "), "{stdout}");
+    assert!(stdout.contains(": the GPU is UMA\n"), "{stdout}");
+    assert!(stdout.trim_end().lines().last().unwrap().starts_with("host:uma: "), "{stdout}");
+    for line in stdout.lines() {
+        assert!(line.chars().count() <= 120 && !line.contains('\u{1b}'), "{line:?}");
+    }
+    let listed = heapwright(["conformance", "-v", "--device", "host:uma"]).ok();
+    assert!(listed.contains("\nskipped heap-properties/discrete-upload: the GPU is UMA\n"), "{listed}");
+}
+
+#[test]
+fn bad_input() {
+    let said = heapwright(["conformance", "--device", "host:nothing"]);
+    assert!(
+        said.one_error(2).starts_with("--device: no device \"host:nothing\"; there are host"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(said.stdout, "");
+    for filter in ["no-such-check", "", " "] {
+        for json in [&[][..], &["--json"]] {
+            let said = heapwright(["conformance", "--filter", filter].iter().chain(json));
+            let expected = format!(
+                "--filter: no check has {filter:?} in its id; `heapwright conformance -v` lists what there is"
+            );
+            assert_eq!(said.one_error(2), expected);
+            assert_eq!(said.stdout, "");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a check is.
+
+use std::fmt;
+
+use crate::answer::Verdict;
+use crate::context::Context;
+
+/// A check: data, and the function that runs it.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// Its name for ever, `area/what-holds`.
+    pub id: &'static str,
+    /// The place in the specification that it follows.
+    pub spec: &'static str,
+    /// Where it applies; all must hold, otherwise it is skipped.
+    pub needs: &'static [Need],
+    pub(crate) body: fn(&Context) -> Verdict,
+}
+
+impl Check {
+    /// The part of the id before the slash.
+    #[must_use]
+    pub fn area(&self) -> &'static str {
+        self.id.split_once('/').map_or(self.id, |(area, _)| area)
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check").field("id", &self.id).field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// A check that applies to every device.
+pub(crate) const fn check(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Context) -> Verdict,
+) -> Check {
+    Check { id, spec, needs, body }
+}
+
+/// What a device must have for a check to apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// `D3D12_FEATURE_ARCHITECTURE` says UMA FALSE.
+    Discrete,
+    /// UMA TRUE, CacheCoherentUMA FALSE.
+    NonCoherentUma,
+    /// UMA TRUE, CacheCoherentUMA TRUE.
+    CacheCoherentUma,
+    /// UMA TRUE, coherent or not.
+    Uma,
+    /// Tight alignment tier 1 or more.
+    TightAlignment,
+    /// Tight alignment tier NOT_SUPPORTED.
+    NoTightAlignment,
+    /// `GPUUploadHeapSupported`.
+    GpuUploadHeaps,
+    /// No `GPUUploadHeapSupported`.
+    NoGpuUploadHeaps,
+    /// Resource heap tier 1.
+    HeapTier1,
+    /// Resource heap tier 2.
+    HeapTier2,
+    /// Tiled resources tier 1 or more.
+    TiledResources,
+    /// `EnhancedBarriersSupported`.
+    EnhancedBarriers,
+    /// No `ManualWriteTrackingResourceSupported`, as where no tool runs.
+    NoWriteTracking,
+    /// The caller gave an adapter.
+    Adapter,
+    /// The device makes textures.
+    Textures,
+    /// The device answers `GetCopyableFootprints`.
+    Footprints,
+}

@@ -1,0 +1,293 @@
+//! Heaps: size, alignment, flags, what they may hold, and what is in a new one.
+
+use heapwright_d3d12::*;
+
+use crate::answer::{Verdict, require, require_eq};
+use crate::check::{Check, Need, check};
+use crate::com::memory;
+use crate::context::Context;
+use crate::desc::{KIB, MIB, buffer, buffer_heap, properties, texture_heap};
+
+const CREATE: &str = "D3D12, ID3D12Device::CreateHeap";
+const SIZE: &str = "D3D12, D3D12_HEAP_DESC::SizeInBytes";
+const ALIGNMENT: &str = "D3D12, D3D12_HEAP_DESC::Alignment";
+const FLAGS: &str = "D3D12, D3D12_HEAP_FLAGS";
+const TIER_1: &str = "D3D12, D3D12_RESOURCE_HEAP_TIER_1";
+const TIER_2: &str = "D3D12, D3D12_RESOURCE_HEAP_TIER_2";
+const ZEROED: &str = "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
+
+const BUFFERS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
+const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
+const TARGETS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES;
+
+pub(super) const CHECKS: &[Check] = &[
+    check("heap/size-64-kib", SIZE, &[], |ctx| size(ctx, 64 * KIB)),
+    check("heap/size-1-mib", SIZE, &[], |ctx| size(ctx, MIB)),
+    check("heap/size-64-mib", SIZE, &[], |ctx| size(ctx, 64 * MIB)),
+    check("heap/size-not-a-multiple", SIZE, &[], |ctx| size(ctx, 100_000)),
+    check("heap/size-one-byte", SIZE, &[], |ctx| size(ctx, 1)),
+    check("heap/size-0-refused", SIZE, &[], |ctx| refused(ctx, with_size(0), "0 bytes")),
+    check("heap/size-of-everything-refused", SIZE, &[], |ctx| {
+        for size in [u64::MAX, u64::MAX - 64 * KIB + 1, 1 << 63] {
+            // Too large to exist: no memory, or no such size.
+            ctx.create_heap(&with_size(size))
+                .refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], format!("{size:#x} bytes"))?;
+        }
+        Ok("refused".to_owned())
+    }),
+    check("heap/alignment-0", ALIGNMENT, &[], |ctx| alignment(ctx, 0, &[0, 64 * KIB])),
+    check("heap/alignment-64-kib", ALIGNMENT, &[], |ctx| alignment(ctx, 64 * KIB, &[64 * KIB])),
+    check("heap/alignment-4-mib", ALIGNMENT, &[], |ctx| alignment(ctx, 4 * MIB, &[4 * MIB])),
+    check("heap/alignment-small-refused", ALIGNMENT, &[], |ctx| {
+        unaligned(ctx, &[1, 2, 8, 256, 512, 2 * KIB])
+    }),
+    check("heap/alignment-4-kib-refused", ALIGNMENT, &[], |ctx| unaligned(ctx, &[4 * KIB])),
+    check("heap/alignment-between-refused", ALIGNMENT, &[], |ctx| {
+        unaligned(ctx, &[32 * KIB, 128 * KIB, MIB, 2 * MIB])
+    }),
+    check("heap/alignment-large-refused", ALIGNMENT, &[], |ctx| unaligned(ctx, &[8 * MIB, 1 << 32, 1 << 63])),
+    check("heap/alignment-no-power-of-two-refused", ALIGNMENT, &[], |ctx| {
+        unaligned(ctx, &[3, 64 * KIB + 1, 64 * KIB - 1, 96 * KIB, u64::MAX])
+    }),
+    check("heap/address-is-aligned-to-64-kib", ALIGNMENT, &[], |ctx| address(ctx, 64 * KIB)),
+    check("heap/address-is-aligned-to-4-mib", ALIGNMENT, &[], |ctx| address(ctx, 4 * MIB)),
+    check("heap/desc-round-trip", "D3D12, ID3D12Heap::GetDesc", &[], |ctx| {
+        for heap_type in [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
+            let asked = buffer_heap(heap_type, 256 * KIB);
+            let found = memory::heap_desc(&ctx.create_heap(&asked).ok("256 KiB")?);
+            require_eq("SizeInBytes", found.SizeInBytes, asked.SizeInBytes)?;
+            require_eq("Type", found.Properties.Type, heap_type)?;
+            require_eq("flags that deny", found.Flags & BUFFERS, BUFFERS)?;
+            require(found.Properties.CreationNodeMask <= 1, || "CreationNodeMask names no node".to_owned())?;
+        }
+        Ok("DEFAULT, UPLOAD and READBACK".to_owned())
+    }),
+    check("heap/desc-keeps-custom-properties", "D3D12, ID3D12Heap::GetDesc", &[], |ctx| {
+        let home = crate::desc::custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
+        let asked = D3D12_HEAP_DESC { Properties: home, ..with_size(64 * KIB) };
+        let found = memory::heap_desc(&ctx.create_heap(&asked).ok("custom")?).Properties;
+        require_eq(
+            "type, page property and pool",
+            (found.Type, found.CPUPageProperty, found.MemoryPoolPreference),
+            (home.Type, home.CPUPageProperty, home.MemoryPoolPreference),
+        )?;
+        Ok("CUSTOM, WRITE_BACK, L0".to_owned())
+    }),
+    check("heap/only-buffers", FLAGS, &[], |ctx| taken(ctx, BUFFERS)),
+    check("heap/only-textures", FLAGS, &[], |ctx| taken(ctx, TEXTURES)),
+    check("heap/only-render-targets", FLAGS, &[], |ctx| taken(ctx, TARGETS)),
+    check("heap/denying-everything-refused", FLAGS, &[], |ctx| {
+        refused(ctx, with_flags(BUFFERS | TEXTURES), "all three DENY flags")
+    }),
+    check("heap/undefined-flags-refused", FLAGS, &[], |ctx| {
+        for flag in [0x2, 0x10, 0x8000_0000] {
+            refused(ctx, with_flags(BUFFERS | flag), &format!("flag {flag:#x}"))?;
+        }
+        Ok("E_INVALIDARG for each".to_owned())
+    }),
+    check("heap/not-zeroed", ZEROED, &[], |ctx| taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED)),
+    check("heap/shader-atomics", FLAGS, &[], |ctx| {
+        taken(ctx, BUFFERS | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS)
+    }),
+    check("heap/not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
+        taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
+    }),
+    check("heap/shared", "D3D12, D3D12_HEAP_FLAG_SHARED", &[], |ctx| {
+        taken(ctx, BUFFERS | D3D12_HEAP_FLAG_SHARED)
+    }),
+    check("heap/shared-with-cpu-access-refused", "UPLOAD, Restrictions", &[], |ctx| {
+        for heap_type in [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
+            let desc = D3D12_HEAP_DESC {
+                Flags: BUFFERS | D3D12_HEAP_FLAG_SHARED,
+                ..buffer_heap(heap_type, 64 * KIB)
+            };
+            ctx.create_heap(&desc).refused("SHARED and CPU-accessible")?;
+        }
+        Ok("E_INVALIDARG for UPLOAD and READBACK".to_owned())
+    }),
+    check("heap/write-tracking-refused", "UPLOAD, Detect modifications", &[Need::NoWriteTracking], |ctx| {
+        for heap_type in [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD] {
+            let desc = D3D12_HEAP_DESC {
+                Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+                ..buffer_heap(heap_type, 64 * KIB)
+            };
+            ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")?;
+        }
+        Ok("E_INVALIDARG".to_owned())
+    }),
+    check("heap/tier-1-everything-refused", TIER_1, &[Need::HeapTier1], |ctx| {
+        refused(
+            ctx,
+            with_flags(D3D12_HEAP_FLAG_ALLOW_ALL_BUFFERS_AND_TEXTURES),
+            "ALLOW_ALL_BUFFERS_AND_TEXTURES",
+        )
+    }),
+    check("heap/tier-1-two-categories-refused", TIER_1, &[Need::HeapTier1], |ctx| {
+        for flag in [
+            D3D12_HEAP_FLAG_DENY_BUFFERS,
+            D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
+            D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
+        ] {
+            refused(ctx, with_flags(flag), &format!("flags {flag:#x}"))?;
+        }
+        Ok("E_INVALIDARG for each pair".to_owned())
+    }),
+    check("heap/tier-2-everything", TIER_2, &[Need::HeapTier2], |ctx| {
+        taken(ctx, D3D12_HEAP_FLAG_ALLOW_ALL_BUFFERS_AND_TEXTURES)
+    }),
+    check("heap/tier-2-two-categories", TIER_2, &[Need::HeapTier2], |ctx| {
+        for flag in [
+            D3D12_HEAP_FLAG_DENY_BUFFERS,
+            D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
+            D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
+        ] {
+            taken(ctx, flag)?;
+        }
+        Ok("each pair".to_owned())
+    }),
+    check("heap/buffer-in-a-texture-heap-refused", FLAGS, &[], |ctx| {
+        let heap = ctx.create_heap(&texture_heap(64 * KIB)).ok("ALLOW_ONLY_NON_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")?;
+        Ok("E_INVALIDARG".to_owned())
+    }),
+    check("heap/buffer-in-a-render-target-heap-refused", FLAGS, &[], |ctx| {
+        let heap = ctx.create_heap(&with_flags(TARGETS)).ok("ALLOW_ONLY_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")?;
+        Ok("E_INVALIDARG".to_owned())
+    }),
+    check("heap/new-upload-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, D3D12_HEAP_TYPE_UPLOAD)),
+    check("heap/new-readback-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, D3D12_HEAP_TYPE_READBACK)),
+    check("heap/new-committed-resource-is-zero", ZEROED, &[], |ctx| {
+        for round in 0..4 {
+            let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(64 * KIB)).ok("64 KiB")?;
+            is_zero_then_dirty(ctx, &resource, round)?;
+        }
+        Ok("64 KiB, 4 times, after dirty ones were released".to_owned())
+    }),
+    check("heap/live-heaps-have-memory-of-their-own", CREATE, &[], |ctx| {
+        let desc = buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB);
+        let mut held = Vec::new();
+        for index in 0..8_u8 {
+            let heap = ctx.create_heap(&desc).ok("64 KiB")?;
+            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
+            ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[index; 64]);
+            held.push(resource);
+        }
+        for (index, resource) in (0..8_u8).zip(&held) {
+            let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 64);
+            require_eq(format!("bytes in heap {index}"), bytes, vec![index; 64])?;
+        }
+        Ok("8 heaps".to_owned())
+    }),
+    check("heap/live-heaps-have-addresses-of-their-own", CREATE, &[], |ctx| {
+        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB);
+        let mut held = Vec::new();
+        for _ in 0..16 {
+            let heap = ctx.create_heap(&desc).ok("128 KiB")?;
+            held.push(ctx.place(&heap, 0, &buffer(128 * KIB)).ok("128 KiB")?);
+        }
+        let mut starts: Vec<u64> = held.iter().map(memory::address).collect();
+        starts.sort_unstable();
+        for pair in starts.windows(2) {
+            require(pair[1] - pair[0] >= 128 * KIB, || {
+                format!("heaps of 128 KiB at {:#x} and {:#x}", pair[0], pair[1])
+            })?;
+        }
+        Ok("16 heaps".to_owned())
+    }),
+];
+
+fn with_size(size: u64) -> D3D12_HEAP_DESC {
+    buffer_heap(D3D12_HEAP_TYPE_DEFAULT, size)
+}
+
+fn with_flags(flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_DESC {
+    D3D12_HEAP_DESC { Flags: flags, Properties: properties(D3D12_HEAP_TYPE_DEFAULT), ..with_size(64 * KIB) }
+}
+
+/// A heap of that size exists and says so; the device may round the size up to 64 KiB.
+fn size(ctx: &Context, size: u64) -> Verdict {
+    let heap = ctx.create_heap(&with_size(size)).ok(format!("{size} bytes"))?;
+    let found = memory::heap_desc(&heap).SizeInBytes;
+    require(found >= size && found < size + 64 * KIB, || {
+        format!("SizeInBytes: asked for {size}, found {found}")
+    })?;
+    Ok(format!("{found} bytes"))
+}
+
+fn alignment(ctx: &Context, alignment: u64, reported: &[u64]) -> Verdict {
+    let desc = D3D12_HEAP_DESC { Alignment: alignment, ..with_size(8 * MIB) };
+    let found = memory::heap_desc(&ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?).Alignment;
+    require(reported.contains(&found), || format!("Alignment: asked for {alignment}, found {found}"))?;
+    Ok(format!("{found}"))
+}
+
+fn unaligned(ctx: &Context, alignments: &[u64]) -> Verdict {
+    for &alignment in alignments {
+        refused(
+            ctx,
+            D3D12_HEAP_DESC { Alignment: alignment, ..with_size(8 * MIB) },
+            &format!("alignment {alignment:#x}"),
+        )?;
+    }
+    Ok(format!("E_INVALIDARG for {} alignments", alignments.len()))
+}
+
+fn address(ctx: &Context, alignment: u64) -> Verdict {
+    // Odd sizes in between, so that the next free address is not aligned by chance.
+    let mut held = Vec::new();
+    for round in 0..4_u64 {
+        let spacer = ctx.create_heap(&with_size((2 * round + 1) * 64 * KIB)).ok("a heap in between")?;
+        let desc = D3D12_HEAP_DESC { Alignment: alignment, ..with_size(alignment) };
+        let heap = ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?;
+        let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
+        let found = memory::address(&resource);
+        require(found != 0 && found.is_multiple_of(alignment), || {
+            format!("a heap of alignment {alignment:#x} is at {found:#x}")
+        })?;
+        held.push((spacer, heap));
+    }
+    Ok(format!("4 heaps at multiples of {alignment:#x}"))
+}
+
+fn taken(ctx: &Context, flags: D3D12_HEAP_FLAGS) -> Verdict {
+    let heap = ctx.create_heap(&with_flags(flags)).ok(format!("flags {flags:#x}"))?;
+    let found = memory::heap_desc(&heap).Flags;
+    require_eq(format!("the flags of a heap made with {flags:#x}"), found & flags, flags)?;
+    Ok(format!("flags {flags:#x}"))
+}
+
+fn refused(ctx: &Context, desc: D3D12_HEAP_DESC, what: &str) -> Verdict {
+    ctx.create_heap(&desc).refused(what)?;
+    Ok("E_INVALIDARG".to_owned())
+}
+
+/// New heaps are zero even when they reuse memory that somebody wrote to.
+fn zeroed(ctx: &Context, heap_type: D3D12_HEAP_TYPE) -> Verdict {
+    for round in 0..4 {
+        let heap = ctx.create_heap(&buffer_heap(heap_type, 128 * KIB)).ok("128 KiB")?;
+        let home = crate::com::device::Home::Placed(&heap, 0);
+        let state = crate::context::state_of(heap_type);
+        let resource = ctx.create_resource(home, &buffer(128 * KIB), state, None).ok("all of the heap")?;
+        is_zero_then_dirty(ctx, &resource, round)?;
+    }
+    Ok("128 KiB, 4 times, after dirty ones were released".to_owned())
+}
+
+fn is_zero_then_dirty(
+    ctx: &Context,
+    resource: &ID3D12Resource,
+    round: u8,
+) -> Result<(), crate::answer::Stop> {
+    let mapping = ctx.map(resource).ok("a CPU-accessible buffer")?;
+    let len = usize::try_from(memory::desc(resource).Width).unwrap_or(0);
+    let found = mapping.read(0, len);
+    if let Some(place) = found.iter().position(|&byte| byte != 0) {
+        return crate::answer::failed(format!(
+            "byte {place} of new memory is {:#04x} in round {round}; memory is zeroed unless CREATE_NOT_ZEROED is set",
+            found[place]
+        ));
+    }
+    mapping.write(0, &vec![0xa5; len]);
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! `Map` and `Unmap` of buffers.
+
+use heapwright_d3d12::*;
+
+use crate::answer::{Verdict, require, require_eq};
+use crate::check::{Check, check};
+use crate::com::device::Home;
+use crate::com::memory::{self, Mapping};
+use crate::context::{Context, state_of};
+use crate::desc::{KIB, MIB, buffer, buffer_heap, heap_type_name};
+
+const MAP: &str = "D3D12, ID3D12Resource::Map";
+
+pub(super) const CHECKS: &[Check] = &[
+    check("mapping/upload", MAP, &[], |ctx| round_trip(ctx, D3D12_HEAP_TYPE_UPLOAD)),
+    check("mapping/readback", MAP, &[], |ctx| round_trip(ctx, D3D12_HEAP_TYPE_READBACK)),
+    check("mapping/default-refused", MAP, &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(256)).ok("256 bytes")?;
+        ctx.answer("Map", memory::map_raw(&resource, 0, None)).refused("a buffer in DEFAULT")?;
+        ctx.answer("Map", memory::map_without_pointer(&resource, 0)).refused("without a pointer")?;
+        Ok("E_INVALIDARG".to_owned())
+    }),
+    check("mapping/placed-default-refused", MAP, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let resource = ctx.place(&heap, 0, &buffer(256)).ok("256 bytes")?;
+        ctx.answer("Map", memory::map_raw(&resource, 0, None)).refused("a placed buffer in DEFAULT")?;
+        Ok("E_INVALIDARG".to_owned())
+    }),
+    check("mapping/second-subresource-refused", "D3D12, ID3D12Resource::Map, Subresource", &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        for subresource in [1, 2, u32::MAX] {
+            let found = memory::map_hresult(&resource, subresource, None);
+            require(found == E_INVALIDARG, || {
+                format!("subresource {subresource} of a buffer: found {}", crate::hresult::Named(found))
+            })?;
+        }
+        Ok("E_INVALIDARG".to_owned())
+    }),
+    check("mapping/nests", "D3D12, ID3D12Resource::Map, nesting", &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        let outer = ctx.map(&resource).ok("the first time")?;
+        outer.write(0, b"outer");
+        for _ in 0..8 {
+            let inner = ctx.map(&resource).ok("while mapped")?;
+            require_eq("the address", inner.start(), outer.start())?;
+            drop(inner);
+        }
+        require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())?;
+        Ok("9 mappings, one address".to_owned())
+    }),
+    check("mapping/address-stays", "D3D12, ID3D12Resource::Map", &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        let outer = ctx.map(&resource).ok("held")?;
+        let again = ctx.map(&resource).ok("again")?.start();
+        require_eq("the address of a buffer that stays mapped", again, outer.start())?;
+        Ok("the same".to_owned())
+    }),
+    check("mapping/without-a-pointer", "D3D12, ID3D12Resource::Map, ppData null", &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        ctx.answer("Map", memory::map_without_pointer(&resource, 0)).ok("ppData null")?;
+        memory::unmap(&resource, 0);
+        Ok("S_OK".to_owned())
+    }),
+    check("mapping/empty-read-range", "D3D12, ID3D12Resource::Map, pReadRange", &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        for range in [D3D12_RANGE { Begin: 0, End: 0 }, D3D12_RANGE { Begin: 64, End: 64 }] {
+            let mapping =
+                ctx.answer("Map", Mapping::with_range(&resource, Some(range))).ok("an empty range")?;
+            mapping.write(0, &[1]);
+        }
+        Ok("a pointer to the start of the buffer".to_owned())
+    }),
+    check(
+        "mapping/read-range-does-not-move-the-pointer",
+        "D3D12, ID3D12Resource::Map, pReadRange",
+        &[],
+        |ctx| {
+            let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+            let whole = ctx.map(&resource).ok("all of it")?;
+            let range = D3D12_RANGE { Begin: 100, End: 200 };
+            let part =
+                ctx.answer("Map", Mapping::with_range(&resource, Some(range))).ok("bytes 100 to 200")?;
+            require_eq("the address", part.start(), whole.start())?;
+            Ok("the start of the buffer".to_owned())
+        },
+    ),
+    check("mapping/bytes-stay-across-unmap", "D3D12, ID3D12Resource::Unmap", &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(4 * KIB)).ok("4 KiB")?;
+        ctx.map(&resource).ok("to write")?.write(100, b"kept");
+        require_eq("bytes", ctx.map(&resource).ok("to read")?.read(100, 4), b"kept".to_vec())?;
+        Ok("kept".to_owned())
+    }),
+    check(
+        "mapping/bytes-stay-across-resources",
+        "D3D12, ID3D12Heap, memory outlives its resources",
+        &[],
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
+            let first = placed(ctx, &heap, 0, 64 * KIB)?;
+            ctx.map(&first).ok("to write")?.write(1234, b"heap's");
+            drop(first);
+            let second = placed(ctx, &heap, 0, 64 * KIB)?;
+            require_eq("bytes", ctx.map(&second).ok("to read")?.read(1234, 6), b"heap's".to_vec())?;
+            Ok("the bytes are the heap's".to_owned())
+        },
+    ),
+    check("mapping/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 128 * KIB)).ok("128 KiB")?;
+        let whole = placed(ctx, &heap, 0, 128 * KIB)?;
+        let half = placed(ctx, &heap, 64 * KIB, 64 * KIB)?;
+        ctx.map(&half).ok("the second half")?.write(8, b"shared");
+        let bytes = ctx.map(&whole).ok("all of it")?.read(64 * 1024 + 8, 6);
+        require_eq("bytes", bytes, b"shared".to_vec())?;
+        Ok("written through one, read through the other".to_owned())
+    }),
+    check("mapping/neighbours-are-apart", "D3D12, CreatePlacedResource", &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 192 * KIB)).ok("192 KiB")?;
+        let all = [
+            placed(ctx, &heap, 0, 64 * KIB)?,
+            placed(ctx, &heap, 64 * KIB, 64 * KIB)?,
+            placed(ctx, &heap, 128 * KIB, 64 * KIB)?,
+        ];
+        for (value, resource) in (1..).zip(&all) {
+            ctx.map(resource).ok("to write")?.write(0, &[value; 64 * 1024]);
+        }
+        for (value, resource) in (1..).zip(&all) {
+            let bytes = ctx.map(resource).ok("to read")?.read(0, 64 * 1024);
+            require(bytes.iter().all(|&byte| byte == value), || {
+                format!("buffer {value} holds another's bytes")
+            })?;
+        }
+        Ok("3 neighbours of 64 KiB".to_owned())
+    }),
+    check("mapping/resources-have-bytes-of-their-own", MAP, &[], |ctx| {
+        let mut held = Vec::new();
+        for value in 1..=16_u8 {
+            let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
+            ctx.map(&resource).ok("to write")?.write(0, &[value; 1000]);
+            held.push(resource);
+        }
+        for (value, resource) in (1..=16_u8).zip(&held) {
+            let bytes = ctx.map(resource).ok("to read")?.read(0, 1000);
+            require(bytes == [value; 1000], || format!("buffer {value} holds another's bytes"))?;
+        }
+        Ok("16 committed buffers".to_owned())
+    }),
+    check("mapping/large-buffer-to-its-end", MAP, &[], |ctx| {
+        let len = 16 * 1024 * 1024_usize;
+        let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(16 * MIB)).ok("16 MiB")?;
+        let mapping = ctx.map(&resource).ok("16 MiB")?;
+        for place in [0, len / 2, len - 8] {
+            mapping.write(place, &place.to_le_bytes());
+        }
+        for place in [0, len / 2, len - 8] {
+            require_eq(format!("bytes at {place:#x}"), mapping.read(place, 8), place.to_le_bytes().to_vec())?;
+        }
+        Ok("first, middle and last bytes of 16 MiB".to_owned())
+    }),
+];
+
+fn round_trip(ctx: &Context, heap_type: D3D12_HEAP_TYPE) -> Verdict {
+    let resource = ctx.commit(heap_type, &buffer(1000)).ok(heap_type_name(heap_type))?;
+    let mapping = ctx.map(&resource).ok(heap_type_name(heap_type))?;
+    let bytes: Vec<u8> = (0..250).cycle().take(1000).collect();
+    mapping.write(0, &bytes);
+    require_eq("bytes", mapping.read(0, 1000), bytes)?;
+    Ok("1000 bytes written and read".to_owned())
+}
+
+fn placed(
+    ctx: &Context,
+    heap: &ID3D12Heap,
+    offset: u64,
+    width: u64,
+) -> Result<ID3D12Resource, crate::answer::Stop> {
+    let state = state_of(D3D12_HEAP_TYPE_UPLOAD);
+    ctx.create_resource(Home::Placed(heap, offset), &buffer(width), state, None)
+        .ok(format!("offset {offset:#x}"))
+}

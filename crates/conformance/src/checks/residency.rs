@@ -1,0 +1,167 @@
+//! Residency: MakeResident, Evict and their counts.
+
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use crate::answer::{Stop, Verdict, require, require_eq};
+use crate::check::{Check, Need, check};
+use crate::com::{commands, object};
+use crate::context::Context;
+use crate::desc::{KIB, MIB, buffer, buffer_heap};
+
+const RESIDENCY: &str = "D3D12, ID3D12Device::MakeResident and Evict";
+const ENQUEUE: &str = "D3D12, ID3D12Device3::EnqueueMakeResident";
+
+pub(super) const CHECKS: &[Check] = &[
+    check("residency/heap-round-trip", RESIDENCY, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
+        round_trip(ctx, &heap)
+    }),
+    check("residency/committed-resource-round-trip", RESIDENCY, &[], |ctx| {
+        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(MIB)).ok("1 MiB")?;
+        round_trip(ctx, &resource)
+    }),
+    check("residency/descriptor-heap-round-trip", "D3D12, ID3D12Pageable, descriptor heaps", &[], |ctx| {
+        let desc = D3D12_DESCRIPTOR_HEAP_DESC {
+            Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
+            NumDescriptors: 64,
+            Flags: D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
+            NodeMask: 0,
+        };
+        let made = commands::create_descriptor_heap(ctx.device(), &desc);
+        round_trip(ctx, &ctx.answer("CreateDescriptorHeap", made).ok("64 descriptors")?)
+    }),
+    check("residency/query-heap-round-trip", "D3D12, ID3D12Pageable, query heaps", &[], |ctx| {
+        let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, NodeMask: 0 };
+        let made = commands::create_query_heap(ctx.device(), &desc);
+        round_trip(ctx, &ctx.answer("CreateQueryHeap", made).ok("16 timestamps")?)
+    }),
+    check("residency/several-at-once", RESIDENCY, &[], |ctx| {
+        let mut objects = Vec::new();
+        for _ in 0..8 {
+            objects.push(Some(pageable(
+                &ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?,
+            )?));
+        }
+        ctx.evict(&objects).ok("8 heaps")?;
+        ctx.make_resident(&objects).ok("8 heaps")?;
+        Ok("8 heaps".to_owned())
+    }),
+    check("residency/counts-nest", "D3D12, MakeResident, reference counting", &[], |ctx| {
+        let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+        let one = [Some(heap)];
+        for _ in 0..4 {
+            ctx.make_resident(&one).ok("again")?;
+        }
+        for _ in 0..5 {
+            ctx.evict(&one).ok("as often as made resident")?;
+        }
+        ctx.make_resident(&one).ok("after all were taken back")?;
+        Ok("5 references given and taken".to_owned())
+    }),
+    check("residency/the-same-object-twice", "D3D12, MakeResident, reference counting", &[], |ctx| {
+        let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+        let twice = [Some(heap.clone()), Some(heap)];
+        ctx.make_resident(&twice).ok("one object twice")?;
+        ctx.evict(&twice).ok("one object twice")?;
+        Ok("each counts".to_owned())
+    }),
+    check("residency/bytes-stay", RESIDENCY, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("all of it")?;
+        ctx.map(&resource).ok("to write")?.write(1000, b"paged");
+        let one = [Some(pageable(&heap)?)];
+        ctx.evict(&one).ok("a heap")?;
+        ctx.make_resident(&one).ok("a heap")?;
+        require_eq("bytes", ctx.map(&resource).ok("to read")?.read(1000, 5), b"paged".to_vec())?;
+        Ok("kept".to_owned())
+    }),
+    check("residency/made-not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
+        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB);
+        let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
+        let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
+        ctx.make_resident(&one).ok("for the first time")?;
+        ctx.evict(&one).ok("once")?;
+        Ok("made resident later".to_owned())
+    }),
+    check(
+        "residency/evicted-memory-is-not-counted",
+        "DXGI, QueryVideoMemoryInfo, CurrentUsage",
+        &[Need::Adapter],
+        |ctx| {
+            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * MIB)).ok("64 MiB")?;
+            let one = [Some(pageable(&heap)?)];
+            let resident = usage()?;
+            ctx.evict(&one).ok("a heap")?;
+            let evicted = usage()?;
+            // The memory may be taken away later, but never grow.
+            require(evicted <= resident, || format!("usage rose from {resident} to {evicted} with Evict"))?;
+            ctx.make_resident(&one).ok("a heap")?;
+            let again = usage()?;
+            require(again >= evicted, || format!("usage fell from {evicted} to {again} with MakeResident"))?;
+            Ok(format!("{resident} resident, {evicted} evicted, {again} again"))
+        },
+    ),
+    check("residency/enqueued", ENQUEUE, &[], |ctx| enqueue(ctx, D3D12_RESIDENCY_FLAG_NONE)),
+    check("residency/enqueued-deny-overbudget", ENQUEUE, &[], |ctx| {
+        enqueue(ctx, D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET)
+    }),
+    check("residency/priority", "D3D12, ID3D12Device1::SetResidencyPriority", &[], |ctx| {
+        let newer: ID3D12Device1 = ctx.interface("ID3D12Device1")?;
+        let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+        for priority in [
+            D3D12_RESIDENCY_PRIORITY_MINIMUM,
+            D3D12_RESIDENCY_PRIORITY_LOW,
+            D3D12_RESIDENCY_PRIORITY_NORMAL,
+            D3D12_RESIDENCY_PRIORITY_HIGH,
+            D3D12_RESIDENCY_PRIORITY_MAXIMUM,
+        ] {
+            let set = object::set_residency_priority(&newer, &[Some(heap.clone())], &[priority]);
+            ctx.answer("SetResidencyPriority", set).ok(format!("priority {priority:#x}"))?;
+        }
+        Ok("5 priorities".to_owned())
+    }),
+    check("residency/copy-after-paging", RESIDENCY, &[], |ctx| {
+        let queue = ctx.queue(D3D12_COMMAND_LIST_TYPE_DIRECT)?;
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let middle = ctx.place(&heap, 0, &buffer(256)).ok("256 bytes")?;
+        let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        let target = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(256)).ok("256 bytes")?;
+        ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &[42; 256]);
+        queue.run(|list| list.copy_resource(&middle, &source))?;
+        let one = [Some(pageable(&heap)?)];
+        ctx.evict(&one).ok("a heap")?;
+        ctx.make_resident(&one).ok("a heap")?;
+        queue.run(|list| list.copy_resource(&target, &middle))?;
+        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 256), vec![42; 256])?;
+        Ok("written, evicted, made resident, read".to_owned())
+    }),
+];
+
+fn pageable<I: Interface>(object: &I) -> Result<ID3D12Pageable, Stop> {
+    object::pageable(object).map_err(|_| Stop::Failed("the object is no ID3D12Pageable".to_owned()))
+}
+
+fn round_trip<I: Interface>(ctx: &Context, object: &I) -> Verdict {
+    let one = [Some(pageable(object)?)];
+    ctx.make_resident(&one).ok("what is resident")?;
+    ctx.evict(&one).ok("one of two references")?;
+    ctx.evict(&one).ok("the last reference")?;
+    ctx.make_resident(&one).ok("what was evicted")?;
+    Ok("made resident, evicted and made resident".to_owned())
+}
+
+fn enqueue(ctx: &Context, flags: D3D12_RESIDENCY_FLAGS) -> Verdict {
+    let newer: ID3D12Device3 = ctx.interface("ID3D12Device3")?;
+    let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+    let one = [Some(heap)];
+    let fence = ctx.create_fence(0).ok("value 0")?;
+    ctx.evict(&one).ok("a heap")?;
+    let enqueued = object::enqueue_make_resident(&newer, flags, &one, &fence, 9);
+    ctx.answer("EnqueueMakeResident", enqueued).ok("a heap")?;
+    require(commands::wait_until(&fence, 9, commands::PATIENCE), || {
+        format!("the fence is at {}, not at 9", commands::completed(&fence))
+    })?;
+    Ok("the fence has its value".to_owned())
+}

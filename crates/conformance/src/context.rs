@@ -1,0 +1,397 @@
+//! The device under test, what it has, and its calls by name.
+
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use crate::answer::{Answer, Stop, Strictness, failed, skipped};
+use crate::check::Need;
+use crate::com::commands::{self, List};
+use crate::com::device::{self, FeatureData, Home};
+use crate::com::memory::Mapping;
+use crate::com::{self, object};
+use crate::desc::{buffer, properties, rgba};
+use crate::hresult::Named;
+
+/// What is tested.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The device.
+    pub device: ID3D12Device,
+    /// The adapter that it is on; without it the checks of memory accounting are skipped.
+    pub adapter: Option<IDXGIAdapter3>,
+}
+
+/// What the device says that it has. A feature that it does not know counts as absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// One memory for CPU and GPU.
+    pub uma: bool,
+    /// The GPU snoops the CPU's caches.
+    pub cache_coherent_uma: bool,
+    /// `D3D12_RESOURCE_HEAP_TIER`.
+    pub resource_heap_tier: i32,
+    /// `D3D12_TIGHT_ALIGNMENT_TIER`.
+    pub tight_alignment_tier: i32,
+    /// `GPUUploadHeapSupported`.
+    pub gpu_upload_heaps: bool,
+    /// `ManualWriteTrackingResourceSupported`.
+    pub write_tracking: bool,
+    /// `D3D12_TILED_RESOURCES_TIER`.
+    pub tiled_resources_tier: i32,
+    /// `EnhancedBarriersSupported`.
+    pub enhanced_barriers: bool,
+    /// `RelaxedFormatCastingSupported`.
+    pub relaxed_format_casting: bool,
+    /// `CrossAdapterRowMajorTextureSupported`.
+    pub cross_adapter_row_major: bool,
+    /// `StandardSwizzle64KBSupported`.
+    pub standard_swizzle: bool,
+    /// Largest resource, in bits of GPU virtual address.
+    pub gpu_va_bits_per_resource: u32,
+    /// GPU virtual address space of a process, in bits.
+    pub gpu_va_bits_per_process: u32,
+    /// Creating a texture is not answered with E_NOTIMPL.
+    pub textures: bool,
+    /// `GetCopyableFootprints` writes something.
+    pub footprints: bool,
+}
+
+impl Caps {
+    /// Asks a device once.
+    #[must_use]
+    pub fn query(device: &ID3D12Device) -> Self {
+        fn ask<T: FeatureData>(device: &ID3D12Device) -> T {
+            device::feature(device).unwrap_or_default()
+        }
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ask(device);
+        let architecture: D3D12_FEATURE_DATA_ARCHITECTURE = ask(device);
+        let addresses: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT = ask(device);
+        let options12: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ask(device);
+        let default_heap = properties(D3D12_HEAP_TYPE_DEFAULT);
+        Self {
+            uma: architecture.UMA.as_bool(),
+            cache_coherent_uma: architecture.UMA.as_bool() && architecture.CacheCoherentUMA.as_bool(),
+            resource_heap_tier: options.ResourceHeapTier,
+            tight_alignment_tier: ask::<D3D12_FEATURE_DATA_TIGHT_ALIGNMENT>(device).SupportTier,
+            gpu_upload_heaps: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS16>(device)
+                .GPUUploadHeapSupported
+                .as_bool(),
+            write_tracking: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS17>(device)
+                .ManualWriteTrackingResourceSupported
+                .as_bool(),
+            tiled_resources_tier: options.TiledResourcesTier,
+            enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),
+            relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
+            cross_adapter_row_major: options.CrossAdapterRowMajorTextureSupported.as_bool(),
+            standard_swizzle: options.StandardSwizzle64KBSupported.as_bool(),
+            gpu_va_bits_per_resource: options.MaxGPUVirtualAddressBitsPerResource,
+            gpu_va_bits_per_process: addresses.MaxGPUVirtualAddressBitsPerProcess,
+            textures: device::check_committed(device, Some(&default_heap), Some(&rgba(64, 64))) != E_NOTIMPL,
+            footprints: device::footprint_total(device, &buffer(256), 1) != device::UNTOUCHED_TOTAL,
+        }
+    }
+}
+
+/// What a check works with.
+#[derive(Debug)]
+pub struct Context {
+    target: Target,
+    caps: Caps,
+    strictness: Strictness,
+}
+
+/// What `GetResourceAllocationInfo` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    pub(crate) size: u64,
+    pub(crate) alignment: u64,
+}
+
+impl From<D3D12_RESOURCE_ALLOCATION_INFO> for Allocation {
+    fn from(info: D3D12_RESOURCE_ALLOCATION_INFO) -> Self {
+        Self { size: info.SizeInBytes, alignment: info.Alignment }
+    }
+}
+
+impl Context {
+    /// A context for a target, which is asked for its caps.
+    #[must_use]
+    pub fn new(target: Target, strictness: Strictness) -> Self {
+        let caps = Caps::query(&target.device);
+        Self { target, caps, strictness }
+    }
+
+    /// What the device says that it has.
+    #[must_use]
+    pub fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    pub(crate) fn device(&self) -> &ID3D12Device {
+        &self.target.device
+    }
+
+    /// The adapter; checks that call this need [`Need::Adapter`].
+    pub(crate) fn adapter(&self) -> Result<&IDXGIAdapter3, Stop> {
+        match &self.target.adapter {
+            Some(adapter) => Ok(adapter),
+            None => skipped("no adapter was given with the device"),
+        }
+    }
+
+    /// Why the device does not have what a check needs, if so.
+    pub(crate) fn missing(&self, need: Need) -> Option<Stop> {
+        let caps = &self.caps;
+        let (holds, reason) = match need {
+            Need::Discrete => (!caps.uma, "the GPU is UMA"),
+            Need::Uma => (caps.uma, "the GPU is not UMA"),
+            Need::NonCoherentUma => {
+                (caps.uma && !caps.cache_coherent_uma, "the GPU is not UMA without cache coherence")
+            }
+            Need::CacheCoherentUma => (caps.cache_coherent_uma, "the GPU is not cache-coherent UMA"),
+            Need::TightAlignment => {
+                (caps.tight_alignment_tier > 0, "the tight alignment tier is NOT_SUPPORTED")
+            }
+            Need::NoTightAlignment => (caps.tight_alignment_tier == 0, "the device has tight alignment"),
+            Need::GpuUploadHeaps => (caps.gpu_upload_heaps, "the device has no GPU upload heaps"),
+            Need::NoGpuUploadHeaps => (!caps.gpu_upload_heaps, "the device has GPU upload heaps"),
+            Need::HeapTier1 => (caps.resource_heap_tier < 2, "the resource heap tier is above 1"),
+            Need::HeapTier2 => (caps.resource_heap_tier >= 2, "the resource heap tier is 1"),
+            Need::TiledResources => (caps.tiled_resources_tier > 0, "the device has no tiled resources"),
+            Need::EnhancedBarriers => (caps.enhanced_barriers, "the device has no enhanced barriers"),
+            Need::NoWriteTracking => (!caps.write_tracking, "a tool provides manual write tracking"),
+            Need::Adapter => (self.target.adapter.is_some(), "no adapter was given with the device"),
+            Need::Textures if !caps.textures => return Some(self.strictness.unimplemented("textures")),
+            Need::Footprints if !caps.footprints => {
+                return Some(self.strictness.unimplemented("GetCopyableFootprints"));
+            }
+            Need::Textures | Need::Footprints => (true, ""),
+        };
+        (!holds).then(|| Stop::Skipped(reason.to_owned()))
+    }
+
+    /// A newer interface of the device; a device without it skips the check.
+    pub(crate) fn interface<T: Interface>(&self, name: &str) -> Result<T, Stop> {
+        self.device().cast().or_else(|_| skipped(format!("the device has no {name}")))
+    }
+
+    pub(crate) fn answer<T>(&self, call: impl Into<String>, result: com::Result<T>) -> Answer<T> {
+        Answer::new(call, result, self.strictness)
+    }
+
+    /// A feature's structure.
+    pub(crate) fn feature<T: FeatureData>(&self, name: &str) -> Answer<T> {
+        self.answer(format!("CheckFeatureSupport of {name}"), device::feature(self.device()))
+    }
+
+    /// A feature's structure with inputs.
+    pub(crate) fn feature_of<T: FeatureData>(&self, name: &str, data: T) -> Answer<T> {
+        self.answer(format!("CheckFeatureSupport of {name}"), device::feature_of(self.device(), data))
+    }
+
+    pub(crate) fn create_heap(&self, desc: &D3D12_HEAP_DESC) -> Answer<ID3D12Heap> {
+        self.answer(heap_call(desc), device::create_heap(self.device(), desc))
+    }
+
+    /// A resource by the first generation's calls.
+    pub(crate) fn create_resource(
+        &self,
+        home: Home<'_>,
+        desc: &D3D12_RESOURCE_DESC,
+        state: D3D12_RESOURCE_STATES,
+        clear: Option<&D3D12_CLEAR_VALUE>,
+    ) -> Answer<ID3D12Resource> {
+        let result = device::create_resource(self.device(), home, desc, state, clear);
+        self.answer(resource_call(home, desc), result)
+    }
+
+    /// A placed resource in state COMMON.
+    pub(crate) fn place(
+        &self,
+        heap: &ID3D12Heap,
+        offset: u64,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Answer<ID3D12Resource> {
+        self.create_resource(Home::Placed(heap, offset), desc, D3D12_RESOURCE_STATE_COMMON, None)
+    }
+
+    /// A committed resource of an abstract heap type in the state that the type asks for.
+    pub(crate) fn commit(
+        &self,
+        heap_type: D3D12_HEAP_TYPE,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Answer<ID3D12Resource> {
+        let home = properties(heap_type);
+        self.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state_of(heap_type), None)
+    }
+
+    /// A committed resource with properties and flags of one's choice, in state COMMON.
+    pub(crate) fn commit_with(
+        &self,
+        properties: &D3D12_HEAP_PROPERTIES,
+        flags: D3D12_HEAP_FLAGS,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Answer<ID3D12Resource> {
+        let home = Home::Committed(properties, flags);
+        self.create_resource(home, desc, D3D12_RESOURCE_STATE_COMMON, None)
+    }
+
+    /// `GetResourceAllocationInfo`; invalid input gives a size of `u64::MAX`.
+    pub(crate) fn allocation(&self, descs: &[D3D12_RESOURCE_DESC]) -> Allocation {
+        device::allocation_info(self.device(), 0, descs).into()
+    }
+
+    /// `GetResourceAllocationInfo` of a valid description.
+    pub(crate) fn valid_allocation(
+        &self,
+        what: &str,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Result<Allocation, Stop> {
+        let found = self.allocation(std::slice::from_ref(desc));
+        if found.size == u64::MAX {
+            return failed(format!(
+                "GetResourceAllocationInfo, {what}: SizeInBytes is UINT64_MAX for a valid description"
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Maps a buffer.
+    pub(crate) fn map(&self, resource: &ID3D12Resource) -> Answer<Mapping> {
+        self.answer("Map", Mapping::of(resource))
+    }
+
+    pub(crate) fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> Answer<()> {
+        self.answer("MakeResident", object::make_resident(self.device(), objects))
+    }
+
+    pub(crate) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> Answer<()> {
+        self.answer("Evict", object::evict(self.device(), objects))
+    }
+
+    pub(crate) fn create_fence(&self, value: u64) -> Answer<ID3D12Fence> {
+        self.answer("CreateFence", commands::create_fence(self.device(), value, D3D12_FENCE_FLAG_NONE))
+    }
+
+    /// A queue with an allocator, a list and a fence.
+    pub(crate) fn queue(&self, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Queue<'_>, Stop> {
+        Queue::new(self, list_type)
+    }
+}
+
+/// The state in which a resource of a heap type begins, for devices old and new.
+pub(crate) fn state_of(heap_type: D3D12_HEAP_TYPE) -> D3D12_RESOURCE_STATES {
+    match heap_type {
+        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+        _ => D3D12_RESOURCE_STATE_COMMON,
+    }
+}
+
+/// Heap flags that a device may lack, by name.
+const HEAP_FLAG_NAMES: [(D3D12_HEAP_FLAGS, &str); 8] = [
+    (D3D12_HEAP_FLAG_SHARED, "SHARED"),
+    (D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER, "SHARED_CROSS_ADAPTER"),
+    (D3D12_HEAP_FLAG_ALLOW_DISPLAY, "ALLOW_DISPLAY"),
+    (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "HARDWARE_PROTECTED"),
+    (D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH, "ALLOW_WRITE_WATCH"),
+    (D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS, "ALLOW_SHADER_ATOMICS"),
+    (D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, "CREATE_NOT_RESIDENT"),
+    (D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING, "TOOLS_USE_MANUAL_WRITE_TRACKING"),
+];
+
+fn with_flag_names(mut call: String, flags: D3D12_HEAP_FLAGS) -> String {
+    for (flag, name) in HEAP_FLAG_NAMES {
+        if flags & flag != 0 {
+            call.push_str(" with ");
+            call.push_str(name);
+        }
+    }
+    call
+}
+
+fn heap_call(desc: &D3D12_HEAP_DESC) -> String {
+    with_flag_names("CreateHeap".to_owned(), desc.Flags)
+}
+
+fn resource_call(home: Home<'_>, desc: &D3D12_RESOURCE_DESC) -> String {
+    let kind = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { "a buffer" } else { "a texture" };
+    match home {
+        Home::Placed(..) => format!("CreatePlacedResource of {kind}"),
+        Home::Committed(_, flags) => with_flag_names(format!("CreateCommittedResource of {kind}"), flags),
+        Home::Reserved => format!("CreateReservedResource of {kind}"),
+    }
+}
+
+/// A queue with what it takes to record, execute and wait.
+pub(crate) struct Queue<'a> {
+    context: &'a Context,
+    pub(crate) queue: ID3D12CommandQueue,
+    pub(crate) allocator: ID3D12CommandAllocator,
+    pub(crate) list: List,
+    pub(crate) fence: ID3D12Fence,
+    executed: std::cell::Cell<u64>,
+}
+
+impl<'a> Queue<'a> {
+    fn new(context: &'a Context, list_type: D3D12_COMMAND_LIST_TYPE) -> Result<Self, Stop> {
+        let device = context.device();
+        let desc = D3D12_COMMAND_QUEUE_DESC { Type: list_type, ..Default::default() };
+        let what = "for a copy";
+        let queue = context.answer("CreateCommandQueue", commands::create_queue(device, &desc)).ok(what)?;
+        let allocator = commands::create_allocator(device, list_type);
+        let allocator = context.answer("CreateCommandAllocator", allocator).ok(what)?;
+        let list = commands::create_list(device, list_type, &allocator);
+        let list = context.answer("CreateCommandList", list).ok(what)?;
+        context.answer("ID3D12GraphicsCommandList::Close", list.close()).ok("an empty list")?;
+        let fence = context.create_fence(0).ok(what)?;
+        Ok(Self { context, queue, allocator, list, fence, executed: std::cell::Cell::new(0) })
+    }
+
+    /// Records, and leaves the list closed.
+    pub(crate) fn record(&self, commands: impl FnOnce(&List) -> Result<(), Stop>) -> Result<(), Stop> {
+        let context = self.context;
+        let what = "a list that is not in use";
+        let reset = commands::reset_allocator(&self.allocator);
+        context.answer("ID3D12CommandAllocator::Reset", reset).ok(what)?;
+        context.answer("ID3D12GraphicsCommandList::Reset", self.list.reset(&self.allocator)).ok(what)?;
+        commands(&self.list)?;
+        context.answer("ID3D12GraphicsCommandList::Close", self.list.close()).ok("valid commands")
+    }
+
+    /// Executes what was recorded; does not wait.
+    pub(crate) fn submit(&self) -> Result<u64, Stop> {
+        let context = self.context;
+        context.answer("ExecuteCommandLists", commands::execute(&self.queue, &self.list)).ok("a list")?;
+        let value = self.executed.get() + 1;
+        self.executed.set(value);
+        let signal = commands::queue_signal(&self.queue, &self.fence, value);
+        context.answer("ID3D12CommandQueue::Signal", signal).ok("a fence")?;
+        Ok(value)
+    }
+
+    /// Waits for all that was submitted.
+    pub(crate) fn wait(&self, value: u64) -> Result<(), Stop> {
+        if !commands::wait_until(&self.fence, value, commands::PATIENCE) {
+            return failed(format!(
+                "the queue did not reach fence value {value} in {:?}; the fence is at {}",
+                commands::PATIENCE,
+                commands::completed(&self.fence)
+            ));
+        }
+        let reason = device::removed_reason(self.context.device());
+        if reason.is_err() {
+            return failed(format!("the commands removed the device: {}", Named(reason)));
+        }
+        Ok(())
+    }
+
+    /// Records, executes and waits.
+    pub(crate) fn run(&self, commands: impl FnOnce(&List)) -> Result<(), Stop> {
+        self.record(|list| {
+            commands(list);
+            Ok(())
+        })?;
+        self.wait(self.submit()?)
+    }
+}

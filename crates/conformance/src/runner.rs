@@ -1,0 +1,203 @@
+//! Runs checks one by one, each isolated from the others.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use windows_core::HRESULT;
+
+use crate::answer::{Stop, Strictness};
+use crate::check::Check;
+use crate::checks;
+use crate::com::device;
+use crate::context::{Context, Target};
+use crate::hresult::Named;
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The device keeps the rule.
+    Passed,
+    /// It does not, or the check panicked, or the device was removed.
+    Failed,
+    /// The check does not apply to this device.
+    Skipped,
+}
+
+/// A check that was run.
+#[derive(Debug, Clone)]
+pub struct CheckReport {
+    /// Which one.
+    pub check: &'static Check,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The figures that it found, what was expected and found, or why it does not apply. One line.
+    pub detail: String,
+}
+
+/// All that were run, in the order of the registry.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// One for each check that the filter took.
+    pub checks: Vec<CheckReport>,
+}
+
+impl Report {
+    /// Checks that ended so.
+    pub fn ended(&self, outcome: Outcome) -> impl Iterator<Item = &CheckReport> {
+        self.checks.iter().filter(move |check| check.outcome == outcome)
+    }
+
+    /// Checks that passed.
+    pub fn passed(&self) -> impl Iterator<Item = &CheckReport> {
+        self.ended(Outcome::Passed)
+    }
+
+    /// Checks that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &CheckReport> {
+        self.ended(Outcome::Failed)
+    }
+
+    /// Checks that were skipped.
+    pub fn skipped(&self) -> impl Iterator<Item = &CheckReport> {
+        self.ended(Outcome::Skipped)
+    }
+}
+
+/// Which checks are run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Parts of ids; any of them takes a check. Empty takes all.
+    parts: Vec<String>,
+}
+
+impl Filter {
+    /// Takes checks whose id holds `text`; commas separate alternatives.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        Self { parts: parts.map(str::to_owned).collect() }
+    }
+
+    /// Whether the check of that id is run.
+    #[must_use]
+    pub fn takes(&self, id: &str) -> bool {
+        self.parts.is_empty() || self.parts.iter().any(|part| id.contains(part.as_str()))
+    }
+
+    /// The checks that it takes, in the order of the registry.
+    pub fn checks(&self) -> impl Iterator<Item = &'static Check> {
+        checks::all().filter(|check| self.takes(check.id))
+    }
+}
+
+/// How checks are run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Which.
+    pub filter: Filter,
+    /// What a call that is not implemented means.
+    pub strictness: Strictness,
+}
+
+/// No device to run on: what the caller's closure said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CannotRun(pub String);
+
+impl std::fmt::Display for CannotRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CannotRun {}
+
+/// Runs checks on the devices that `open` gives: one at first, and a fresh one after a check that lost its device or
+/// panicked. `each` hears of every check as it ends.
+///
+/// # Errors
+///
+/// When `open` fails.
+pub fn run(
+    mut open: impl FnMut() -> Result<Target, String>,
+    options: &Options,
+    mut each: impl FnMut(&CheckReport),
+) -> Result<Report, CannotRun> {
+    let mut report = Report::default();
+    let mut held: Option<Context> = None;
+    for check in options.filter.checks() {
+        let context = match held.take() {
+            Some(context) => context,
+            None => Context::new(open().map_err(CannotRun)?, options.strictness),
+        };
+        let (outcome, detail, is_usable) = run_one(check, &context);
+        held = is_usable.then_some(context);
+        let ended = CheckReport { check, outcome, detail };
+        each(&ended);
+        report.checks.push(ended);
+    }
+    Ok(report)
+}
+
+/// How a check ended, with the detail, and whether the device can be used for another.
+fn run_one(check: &'static Check, context: &Context) -> (Outcome, String, bool) {
+    if let Some(stop) = check.needs.iter().find_map(|&need| context.missing(need)) {
+        let (outcome, detail) = ended(stop);
+        return (outcome, detail, true);
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let verdict = (check.body)(context);
+        (verdict, device::removed_reason(context.device()))
+    }));
+    match result {
+        Err(panic) => (Outcome::Failed, format!("the check panicked: {}", message(&*panic)), false),
+        Ok((verdict, removed)) => conclude(verdict, removed),
+    }
+}
+
+fn conclude(verdict: Result<String, Stop>, removed: HRESULT) -> (Outcome, String, bool) {
+    let is_usable = removed.is_ok();
+    match verdict.map_err(ended) {
+        Ok(detail) if is_usable => (Outcome::Passed, detail, true),
+        Ok(detail) => {
+            (Outcome::Failed, format!("the device was removed: {} ({detail})", Named(removed)), false)
+        }
+        Err((outcome, detail)) => (outcome, detail, is_usable),
+    }
+}
+
+fn ended(stop: Stop) -> (Outcome, String) {
+    match stop {
+        Stop::Failed(detail) => (Outcome::Failed, detail),
+        Stop::Skipped(reason) => (Outcome::Skipped, reason),
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned()).replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_takes_parts_of_ids() {
+        assert!(Filter::default().takes("heap/size"));
+        assert!(Filter::new("heap/").takes("heap/size"));
+        assert!(Filter::new("tight/, size").takes("heap/size"));
+        assert!(!Filter::new("tight/").takes("heap/size"));
+        assert_eq!(Filter::new("").checks().count(), checks::all().count());
+    }
+
+    #[test]
+    fn a_lost_device_fails_the_check_and_is_not_used_again() {
+        let lost = heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
+        let (outcome, detail, is_usable) = conclude(Ok("fine".to_owned()), lost);
+        assert_eq!((outcome, is_usable), (Outcome::Failed, false));
+        assert_eq!(detail, "the device was removed: DXGI_ERROR_DEVICE_REMOVED (fine)");
+        let (outcome, _, is_usable) = conclude(Err(Stop::Skipped("no".to_owned())), lost);
+        assert_eq!((outcome, is_usable), (Outcome::Skipped, false));
+    }
+}

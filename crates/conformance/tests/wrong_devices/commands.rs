@@ -1,0 +1,150 @@
+//! Queues, command lists and fences with replaced methods.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{HRESULT, Interface};
+
+use crate::intercept::{behind, intercept, is_intercepted};
+use crate::lies::Lies;
+
+/// The newest command list interface, whose table holds those of all older ones.
+type NewestList = ID3D12GraphicsCommandList10;
+type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
+
+/// Replaces methods of a queue, a list or a fence that a creation call made.
+///
+/// # Safety
+///
+/// `object` points to null or to an interface pointer of one of these.
+pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lies) {
+    // SAFETY: the caller's promise.
+    let raw = unsafe { object.as_ref() }.copied().unwrap_or_default();
+    // SAFETY: as above; the reference stays the caller's.
+    let Some(unknown) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&raw) }) else { return };
+    if let Ok(queue) = unknown.cast::<ID3D12CommandQueue>() {
+        if !is_intercepted(&queue) {
+            intercept(&queue, lies, |table| {
+                table.Signal = queue_signal;
+                table.Wait = queue_wait;
+                table.UpdateTileMappings = update_tile_mappings;
+            });
+        }
+    } else if let Ok(fence) = unknown.cast::<ID3D12Fence1>() {
+        if !is_intercepted(&fence) {
+            intercept(&fence, lies, |table| {
+                table.base__.GetCompletedValue = completed_value;
+                table.base__.SetEventOnCompletion = set_event_on_completion;
+            });
+        }
+    } else if let Ok(list) = unknown.cast::<NewestList>()
+        && !is_intercepted(&list)
+    {
+        intercept(&list, lies, |table| first_mut(table).CopyBufferRegion = copy_buffer_region);
+    }
+}
+
+/// The first command list interface's part of the newest one's table.
+fn first(table: &NewestListTable) -> &ID3D12GraphicsCommandList_Vtbl {
+    &table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
+}
+
+fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsCommandList_Vtbl {
+    &mut table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
+}
+
+// The methods below are only in the tables of intercepted objects, and pass their arguments on as they came or as a
+// lie changed them.
+
+unsafe extern "system" fn queue_signal(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
+        (table.Signal)(this, fence, lies.signal.map_or(value, |lie| lie(value)))
+    }
+}
+
+unsafe extern "system" fn queue_wait(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
+        if lies.ignores_wait { S_OK } else { (table.Wait)(this, fence, value) }
+    }
+}
+
+unsafe extern "system" fn update_tile_mappings(
+    this: *mut c_void,
+    resource: *mut c_void,
+    region_count: u32,
+    starts: *const D3D12_TILED_RESOURCE_COORDINATE,
+    sizes: *const D3D12_TILE_REGION_SIZE,
+    heap: *mut c_void,
+    range_count: u32,
+    range_flags: *const D3D12_TILE_RANGE_FLAGS,
+    heap_offsets: *const u32,
+    tile_counts: *const u32,
+    flags: D3D12_TILE_MAPPING_FLAGS,
+) {
+    // SAFETY: see above; the offsets are null or one for each range.
+    unsafe {
+        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
+        let mut offsets = Vec::new();
+        let mut changed = heap_offsets;
+        if let (Some(lie), false) = (lies.tile_offset, heap_offsets.is_null()) {
+            let given = std::slice::from_raw_parts(heap_offsets, usize::try_from(range_count).unwrap_or(0));
+            offsets.extend(given.iter().map(|&offset| lie(offset)));
+            changed = offsets.as_ptr();
+        }
+        (table.UpdateTileMappings)(
+            this,
+            resource,
+            region_count,
+            starts,
+            sizes,
+            heap,
+            range_count,
+            range_flags,
+            changed,
+            tile_counts,
+            flags,
+        );
+    }
+}
+
+unsafe extern "system" fn completed_value(this: *mut c_void) -> u64 {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
+        let value = (table.base__.GetCompletedValue)(this);
+        lies.completed.map_or(value, |lie| lie(value))
+    }
+}
+
+unsafe extern "system" fn set_event_on_completion(this: *mut c_void, value: u64, event: HANDLE) -> HRESULT {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
+        if lies.ignores_null_event && event == HANDLE::default() {
+            return S_OK;
+        }
+        (table.base__.SetEventOnCompletion)(this, value, event)
+    }
+}
+
+unsafe extern "system" fn copy_buffer_region(
+    this: *mut c_void,
+    to: *mut c_void,
+    mut to_offset: u64,
+    from: *mut c_void,
+    mut from_offset: u64,
+    mut len: u64,
+) {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<NewestListTable>(this);
+        if let Some(lie) = lies.copy {
+            lie(&mut to_offset, &mut from_offset, &mut len);
+        }
+        (first(table).CopyBufferRegion)(this, to, to_offset, from, from_offset, len);
+    }
+}

@@ -1,0 +1,66 @@
+//! Other functions in the method tables of live COM objects.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use windows_core::Interface;
+
+use crate::lies::Lies;
+
+/// A method table with some methods replaced, followed by what the replacements need.
+#[repr(C)]
+pub(crate) struct Table<V> {
+    replaced: V,
+    /// The table as it was.
+    original: *const V,
+    lies: &'static Lies,
+}
+
+/// Tables that were made, by the original's address and the lies' address: objects of one kind share one. They live
+/// as long as the process, for objects may outlive a test.
+static TABLES: LazyLock<Mutex<HashMap<(usize, usize), usize>>> = LazyLock::new(Mutex::default);
+
+/// Replaces methods of the object behind `interface`, for all of its interfaces in the same chain.
+///
+/// `I` must be the newest interface of the chain that the object has, or the table would lack its last methods.
+pub(crate) fn intercept<I: Interface>(
+    interface: &I,
+    lies: &'static Lies,
+    replace: impl FnOnce(&mut I::Vtable),
+) {
+    let object = interface.as_raw().cast::<*const I::Vtable>();
+    // SAFETY: a COM object begins with the pointer to its method table.
+    let original = unsafe { *object };
+    let key = (original.addr(), std::ptr::from_ref(lies).addr());
+    let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let table = *tables.entry(key).or_insert_with(|| {
+        // SAFETY: the table is plain function pointers, readable as long as the process runs.
+        let mut replaced = unsafe { original.read() };
+        replace(&mut replaced);
+        Box::into_raw(Box::new(Table { replaced, original, lies })).expose_provenance()
+    });
+    // SAFETY: the table begins with a method table of the same type and is never freed; nobody else looks at a fresh
+    // object, and an object that is intercepted already has the address of a table that is in no key.
+    unsafe { object.write(std::ptr::with_exposed_provenance(table)) };
+}
+
+/// Whether the object's methods are replaced already.
+pub(crate) fn is_intercepted<I: Interface>(interface: &I) -> bool {
+    // SAFETY: a COM object begins with the pointer to its method table.
+    let table = unsafe { *interface.as_raw().cast::<*const c_void>() }.addr();
+    TABLES.lock().unwrap_or_else(PoisonError::into_inner).values().any(|&made| made == table)
+}
+
+/// The lies of an intercepted object, and its table as it was.
+///
+/// # Safety
+///
+/// `this` is an object that [`intercept`] was called for with an interface whose table is `V`.
+pub(crate) unsafe fn behind<V>(this: *mut c_void) -> (&'static Lies, &'static V) {
+    // SAFETY: the caller's promise: the object begins with a pointer to a Table<V>, which is never freed.
+    unsafe {
+        let table = *this.cast::<*const Table<V>>();
+        ((*table).lies, &*(*table).original)
+    }
+}

@@ -1,0 +1,115 @@
+//! What a wrong device can falsify. Each lie is a plain function; `None` is the truth.
+
+use heapwright_conformance as _;
+use heapwright_d3d12::*;
+use windows_core::{GUID, HRESULT};
+
+/// The lies of one device.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Lies {
+    /// Changes what `CheckFeatureSupport` answered: feature, size, data, and the HRESULT.
+    pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)>,
+    /// Changes the size that `CheckFeatureSupport` is called with.
+    pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32>,
+    /// Changes what `GetCustomHeapProperties` answered for a heap type.
+    pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)>,
+    /// Changes what `GetResourceAllocationInfo` and its successors answered for some descriptions.
+    pub(crate) allocation: Option<fn(&[D3D12_RESOURCE_DESC1], &mut D3D12_RESOURCE_ALLOCATION_INFO)>,
+    /// Changes descriptions before they are answered.
+    pub(crate) allocation_request: Option<fn(&mut D3D12_RESOURCE_DESC1)>,
+    /// Changes the parts that `GetResourceAllocationInfo1` answered.
+    pub(crate) parts: Option<fn(&mut [D3D12_RESOURCE_ALLOCATION_INFO1])>,
+    /// Changes what `GetResourceAllocationInfo2` alone answered.
+    pub(crate) newer_allocation: Option<fn(&mut D3D12_RESOURCE_ALLOCATION_INFO)>,
+    /// Changes what `CreateHeap` is asked for: what must be refused becomes something that is not.
+    pub(crate) heap: Option<fn(&mut D3D12_HEAP_DESC)>,
+    /// Changes what a resource creation call is asked for.
+    pub(crate) resource: Option<fn(&mut Request)>,
+    /// Changes the HRESULT of creation calls that only check.
+    pub(crate) check_only: Option<fn(HRESULT) -> HRESULT>,
+    /// Fills new CPU-accessible memory.
+    pub(crate) dirt: Option<Dirt>,
+    /// Keeps a reference to the device for each heap.
+    pub(crate) leaks_device: bool,
+    /// Changes what `ID3D12Heap::GetDesc` answered.
+    pub(crate) heap_desc: Option<fn(&mut D3D12_HEAP_DESC)>,
+    /// Changes what `ID3D12Resource::GetDesc` answered.
+    pub(crate) desc: Option<fn(&mut D3D12_RESOURCE_DESC)>,
+    /// Changes a GPU virtual address.
+    pub(crate) address: Option<fn(&D3D12_RESOURCE_DESC, u64) -> u64>,
+    /// Changes what `GetHeapProperties` answered.
+    pub(crate) heap_properties: Option<fn(&mut D3D12_HEAP_PROPERTIES)>,
+    /// Changes what `Map` answered.
+    pub(crate) map: Option<fn(&mut Map)>,
+    /// Drops private data instead of keeping it.
+    pub(crate) forgets_private_data: bool,
+    /// Changes what `QueryVideoMemoryInfo` answered.
+    pub(crate) video_memory: Option<fn(DXGI_MEMORY_SEGMENT_GROUP, &mut DXGI_QUERY_VIDEO_MEMORY_INFO)>,
+    /// Changes the segment group that `QueryVideoMemoryInfo` is asked for.
+    pub(crate) segment_group: Option<fn(DXGI_MEMORY_SEGMENT_GROUP) -> DXGI_MEMORY_SEGMENT_GROUP>,
+    /// Changes the adapter's LUID.
+    pub(crate) luid: Option<fn(&mut LUID)>,
+    /// Changes the number of nodes.
+    pub(crate) node_count: Option<u32>,
+    /// An interface that the device denies.
+    pub(crate) denies: Option<GUID>,
+    /// Changes what `GetCopyableFootprints` answered.
+    pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)>,
+    /// Changes the offsets and the length of `CopyBufferRegion`.
+    pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)>,
+    /// Queues that do not wait for fences.
+    pub(crate) ignores_wait: bool,
+    /// Changes the value that a queue signals.
+    pub(crate) signal: Option<fn(u64) -> u64>,
+    /// Changes the value that a fence has.
+    pub(crate) completed: Option<fn(u64) -> u64>,
+    /// `SetEventOnCompletion` that never blocks.
+    pub(crate) ignores_null_event: bool,
+    /// Changes the tile count that `GetResourceTiling` answered.
+    pub(crate) tile_count: Option<fn(u32) -> u32>,
+    /// `UpdateTileMappings` that maps another tile of the heap.
+    pub(crate) tile_offset: Option<fn(u32) -> u32>,
+    /// Evict and MakeResident do nothing and say so with this HRESULT.
+    pub(crate) residency: Option<HRESULT>,
+}
+
+/// Which new memory is dirty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dirt {
+    /// That of heaps.
+    Heaps,
+    /// That of committed resources.
+    Committed,
+}
+
+/// What `CheckFeatureSupport` answered.
+pub(crate) struct Feature<'a> {
+    pub(crate) hresult: HRESULT,
+    /// The structure, in 4-byte fields.
+    pub(crate) fields: &'a mut [u32],
+}
+
+/// What a resource creation call is asked for, of whichever generation it is.
+pub(crate) struct Request {
+    /// Of a committed resource.
+    pub(crate) properties: Option<D3D12_HEAP_PROPERTIES>,
+    pub(crate) flags: D3D12_HEAP_FLAGS,
+    /// Of a placed resource: the offset, and the size of the heap.
+    pub(crate) place: Option<(u64, D3D12_HEAP_DESC)>,
+    pub(crate) desc: D3D12_RESOURCE_DESC,
+    pub(crate) state: D3D12_RESOURCE_STATES,
+    pub(crate) has_clear_value: bool,
+}
+
+/// What `Map` was asked for and answered.
+pub(crate) struct Map {
+    pub(crate) subresource: u32,
+    /// Begin of the range to read, 0 without one.
+    pub(crate) begin: usize,
+    pub(crate) address: u64,
+    pub(crate) hresult: HRESULT,
+    /// The pointer; null where there is none, or where the caller wants none.
+    pub(crate) start: *mut u8,
+    /// A pointer that could be handed out in its place.
+    pub(crate) elsewhere: *mut u8,
+}

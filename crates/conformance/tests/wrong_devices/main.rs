@@ -1,0 +1,107 @@
+//! The suite is itself tested: devices that are wrong in one way each are caught, and an honest one passes.
+//!
+//! A wrong device is a device of the runtime, some of whose methods are replaced: [`intercept`] puts other functions
+//! into the method tables of its objects, which pass calls on and falsify what goes in or what comes out. The objects
+//! stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device and command lists work as ever,
+//! and neither the runtime nor the suite knows of it.
+//!
+//! * [`lies`]: what can be falsified.
+//! * [`device`], [`memory`], [`commands`]: the replaced methods.
+//! * [`table`]: the wrong devices, as data.
+
+mod commands;
+mod device;
+mod intercept;
+mod lies;
+mod memory;
+mod table;
+
+use heapwright_conformance::{Filter, Options, Outcome, Report, Target, run};
+use heapwright_runtime::{HostProfile, Instance};
+
+use crate::lies::Lies;
+use crate::table::{WRONG_DEVICES, WrongDevice};
+
+/// A fresh device of a profile that tells these lies.
+fn open(profile: &HostProfile, lies: Lies) -> Result<Target, String> {
+    let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
+    device::intercept(&gpu.device, &gpu.adapter, lies);
+    Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+}
+
+fn run_with(profile: &HostProfile, lies: Lies, filter: &str) -> Report {
+    let options = Options { filter: Filter::new(filter), ..Options::default() };
+    run(|| open(profile, lies), &options, |_| {}).expect("the profile opens")
+}
+
+fn profile(wrong: &WrongDevice) -> &'static HostProfile {
+    HostProfile::find(wrong.profile).unwrap_or_else(|| panic!("{}: no profile {}", wrong.name, wrong.profile))
+}
+
+#[test]
+fn an_honest_device_passes_as_if_nothing_were_intercepted() {
+    for profile in HostProfile::all() {
+        let plain = || {
+            let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
+            Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+        };
+        let plain = run(plain, &Options::default(), |_| {}).expect("the profile opens");
+        let honest = run_with(profile, Lies::default(), "");
+        let ended = |report: &Report| -> Vec<_> {
+            report.checks.iter().map(|check| (check.check.id, check.outcome)).collect()
+        };
+        assert_eq!(ended(&honest), ended(&plain), "{}", profile.name);
+        let failed: Vec<_> = honest.failed().map(|check| (check.check.id, &check.detail)).collect();
+        assert!(failed.is_empty(), "{}: {failed:#?}", profile.name);
+    }
+}
+
+#[test]
+fn every_wrong_device_is_caught() {
+    let mut missed = Vec::new();
+    for wrong in WRONG_DEVICES {
+        for id in wrong.caught_by {
+            let ended = |lies| {
+                let report = run_with(profile(wrong), lies, id);
+                let check = report.checks.into_iter().find(|check| check.check.id == *id);
+                check.unwrap_or_else(|| panic!("{}: there is no check {id}", wrong.name))
+            };
+            let honest = ended(Lies::default());
+            let found = ended(wrong.lies);
+            if (honest.outcome, found.outcome) != (Outcome::Passed, Outcome::Failed) {
+                let (before, after) = (honest.outcome, found.outcome);
+                let [honest, found] = [honest.detail, found.detail];
+                let name = wrong.name;
+                missed.push(format!("{name}: {id}: honest {before:?} ({honest}), wrong {after:?} ({found})"));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} not caught:\n{}", missed.len(), missed.join("\n"));
+}
+
+#[test]
+fn there_are_many_wrong_devices_and_each_says_what_is_wrong() {
+    assert!(WRONG_DEVICES.len() >= 30, "{}", WRONG_DEVICES.len());
+    let mut names: Vec<&str> = WRONG_DEVICES.iter().map(|wrong| wrong.name).collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name is there twice");
+    for wrong in WRONG_DEVICES {
+        assert!(!wrong.what.is_empty() && !wrong.caught_by.is_empty(), "{}", wrong.name);
+    }
+}
+
+#[test]
+fn a_wrong_device_fails_nothing_that_is_unrelated() {
+    let wrong = &WRONG_DEVICES[0];
+    let report = run_with(profile(wrong), wrong.lies, "");
+    assert!(report.failed().count() >= 1);
+    for unrelated in ["heap/", "heap-properties/", "mapping/"] {
+        assert_eq!(
+            report.failed().filter(|check| check.check.id.starts_with(unrelated)).count(),
+            0,
+            "{unrelated}"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Heaps and resources with replaced methods.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{GUID, HRESULT, Interface};
+
+use crate::intercept::{behind, intercept, is_intercepted};
+use crate::lies::{Lies, Map};
+
+/// Replaces methods of a heap or a resource that a creation call made, if it made one.
+///
+/// # Safety
+///
+/// `object` is null, or points to null or to an interface pointer of a heap or a resource.
+pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lies) {
+    // SAFETY: the caller's promise.
+    let raw = unsafe { object.as_ref() }.copied().unwrap_or_default();
+    // SAFETY: as above; the reference stays the caller's.
+    let Some(unknown) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&raw) }) else { return };
+    if let Ok(heap) = unknown.cast::<ID3D12Heap1>() {
+        intercept_heap(&heap, lies);
+    } else if let Ok(resource) = unknown.cast::<ID3D12Resource2>() {
+        intercept_resource(&resource, lies);
+    }
+}
+
+fn intercept_heap(heap: &ID3D12Heap1, lies: &'static Lies) {
+    if !is_intercepted(heap) {
+        intercept(heap, lies, |table| table.base__.GetDesc = heap_get_desc);
+    }
+}
+
+fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
+    if is_intercepted(resource) {
+        return;
+    }
+    intercept(resource, lies, |table| {
+        let base = &mut table.base__.base__;
+        base.GetDesc = get_desc;
+        base.GetGPUVirtualAddress = get_address;
+        base.GetHeapProperties = get_heap_properties;
+        base.Map = map;
+        base.base__.base__.base__.SetPrivateData = set_private_data;
+    });
+}
+
+unsafe extern "system" fn heap_get_desc(this: *mut c_void, out: *mut D3D12_HEAP_DESC) {
+    // SAFETY: only intercepted heaps have this method; the arguments are passed on as they came.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Heap1_Vtbl>(this);
+        (original.base__.GetDesc)(this, out);
+        if let Some(lie) = lies.heap_desc {
+            lie(&mut *out);
+        }
+    }
+}
+
+unsafe extern "system" fn get_desc(this: *mut c_void, out: *mut D3D12_RESOURCE_DESC) {
+    // SAFETY: only intercepted resources have this method; the arguments are passed on as they came.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        (original.base__.base__.GetDesc)(this, out);
+        if let Some(lie) = lies.desc {
+            lie(&mut *out);
+        }
+    }
+}
+
+unsafe extern "system" fn get_address(this: *mut c_void) -> D3D12_GPU_VIRTUAL_ADDRESS {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        let base = &original.base__.base__;
+        let D3D12_GPU_VIRTUAL_ADDRESS(address) = (base.GetGPUVirtualAddress)(this);
+        let Some(lie) = lies.address else { return D3D12_GPU_VIRTUAL_ADDRESS(address) };
+        let mut desc = D3D12_RESOURCE_DESC::default();
+        (base.GetDesc)(this, &mut desc);
+        D3D12_GPU_VIRTUAL_ADDRESS(lie(&desc, address))
+    }
+}
+
+unsafe extern "system" fn get_heap_properties(
+    this: *mut c_void,
+    properties: *mut D3D12_HEAP_PROPERTIES,
+    flags: *mut D3D12_HEAP_FLAGS,
+) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        let hresult = (original.base__.base__.GetHeapProperties)(this, properties, flags);
+        if let (Some(lie), Some(properties)) = (lies.heap_properties, properties.as_mut()) {
+            lie(properties);
+        }
+        hresult
+    }
+}
+
+/// Memory that a wrong `Map` may hand out; large enough for the checks that it is meant for.
+struct Elsewhere(UnsafeCell<[u8; 4096]>);
+
+// SAFETY: it is reached through raw pointers alone, by checks that expect to be lied to.
+unsafe impl Sync for Elsewhere {}
+
+static ELSEWHERE: Elsewhere = Elsewhere(UnsafeCell::new([0; 4096]));
+
+unsafe extern "system" fn map(
+    this: *mut c_void,
+    subresource: u32,
+    range: *const D3D12_RANGE,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        let base = &original.base__.base__;
+        let hresult = (base.Map)(this, subresource, range, out);
+        let Some(lie) = lies.map else { return hresult };
+        let mut map = Map {
+            subresource,
+            begin: range.as_ref().map_or(0, |range| range.Begin),
+            address: (base.GetGPUVirtualAddress)(this).0,
+            hresult,
+            start: out.as_ref().map_or(std::ptr::null_mut(), |start| start.cast()),
+            elsewhere: ELSEWHERE.0.get().cast(),
+        };
+        lie(&mut map);
+        if let Some(out) = out.as_mut() {
+            *out = map.start.cast();
+        }
+        map.hresult
+    }
+}
+
+unsafe extern "system" fn set_private_data(
+    this: *mut c_void,
+    guid: *const GUID,
+    size: u32,
+    data: *const c_void,
+) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        if lies.forgets_private_data {
+            return S_OK;
+        }
+        (original.base__.base__.base__.base__.base__.SetPrivateData)(this, guid, size, data)
+    }
+}

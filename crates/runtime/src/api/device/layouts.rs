@@ -1,0 +1,114 @@
+//! `GetCopyableFootprints` and `GetResourceTiling`: how texels lie in buffers and tiles.
+
+use heapwright_d3d12::*;
+use windows_core::{Interface, Ref};
+
+use super::Device_Impl;
+use crate::api::resource::Resource;
+use crate::rules::footprints::{self, CopyableFootprint};
+use crate::rules::tiling::Tiling;
+use crate::rules::{self, Options, Refusal};
+
+/// Which subresources `GetCopyableFootprints` is about.
+#[derive(Clone, Copy)]
+pub(super) struct FootprintRange {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) base_offset: u64,
+}
+
+/// Where `GetCopyableFootprints` writes: arrays of as many elements as there are subresources, or null.
+#[derive(Clone, Copy)]
+pub(super) struct FootprintOutputs {
+    pub(super) layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
+    pub(super) row_counts: *mut u32,
+    pub(super) row_sizes: *mut u64,
+    pub(super) total: *mut u64,
+}
+
+impl FootprintOutputs {
+    /// Writes the footprint at `index`.
+    ///
+    /// # Safety
+    ///
+    /// Each array is null or has more than `index` elements.
+    unsafe fn write(&self, index: usize, footprint: &CopyableFootprint) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !self.layouts.is_null() {
+                self.layouts.add(index).write(footprint.placed);
+            }
+            if !self.row_counts.is_null() {
+                self.row_counts.add(index).write(footprint.row_count);
+            }
+            if !self.row_sizes.is_null() {
+                self.row_sizes.add(index).write(footprint.row_size);
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `total` is null or writable.
+    unsafe fn write_total(&self, total: u64) {
+        // SAFETY: the caller's promise.
+        if let Some(out) = unsafe { self.total.as_mut() } {
+            *out = total;
+        }
+    }
+}
+
+impl Device_Impl {
+    /// Fills the arrays, or each of their elements with set bits when something is invalid, as D3D12 does.
+    ///
+    /// # Safety
+    ///
+    /// The outputs have as many elements as the range counts.
+    pub(super) unsafe fn copyable_footprints(
+        &self,
+        desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+        range: FootprintRange,
+        outputs: FootprintOutputs,
+    ) -> Result<(), Refusal> {
+        // What comes back from GetDesc has its alignment filled in; footprints do not depend on it.
+        let mut index = 0;
+        let total = desc.and_then(|desc| {
+            let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc };
+            let resource = rules::resource::check(&desc, self.driver().caps(), &Options::default())?;
+            let FootprintRange { first, count, base_offset } = range;
+            footprints::copyable_footprints(&resource, first, count, base_offset, |footprint| {
+                // SAFETY: the caller's promise; there is one footprint for each subresource of the range.
+                unsafe { outputs.write(index, &footprint) };
+                index += 1;
+            })
+        });
+        match total {
+            Ok(total) => {
+                // SAFETY: the caller's promise.
+                unsafe { outputs.write_total(total) };
+                Ok(())
+            }
+            Err(refusal) => {
+                for index in 0..usize::try_from(range.count).unwrap_or(0) {
+                    // SAFETY: the caller's promise.
+                    unsafe { outputs.write(index, &CopyableFootprint::INVALID) };
+                }
+                // SAFETY: the caller's promise.
+                unsafe { outputs.write_total(u64::MAX) };
+                Err(refusal)
+            }
+        }
+    }
+
+    /// The tiles of a reserved resource of this device.
+    pub(super) fn tiling(&self, resource: Ref<'_, ID3D12Resource>) -> Result<Tiling, Refusal> {
+        let resource = resource.as_ref().ok_or_else(|| Refusal::invalid("pTiledResource is null"))?;
+        let resource = resource
+            .cast_object_ref::<Resource>()
+            .map_err(|_| Refusal::invalid("pTiledResource is no resource of this runtime"))?;
+        if !resource.is_reserved() {
+            return Err(Refusal::invalid("pTiledResource is not a reserved resource"));
+        }
+        Tiling::new(resource.rules()).ok_or_else(|| Refusal::invalid("pTiledResource has no tiles"))
+    }
+}
