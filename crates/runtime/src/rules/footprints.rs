@@ -65,7 +65,8 @@ pub(crate) fn copyable_footprints(
         return Err(Refusal::invalid(format!(
             "FirstSubresource {first} and NumSubresources {count} reach beyond the {available} subresources that there \
              are"
-        )));
+        ))
+        .with_id(D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_INVALIDSUBRESOURCERANGE));
     }
     let overflow = || Refusal::invalid("a footprint overflows its fields");
     let mut end = 0_u64;

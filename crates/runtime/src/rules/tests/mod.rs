@@ -6,6 +6,7 @@ mod clear_value;
 mod footprints;
 mod heap;
 mod initial;
+mod message_ids;
 mod placement;
 mod resource;
 mod texture;
