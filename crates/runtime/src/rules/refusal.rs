@@ -43,6 +43,16 @@ impl Refusal {
         Self { id, ..self }
     }
 
+    /// The same refusal under an id for rules of its kind, unless it has one of its own or is about what is not there.
+    #[must_use]
+    pub(crate) fn or_id(self, id: D3D12_MESSAGE_ID) -> Self {
+        if self.id == D3D12_MESSAGE_ID_UNKNOWN && self.hresult == E_INVALIDARG {
+            self.with_id(id)
+        } else {
+            self
+        }
+    }
+
     /// The id of the message that the refused call leaves.
     pub(crate) fn id(&self) -> D3D12_MESSAGE_ID {
         self.id

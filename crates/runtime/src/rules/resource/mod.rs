@@ -110,6 +110,7 @@ pub(crate) fn check_castable(
         | D3D12_RESOURCE_DIMENSION_TEXTURE3D => {
             texture::check(desc, castable_formats, caps, options).map(Resource::Texture)
         }
-        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is no dimension"))),
+        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is no dimension"))
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY)),
     }
 }
