@@ -166,8 +166,6 @@ fn several_resources_are_reported_one_by_one() {
     assert_eq!((whole.SizeInBytes, whole.Alignment), (mib_4 + 2 * kib_64, kib_64));
     let broken = [tight(100), buffer(0)].into_iter().map(check);
     assert!(allocation_info::of_several(broken, driver, |_, _| ()).is_err());
-    let huge = [tight(1 << 40)].into_iter().cycle().take(1 << 24).map(check);
-    assert!(allocation_info::of_several(huge, driver, |_, _| ()).is_err(), "overflows");
 }
 
 /// Compression data is for what compresses, and the size stays a multiple of the alignment.
