@@ -6,6 +6,9 @@ use crate::rules::{clear_value, footprints, heap, initial, placement, resource};
 /// How a sound description is broken, and the id of the message.
 type IdCase<T> = (fn(&mut T), D3D12_MESSAGE_ID);
 
+/// The same, with the id of an explicit heap and of an implicit one.
+type BothIdsCase<T> = (fn(&mut T), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
+
 fn heap_desc() -> D3D12_HEAP_DESC {
     D3D12_HEAP_DESC {
         SizeInBytes: 1 << 20,
@@ -26,7 +29,7 @@ fn custom(page: D3D12_CPU_PAGE_PROPERTY, pool: D3D12_MEMORY_POOL) -> D3D12_HEAP_
 /// The same mistake has one id in `CreateHeap` and another in `CreateCommittedResource`.
 #[test]
 fn heaps() {
-    let cases: [(fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID); 9] = [
+    let cases: [BothIdsCase<D3D12_HEAP_DESC>; 9] = [
         (
             |d| d.Properties.Type = 77,
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE,
