@@ -115,6 +115,7 @@ impl Device_Impl {
             riid,
             ppv,
             || {
+                self.removal().check_present()?;
                 // SAFETY: by the COM contract pDesc is null or points to a description.
                 let desc = unsafe { call::read(desc, "pDesc") }?;
                 if session.is_some() {
@@ -141,6 +142,7 @@ impl Device_Impl {
             request.riid,
             request.ppv,
             || {
+                self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
                 let resource = request.check_resource(self, name)?;
@@ -167,6 +169,7 @@ impl Device_Impl {
             request.riid,
             request.ppv,
             || {
+                self.removal().check_present()?;
                 let caps = self.driver().caps();
                 // SAFETY: by the COM contract pHeapProperties is null or points to properties.
                 let properties = unsafe { call::read(properties, "pHeapProperties") }?;
@@ -196,6 +199,7 @@ impl Device_Impl {
             request.riid,
             request.ppv,
             || {
+                self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let resource = request.check_resource(self, name)?;
                 rules::resource::reserved::check(&resource, super::features::TILED_RESOURCES_TIER)?;
