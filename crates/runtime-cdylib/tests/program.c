@@ -10,11 +10,30 @@
 
 #ifdef _WIN32
 #include <windows.h>
+/* A HANDLE is an event of the kernel. */
+static void *create_event(void) { return (void *)CreateEventA(NULL, FALSE, FALSE, NULL); }
+static int wait_for_event(void *event) { return WaitForSingleObject((HANDLE)event, 30000) == WAIT_OBJECT_0; }
+static void close_event(void *event) { CloseHandle((HANDLE)event); }
+#define HAS_EVENTS 1
 static void *open_library(const char *path) { return (void *)LoadLibraryA(path); }
 static void *find(void *library, const char *name) { return (void *)GetProcAddress((HMODULE)library, name); }
 #define API __stdcall
 #else
 #include <dlfcn.h>
+#ifdef __linux__
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+/* A HANDLE is the number of an eventfd. */
+static void *create_event(void) { return (void *)(intptr_t)eventfd(0, EFD_CLOEXEC); }
+static int wait_for_event(void *event) {
+    struct pollfd entry = {(int)(intptr_t)event, POLLIN, 0};
+    uint64_t counter = 0;
+    return poll(&entry, 1, 30000) == 1 && read(entry.fd, &counter, sizeof counter) == 8 && counter == 1;
+}
+static void close_event(void *event) { close((int)(intptr_t)event); }
+#define HAS_EVENTS 1
+#endif
 static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 static void *find(void *library, const char *name) { return dlsym(library, name); }
 #define API
@@ -26,6 +45,7 @@ static const guid IID_Factory1 = {0x770aae78, 0xf26f, 0x4dba, {0xa8, 0x29, 0x25,
 static const guid IID_Device = {0x189819f1, 0x1db6, 0x4b57, {0xbe, 0x54, 0x18, 0x21, 0x33, 0x9b, 0x85, 0xf7}};
 static const guid IID_Heap = {0x6b3b2502, 0x6e51, 0x45b3, {0x90, 0xee, 0x98, 0x84, 0x26, 0x5e, 0x8d, 0xf3}};
 static const guid IID_Resource = {0x696442be, 0xa72e, 0x4059, {0xbc, 0x79, 0x5b, 0x5c, 0x98, 0x04, 0x0f, 0xad}};
+static const guid IID_Fence = {0x0a753dcf, 0xc4d8, 0x4b91, {0xad, 0xf6, 0xbe, 0x5a, 0x60, 0xd9, 0x5a, 0x76}};
 static const guid IID_Debug = {0x344488b7, 0x6846, 0x474b, {0xb9, 0x89, 0xf0, 0x27, 0x44, 0x82, 0x45, 0xe0}};
 static const guid IID_InfoQueue = {0x0742a90b, 0xc387, 0x483f, {0xb9, 0x46, 0x30, 0xa7, 0xe4, 0xe6, 0x14, 0x58}};
 
@@ -65,6 +85,7 @@ typedef result(API *get_desc1)(object *, adapter_desc1 *);
 #define DEVICE_GET_CUSTOM_HEAP_PROPERTIES 26
 #define DEVICE_CREATE_HEAP 28
 #define DEVICE_CREATE_PLACED_RESOURCE 29
+#define DEVICE_CREATE_FENCE 36
 #define DEVICE_GET_ADAPTER_LUID 43
 typedef struct { int32_t type, cpu_page_property, memory_pool; uint32_t creation_node, visible_node; } heap_properties;
 typedef struct { uint64_t size; heap_properties properties; uint64_t alignment; uint32_t flags; } heap_desc;
@@ -101,6 +122,15 @@ typedef resource_desc *(API *resource_get_desc)(object *, resource_desc *);
 typedef result(API *resource_map)(object *, uint32_t, const void *, void **);
 typedef void(API *resource_unmap)(object *, uint32_t, const void *);
 typedef uint64_t(API *get_gpu_virtual_address)(object *);
+
+/* ID3D12Fence */
+#define FENCE_GET_COMPLETED_VALUE 8
+#define FENCE_SET_EVENT_ON_COMPLETION 9
+#define FENCE_SIGNAL 10
+typedef result(API *create_fence)(object *, uint64_t, int32_t, const guid *, object **);
+typedef uint64_t(API *get_completed_value)(object *);
+typedef result(API *set_event_on_completion)(object *, uint64_t, void *);
+typedef result(API *fence_signal)(object *, uint64_t);
 
 /* ID3D12Debug, ID3D12InfoQueue */
 #define DEBUG_ENABLE_DEBUG_LAYER 3
@@ -192,6 +222,22 @@ static int use_memory(object *device) {
     return 0;
 }
 
+#ifdef HAS_EVENTS
+static int wait_for_fence(object *device) {
+    object *fence = NULL;
+    void *event = create_event();
+
+    CHECK(SLOT(device, DEVICE_CREATE_FENCE, create_fence)(device, 5, 0, &IID_Fence, &fence) == 0 && fence);
+    CHECK(SLOT(fence, FENCE_SET_EVENT_ON_COMPLETION, set_event_on_completion)(fence, 7, event) == 0);
+    CHECK(SLOT(fence, FENCE_SIGNAL, fence_signal)(fence, 7) == 0);
+    CHECK(SLOT(fence, FENCE_GET_COMPLETED_VALUE, get_completed_value)(fence) == 7);
+    CHECK(wait_for_event(event));
+    close_event(event);
+    CHECK(release(fence) == 0);
+    return 0;
+}
+#endif
+
 static int read_messages(object *device) {
     object *queue = NULL, *heap = (object *)1;
     union { message message; char bytes[1024]; } buffer;
@@ -252,6 +298,9 @@ int main(int argc, char **argv) {
     CHECK(id.low == desc.luid_low && id.high == desc.luid_high);
 
     if (use_memory(device) || read_messages(device)) return 1;
+#ifdef HAS_EVENTS
+    if (wait_for_fence(device)) return 1;
+#endif
 
     CHECK(SLOT(device, ADD_REF, reference)(device) == 2);
     CHECK(release(device) == 1);

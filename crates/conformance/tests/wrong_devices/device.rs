@@ -133,7 +133,7 @@ unsafe extern "system" fn custom_heap_properties(
     out: *mut D3D12_HEAP_PROPERTIES,
     node_mask: u32,
     heap_type: D3D12_HEAP_TYPE,
-) {
+) -> *mut D3D12_HEAP_PROPERTIES {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -142,6 +142,7 @@ unsafe extern "system" fn custom_heap_properties(
             lie(heap_type, &mut *out);
         }
     }
+    out
 }
 
 fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
@@ -230,7 +231,7 @@ unsafe extern "system" fn allocation_info(
     visible_mask: u32,
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -239,6 +240,7 @@ unsafe extern "system" fn allocation_info(
         (one(table).GetResourceAllocationInfo)(this, out, visible_mask, count, older.as_ptr());
         answered(lies, &changed, out, std::ptr::null_mut());
     }
+    out
 }
 
 unsafe extern "system" fn allocation_info1(
@@ -248,7 +250,7 @@ unsafe extern "system" fn allocation_info1(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -257,6 +259,7 @@ unsafe extern "system" fn allocation_info1(
         (four(table).GetResourceAllocationInfo1)(this, out, visible_mask, count, older.as_ptr(), parts);
         answered(lies, &changed, out, parts);
     }
+    out
 }
 
 unsafe extern "system" fn allocation_info2(
@@ -266,7 +269,7 @@ unsafe extern "system" fn allocation_info2(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC1,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -277,6 +280,7 @@ unsafe extern "system" fn allocation_info2(
             lie(&mut *out);
         }
     }
+    out
 }
 
 unsafe extern "system" fn allocation_info3(
@@ -288,7 +292,7 @@ unsafe extern "system" fn allocation_info3(
     castable_counts: *const u32,
     castable: *const *const DXGI_FORMAT,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -297,6 +301,7 @@ unsafe extern "system" fn allocation_info3(
         ask(this, out, visible_mask, count, changed.as_ptr(), castable_counts, castable, parts);
         answered(lies, &changed, out, parts);
     }
+    out
 }
 
 /// What a creation call answers in the end, with the lies about what it made.
@@ -696,7 +701,7 @@ unsafe extern "system" fn resource_tiling(
     }
 }
 
-unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) {
+unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mut LUID {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -705,6 +710,7 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) {
             lie(&mut *out);
         }
     }
+    out
 }
 
 unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {

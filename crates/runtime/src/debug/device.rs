@@ -46,6 +46,13 @@ impl DeviceDebug {
     }
 }
 
+impl Drop for DeviceDebug {
+    fn drop(&mut self) {
+        // The driver's queues may hold the log for longer, and applications free a callback's context with the device.
+        self.log.unregister_all();
+    }
+}
+
 /// Flags of `ReportLiveDeviceObjects` that exist.
 const REPORT_FLAGS: D3D12_RLDO_FLAGS = D3D12_RLDO_SUMMARY | D3D12_RLDO_DETAIL | D3D12_RLDO_IGNORE_INTERNAL;
 

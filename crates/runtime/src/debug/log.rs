@@ -177,6 +177,11 @@ impl MessageLog {
         state.callbacks.len() < before
     }
 
+    /// Forgets all functions: the device is gone, and what its queues still report is for nobody.
+    pub(super) fn unregister_all(&self) {
+        self.lock().callbacks.clear();
+    }
+
     /// How many messages passed the storage filter and were such that the application asked to break on.
     pub(crate) fn break_count(&self) -> u64 {
         self.lock().breaks.count()

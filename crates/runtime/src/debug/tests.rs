@@ -1,7 +1,13 @@
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use heapwright_d3d12::*;
 
+use super::device::DeviceDebug;
 use super::log::MessageLog;
 use super::message::{Message, MessageKind};
+use super::settings::DebugSettings;
 use crate::rules::{Notice, Notices, Refusal};
 
 const KIND: MessageKind = MessageKind {
@@ -53,4 +59,24 @@ fn a_log_without_the_debug_layer_stores_and_tells_nothing() {
     log.add(Message::new(KIND, "text"));
     assert!(stored(&log).is_empty());
     assert_eq!(log.lock().counts.allowed_by_storage_filter, 0);
+}
+
+/// Adds one to the counter that is its context.
+unsafe extern "system" fn count(_: i32, _: i32, _: i32, _: windows_core::PCSTR, context: *mut c_void) {
+    // SAFETY: whoever registered the function gave it a counter that outlives the log.
+    unsafe { &*context.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn callbacks_end_with_the_device() {
+    let told = AtomicU32::new(0);
+    let device = DeviceDebug::new(DebugSettings::ON);
+    let log = Arc::clone(device.log());
+    let mut cookie = 0;
+    // SAFETY: the function counts, and the counter outlives the log.
+    unsafe { log.register(count, (&raw const told).cast_mut().cast(), false, &mut cookie) };
+    log.refused("Call", &Refusal::invalid("a rule"));
+    drop(device);
+    log.refused("a queue that still runs", &Refusal::invalid("a rule"));
+    assert_eq!((told.load(Ordering::Relaxed), stored(&log).len()), (1, 2));
 }

@@ -15,14 +15,25 @@ pub(crate) fn check(
     castable_formats: &[DXGI_FORMAT],
 ) -> Result<(), Refusal> {
     let Some(value) = value else { return Ok(()) };
+    check_value(resource, value, castable_formats)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE))
+}
+
+fn check_value(
+    resource: &Resource,
+    value: &D3D12_CLEAR_VALUE,
+    castable_formats: &[DXGI_FORMAT],
+) -> Result<(), Refusal> {
     let Some(texture) = resource.texture() else {
-        return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer"));
+        return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer")
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE));
     };
     let usage = texture.args.usage;
     if !usage.is_render_target_or_depth_stencil() {
         return Err(Refusal::invalid(
             "pOptimizedClearValue must be null unless Flags hold ALLOW_RENDER_TARGET or ALLOW_DEPTH_STENCIL",
-        ));
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE));
     }
     let resource_format = texture.args.format;
     let (support, view) = if usage.depth_stencil {
@@ -32,13 +43,15 @@ pub(crate) fn check(
     };
     let viewed = properties(value.Format).filter(|row| row.support().has(support)).ok_or_else(|| {
         Refusal::invalid(format!("D3D12_CLEAR_VALUE::Format {} is no typed format of {view}", value.Format))
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDCLEARVALUEFORMAT)
     })?;
     let is_castable = castable_formats.contains(&viewed.format);
     if viewed.family != resource_format.family && !is_castable {
         return Err(Refusal::invalid(format!(
             "D3D12_CLEAR_VALUE::Format {} is neither of the family of {} nor one of the castable formats",
             viewed.name, resource_format.name
-        )));
+        ))
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUEFORMAT));
     }
     if usage.depth_stencil {
         // SAFETY: every bit pattern is a valid value of both members of the union, and both are plain numbers.
@@ -46,7 +59,8 @@ pub(crate) fn check(
         if !(0.0..=1.0).contains(&depth) {
             return Err(Refusal::invalid(format!(
                 "D3D12_CLEAR_VALUE::DepthStencil.Depth {depth} is not in 0 to 1"
-            )));
+            ))
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE));
         }
     }
     Ok(())

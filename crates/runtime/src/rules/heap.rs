@@ -56,13 +56,15 @@ const NO_CPU_ACCESS_FLAGS: D3D12_HEAP_FLAGS =
 /// Checks the description of a heap that the application places resources in.
 pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options) -> Result<Heap, Refusal> {
     if desc.SizeInBytes == 0 {
-        return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes is 0"));
+        return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes is 0")
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDSIZE));
     }
     if desc.SizeInBytes > 1 << caps.gpu_va_bits_per_process {
         return Err(Refusal::invalid(format!(
             "D3D12_HEAP_DESC::SizeInBytes {:#x} is above the {} bits of GPU virtual address that a process has",
             desc.SizeInBytes, caps.gpu_va_bits_per_process
-        )));
+        ))
+        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDSIZE));
     }
     let alignment = match desc.Alignment {
         0 | HEAP_ALIGNMENT => HEAP_ALIGNMENT,
@@ -70,24 +72,43 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
         other => {
             return Err(Refusal::invalid(format!(
                 "D3D12_HEAP_DESC::Alignment {other:#x} is none of 0, 64 KiB and 4 MiB"
-            )));
+            ))
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDALIGNMENT));
         }
     };
-    let memory = check_properties(&desc.Properties, caps)?;
-    check_flags(memory, desc.Flags, options)?;
-    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
+    let memory = check_properties(&desc.Properties, caps)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
+    check_explicit_flags(memory, desc.Flags, caps, options)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
+    Ok(Heap {
+        size: ByteSize::new(desc.SizeInBytes),
+        alignment: Alignment::new(alignment)
+            .ok_or_else(|| Refusal::invalid("the alignment is no power of two"))?,
+        memory,
+    })
+}
+
+/// The rules for the flags of a heap that the application places resources in.
+fn check_explicit_flags(
+    memory: HeapMemory,
+    flags: D3D12_HEAP_FLAGS,
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<(), Refusal> {
+    check_flags(memory, flags, options)?;
+    if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
         return Err(Refusal::invalid(
             "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
         ));
     }
-    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
-        && desc.Flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
+    if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
+        && flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
     {
         return Err(Refusal::invalid(
             "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
         ));
     }
-    let denied = desc.Flags & DENY_FLAGS;
+    let denied = flags & DENY_FLAGS;
     if denied == DENY_FLAGS {
         return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource"));
     }
@@ -97,12 +118,7 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
              resource heap tier 1",
         ));
     }
-    Ok(Heap {
-        size: ByteSize::new(desc.SizeInBytes),
-        alignment: Alignment::new(alignment)
-            .ok_or_else(|| Refusal::invalid("the alignment is no power of two"))?,
-        memory,
-    })
+    Ok(())
 }
 
 /// Checks the heap properties and flags of a committed resource.
@@ -116,10 +132,13 @@ pub(crate) fn check_implicit(
         return Err(Refusal::invalid(
             "HeapFlags of a committed resource hold D3D12_HEAP_FLAG_DENY_* or ALLOW_ONLY_*; what the heap may hold \
              follows from the resource",
-        ));
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
-    let memory = check_properties(properties, caps)?;
-    check_flags(memory, flags, options)?;
+    let memory = check_properties(properties, caps)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
+    check_flags(memory, flags, options)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))?;
     Ok(memory)
 }
 

@@ -2,8 +2,8 @@
 
 use heapwright_d3d12::*;
 
-use super::Refusal;
 use super::resource::Resource;
+use super::{Refusal, under};
 use crate::ddi::TextureUsage;
 
 /// The states that a buffer can be in at all.
@@ -64,13 +64,15 @@ pub(crate) fn check_state(
         Resource::Texture(_) if state == D3D12_RESOURCE_STATE_GENERIC_READ => {}
         Resource::Texture(texture) => {
             check_known(state, TEXTURE_STATES, "a texture")?;
-            check_usage(state, texture.args.usage)?;
+            check_usage(state, texture.args.usage)
+                .map_err(under(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS))?;
         }
     }
     if state & WRITE_STATES != 0 && !state.is_power_of_two() {
         return Err(Refusal::invalid(format!(
             "InitialState {state:#x} combines a state that writes with another one"
-        )));
+        ))
+        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION));
     }
     check_heap_type(state, heap_type)
 }
@@ -144,7 +146,8 @@ fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> 
     if state == needed || state == D3D12_RESOURCE_STATE_COMMON {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("InitialState {state:#x} of a resource in {rule}")))
+    Err(Refusal::invalid(format!("InitialState {state:#x} of a resource in {rule}"))
+        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
 }
 
 /// Checks `InitialLayout` (enhanced barriers) against the resource and its flags.

@@ -30,7 +30,7 @@ pub(crate) mod tiling;
 
 pub(crate) use notice::{Notice, Notices};
 pub(crate) use options::Options;
-pub(crate) use refusal::Refusal;
+pub(crate) use refusal::{Refusal, under};
 
 #[cfg(test)]
 mod tests;

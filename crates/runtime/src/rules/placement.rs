@@ -3,8 +3,8 @@
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 
-use super::Refusal;
 use super::resource::Resource;
+use super::{Refusal, under};
 use crate::ddi::{ResourceAllocation, TextureDimension};
 
 /// Checks that a resource of `allocation` may be placed at `offset` of a heap.
@@ -14,11 +14,17 @@ pub(crate) fn check(
     offset: u64,
     heap: &D3D12_HEAP_DESC,
 ) -> Result<(), Refusal> {
+    check_heap(resource, heap)
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
+    check_range(allocation, offset, heap.SizeInBytes)
+}
+
+/// The rules for the heap, wherever in it the resource goes.
+fn check_heap(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal> {
     check_category(resource, heap.Flags)?;
     check_heap_type(resource, &heap.Properties)?;
     check_cross_adapter(resource, heap.Flags)?;
-    check_heap_alignment(resource, heap.Alignment)?;
-    check_range(allocation, offset, heap.SizeInBytes)
+    check_heap_alignment(resource, heap.Alignment)
 }
 
 /// Checks that a resource may have a heap of its own with these properties and flags.
@@ -27,10 +33,13 @@ pub(crate) fn check_committed(
     properties: &D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
 ) -> Result<(), Refusal> {
-    check_heap_type(resource, properties)?;
-    check_cross_adapter(resource, flags)?;
+    check_heap_type(resource, properties)
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
+    check_cross_adapter(resource, flags)
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
     if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0 && resource.texture().is_some() {
-        return Err(Refusal::invalid("D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS is for buffers"));
+        return Err(Refusal::invalid("D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS is for buffers")
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
     if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
         let is_displayable = resource.texture().is_some_and(|texture| {
@@ -41,7 +50,8 @@ pub(crate) fn check_committed(
         if !is_displayable {
             return Err(Refusal::invalid(
                 "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for a TEXTURE2D of one sample in a format that can be displayed",
-            ));
+            )
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
         }
     }
     Ok(())

@@ -43,6 +43,17 @@ impl Refusal {
         Self { id, ..self }
     }
 
+    /// The same refusal under `id` if it says that a rule is broken and has no id yet.
+    ///
+    /// For a check whose rules D3D12 reports under one id, but for those that name another.
+    #[must_use]
+    pub(crate) fn or_id(self, id: D3D12_MESSAGE_ID) -> Self {
+        if self.id == D3D12_MESSAGE_ID_UNKNOWN && self.hresult == E_INVALIDARG {
+            return self.with_id(id);
+        }
+        self
+    }
+
     /// The id of the message that the refused call leaves.
     pub(crate) fn id(&self) -> D3D12_MESSAGE_ID {
         self.id
@@ -62,4 +73,9 @@ impl fmt::Display for Refusal {
         }
         Ok(())
     }
+}
+
+/// For `map_err`: puts the refusals of a check under `id`, as [`Refusal::or_id`] does.
+pub(crate) fn under(id: D3D12_MESSAGE_ID) -> impl FnOnce(Refusal) -> Refusal {
+    move |refusal| refusal.or_id(id)
 }

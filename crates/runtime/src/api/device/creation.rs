@@ -11,7 +11,7 @@ use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
 use crate::rules::resource::Resource as ResourceRules;
-use crate::rules::{self, Options, Refusal, allocation_info, clear_value, initial, placement};
+use crate::rules::{self, Options, Refusal, allocation_info, clear_value, initial, placement, under};
 
 /// How a resource begins: the two generations of the API say it in different words.
 #[derive(Clone, Copy)]
@@ -78,6 +78,9 @@ fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
     }
 }
 
+/// The message for a resource description that is not there.
+const NULL_DESC: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLRESOURCEPROPERTIES;
+
 /// A description of the first generation behind a pointer.
 ///
 /// # Safety
@@ -85,7 +88,7 @@ fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
 /// `pointer` is null or points to a readable description.
 pub(super) unsafe fn read_desc(pointer: *const D3D12_RESOURCE_DESC) -> Result<D3D12_RESOURCE_DESC1, Refusal> {
     // SAFETY: the caller's promise.
-    unsafe { call::read(pointer, "pDesc") }.map(rules::resource::upgrade)
+    unsafe { call::read(pointer, "pDesc") }.map_err(under(NULL_DESC)).map(rules::resource::upgrade)
 }
 
 /// A description of the second generation behind a pointer.
@@ -97,7 +100,7 @@ pub(super) unsafe fn read_desc1(
     pointer: *const D3D12_RESOURCE_DESC1,
 ) -> Result<D3D12_RESOURCE_DESC1, Refusal> {
     // SAFETY: the caller's promise.
-    unsafe { call::read(pointer, "pDesc") }.copied()
+    unsafe { call::read(pointer, "pDesc") }.map_err(under(NULL_DESC)).copied()
 }
 
 impl Device_Impl {
@@ -117,7 +120,8 @@ impl Device_Impl {
             || {
                 self.removal().check_present()?;
                 // SAFETY: by the COM contract pDesc is null or points to a description.
-                let desc = unsafe { call::read(desc, "pDesc") }?;
+                let desc = unsafe { call::read(desc, "pDesc") }
+                    .map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_NULLDESC))?;
                 if session.is_some() {
                     return Err(Refusal::not_implemented("protected resource sessions"));
                 }
@@ -172,7 +176,8 @@ impl Device_Impl {
                 self.removal().check_present()?;
                 let caps = self.driver().caps();
                 // SAFETY: by the COM contract pHeapProperties is null or points to properties.
-                let properties = unsafe { call::read(properties, "pHeapProperties") }?;
+                let properties = unsafe { call::read(properties, "pHeapProperties") }
+                    .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let options = Options::default();
                 let heap_memory = rules::heap::check_implicit(properties, flags, caps, &options)?;
@@ -214,7 +219,9 @@ impl Device_Impl {
 
     /// The heap behind an interface, if it is one of this device's.
     fn own_heap(&self, heap: Ref<'_, ID3D12Heap>) -> Result<ComObject<Heap>, Refusal> {
-        let heap = heap.as_ref().ok_or_else(|| Refusal::invalid("pHeap is null"))?;
+        let heap = heap.as_ref().ok_or_else(|| {
+            Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
+        })?;
         heap.cast_object::<Heap>()
             .ok()
             .filter(|heap| heap.child().belongs_to(self))

@@ -64,7 +64,8 @@ pub(super) fn check_texture(
                      target nor depth-stencil unless it is multisampled, and a most detailed mip level of no more than \
                      {:#x} bytes in tiles of {bytes:#x}",
                     default.get()
-                )));
+                ))
+                .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE));
             }
             small
         }

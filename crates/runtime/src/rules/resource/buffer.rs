@@ -24,35 +24,65 @@ pub(super) fn check(
     options: &Options,
 ) -> Result<Buffer, Refusal> {
     if desc.Width == 0 {
-        return Err(Refusal::invalid("a buffer has D3D12_RESOURCE_DESC::Width 0"));
+        return Err(Refusal::invalid("a buffer has D3D12_RESOURCE_DESC::Width 0")
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS));
     }
     if desc.Width > 1 << caps.gpu_va_bits_per_resource {
         return Err(Refusal::invalid(format!(
             "a buffer of {:#x} bytes is above the {} bits of GPU virtual address that a resource has",
             desc.Width, caps.gpu_va_bits_per_resource
-        )));
+        ))
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS));
     }
-    let fixed_fields: [(&str, bool, &str); 7] = [
-        ("Height", desc.Height == 1, "1"),
-        ("DepthOrArraySize", desc.DepthOrArraySize == 1, "1"),
-        ("MipLevels", desc.MipLevels == 1, "1"),
-        ("Format", desc.Format == DXGI_FORMAT_UNKNOWN, "DXGI_FORMAT_UNKNOWN"),
-        ("SampleDesc.Count", desc.SampleDesc.Count == 1, "1"),
-        ("SampleDesc.Quality", desc.SampleDesc.Quality == 0, "0"),
-        ("Layout", desc.Layout == D3D12_TEXTURE_LAYOUT_ROW_MAJOR, "D3D12_TEXTURE_LAYOUT_ROW_MAJOR"),
+    let fixed_fields: [(&str, bool, &str, D3D12_MESSAGE_ID); 7] = [
+        ("Height", desc.Height == 1, "1", D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS),
+        (
+            "DepthOrArraySize",
+            desc.DepthOrArraySize == 1,
+            "1",
+            D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS,
+        ),
+        ("MipLevels", desc.MipLevels == 1, "1", D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS),
+        (
+            "Format",
+            desc.Format == DXGI_FORMAT_UNKNOWN,
+            "DXGI_FORMAT_UNKNOWN",
+            D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT,
+        ),
+        (
+            "SampleDesc.Count",
+            desc.SampleDesc.Count == 1,
+            "1",
+            D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC,
+        ),
+        (
+            "SampleDesc.Quality",
+            desc.SampleDesc.Quality == 0,
+            "0",
+            D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC,
+        ),
+        (
+            "Layout",
+            desc.Layout == D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+            "D3D12_TEXTURE_LAYOUT_ROW_MAJOR",
+            D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT,
+        ),
     ];
-    for (field, is_valid, rule) in fixed_fields {
+    for (field, is_valid, rule, id) in fixed_fields {
         if !is_valid {
-            return Err(Refusal::invalid(format!("a buffer's D3D12_RESOURCE_DESC::{field} must be {rule}")));
+            let message = format!("a buffer's D3D12_RESOURCE_DESC::{field} must be {rule}");
+            return Err(Refusal::invalid(message).with_id(id));
         }
     }
     if desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default() {
         return Err(Refusal::invalid("a buffer's SamplerFeedbackMipRegion must be zero"));
     }
-    flags::check_buffer(desc.Flags)?;
+    flags::check_buffer(desc.Flags)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
     Ok(Buffer {
         width: ByteSize::new(desc.Width),
-        alignment: alignment::check_buffer(desc, caps, options)?,
+        alignment: alignment::check_buffer(desc, caps, options)
+            .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?,
         cross_adapter: desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0,
     })
 }

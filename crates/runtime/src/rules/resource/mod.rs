@@ -10,7 +10,6 @@ mod alignment;
 mod buffer;
 mod flags;
 mod generations;
-#[allow(dead_code, reason = "CreateReservedResource comes with the page table")]
 pub(crate) mod reserved;
 mod texture;
 
@@ -110,6 +109,7 @@ pub(crate) fn check_castable(
         | D3D12_RESOURCE_DIMENSION_TEXTURE3D => {
             texture::check(desc, castable_formats, caps, options).map(Resource::Texture)
         }
-        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is no dimension"))),
+        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is no dimension"))
+            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY)),
     }
 }

@@ -1,5 +1,7 @@
 //! What reserved resources ask beyond a valid description.
 
+use heapwright_d3d12::D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT;
+
 use super::Resource;
 use crate::ddi::{TextureDimension, TextureMemoryLayout};
 use crate::rules::Refusal;
@@ -20,7 +22,8 @@ pub(crate) fn check(resource: &Resource, tiled_resources_tier: u8) -> Result<(),
         return Err(Refusal::invalid(
             "D3D12_RESOURCE_DESC::Layout of a reserved texture must be \
              D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE",
-        ));
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT));
     }
     if args.dimension == TextureDimension::Texture3D && tiled_resources_tier < 3 {
         return Err(Refusal::invalid("a reserved TEXTURE3D needs tiled resources tier 3"));

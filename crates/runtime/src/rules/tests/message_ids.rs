@@ -1,0 +1,178 @@
+//! The ids under which D3D12's debug layer reports broken rules.
+
+use super::*;
+use crate::rules::{clear_value, footprints, heap, initial, placement, resource};
+
+/// How a sound description is broken, and the id of the message.
+type IdCase<T> = (fn(&mut T), D3D12_MESSAGE_ID);
+
+fn heap_desc() -> D3D12_HEAP_DESC {
+    D3D12_HEAP_DESC {
+        SizeInBytes: 1 << 20,
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+        ..Default::default()
+    }
+}
+
+fn custom(page: D3D12_CPU_PAGE_PROPERTY, pool: D3D12_MEMORY_POOL) -> D3D12_HEAP_PROPERTIES {
+    D3D12_HEAP_PROPERTIES {
+        Type: D3D12_HEAP_TYPE_CUSTOM,
+        CPUPageProperty: page,
+        MemoryPoolPreference: pool,
+        ..Default::default()
+    }
+}
+
+/// The same mistake has one id in `CreateHeap` and another in `CreateCommittedResource`.
+#[test]
+fn heaps() {
+    let cases: [(fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID); 9] = [
+        (
+            |d| d.Properties.Type = 77,
+            D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE,
+        ),
+        (
+            |d| d.Properties.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
+        ),
+        (
+            |d| d.Properties.VisibleNodeMask = 4,
+            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
+        ),
+        (
+            |d| d.Properties = custom(9, D3D12_MEMORY_POOL_L0),
+            D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
+        ),
+        (
+            |d| d.Properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, 9),
+            D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL,
+        ),
+        (
+            |d| d.Properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1),
+            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
+        ),
+        (
+            |d| d.Flags = 1 << 30,
+            D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS,
+        ),
+        (
+            |d| d.Flags = D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS,
+        ),
+        (
+            |d| d.Properties.Type = D3D12_HEAP_TYPE_GPU_UPLOAD,
+            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE,
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPTYPE,
+        ),
+    ];
+    let caps = DriverCaps { l1_memory_fully_cpu_accessible: false, ..caps("discrete") };
+    for (change, id, implicit_id) in cases {
+        let mut desc = heap_desc();
+        change(&mut desc);
+        let refusal = heap::check(&desc, &caps, &PLAIN).expect_err("refused");
+        assert_eq!(refusal.id(), id, "{refusal}");
+        let implicit = heap::check_implicit(&desc.Properties, desc.Flags, &caps, &PLAIN);
+        assert_eq!(implicit.expect_err("refused").id(), implicit_id, "{refusal}");
+    }
+    let only_heaps: [IdCase<D3D12_HEAP_DESC>; 3] = [
+        (|d| d.SizeInBytes = 0, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDSIZE),
+        (|d| d.Alignment = 1, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDALIGNMENT),
+        (|d| d.Flags = 0xC4, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS),
+    ];
+    for (change, id) in only_heaps {
+        let mut desc = heap_desc();
+        change(&mut desc);
+        let refusal = heap::check(&desc, &caps, &PLAIN).expect_err("refused");
+        assert_eq!(refusal.id(), id, "{refusal}");
+    }
+    let missing = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_HARDWARE_PROTECTED, ..heap_desc() };
+    let refusal = heap::check(&missing, &caps, &PLAIN).expect_err("not implemented");
+    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_UNKNOWN, "no rule of D3D12's is broken");
+}
+
+fn assert_ids(sound: D3D12_RESOURCE_DESC1, cases: &[IdCase<D3D12_RESOURCE_DESC1>]) {
+    for (change, id) in cases {
+        let mut desc = sound;
+        change(&mut desc);
+        let refusal = resource::check(&desc, &caps("discrete"), &PLAIN).expect_err("refused");
+        assert_eq!(refusal.id(), *id, "{refusal}");
+    }
+}
+
+#[test]
+fn buffers() {
+    assert_ids(
+        buffer(1000),
+        &[
+            (|d| d.Dimension = 9, D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY),
+            (|d| d.Width = 0, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS),
+            (|d| d.Width = u64::MAX, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS),
+            (|d| d.Height = 2, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS),
+            (|d| d.MipLevels = 0, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS),
+            (|d| d.Format = DXGI_FORMAT_R8_UNORM, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT),
+            (|d| d.SampleDesc.Count = 4, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC),
+            (|d| d.Layout = D3D12_TEXTURE_LAYOUT_UNKNOWN, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT),
+            (
+                |d| d.Flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+                D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS,
+            ),
+            (|d| d.Alignment = 256, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT),
+        ],
+    );
+}
+
+#[test]
+fn textures() {
+    assert_ids(
+        texture2d(4096, 4096),
+        &[
+            (|d| d.Width = 0, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS),
+            (|d| d.Format = DXGI_FORMAT_UNKNOWN, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT),
+            (|d| d.MipLevels = 99, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS),
+            (|d| d.SampleDesc.Count = 3, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC),
+            (|d| d.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT),
+            (|d| d.Layout = 9, D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDLAYOUT),
+            (|d| d.Flags = 1 << 30, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS),
+            (|d| d.Alignment = 4096, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE),
+            (|d| d.Alignment = 8, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT),
+        ],
+    );
+}
+
+#[test]
+fn where_a_resource_goes_and_how_it_begins() {
+    let resource = valid(&buffer(1000));
+    let textures_only = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_DENY_BUFFERS, ..heap_desc() };
+    let refusal = placement::check(&resource, member(65_536, 65_536), 0, &textures_only).expect_err("denied");
+    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES);
+
+    let state = |resource, state, heap_type| {
+        initial::check_state(resource, state, heap_type, D3D12_RESOURCE_FLAG_NONE).expect_err("refused").id()
+    };
+    assert_eq!(
+        state(&resource, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_HEAP_TYPE_UPLOAD),
+        D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP
+    );
+    let written_twice = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+    assert_eq!(
+        state(&resource, written_twice, D3D12_HEAP_TYPE_DEFAULT),
+        D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION
+    );
+    assert_eq!(
+        state(&valid(&texture2d(64, 64)), D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_HEAP_TYPE_DEFAULT),
+        D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS
+    );
+    let value = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
+    let refusal = clear_value::check(&resource, Some(&value), &[]).expect_err("a buffer");
+    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE);
+    let refusal = footprints::copyable_footprints(&resource, 0, 2, 0, |_| ()).expect_err("one subresource");
+    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_INVALIDSUBRESOURCERANGE);
+}
