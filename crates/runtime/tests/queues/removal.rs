@@ -34,6 +34,8 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
         assert_eq!(fence.GetCompletedValue(), u64::MAX);
         let created = device.CreateFence::<ID3D12Fence>(0, D3D12_FENCE_FLAG_NONE);
         assert_eq!(code(created), DXGI_ERROR_DEVICE_REMOVED);
+        let (mut late, desc) = (None::<ID3D12Heap>, D3D12_HEAP_DESC::default());
+        assert_eq!(code(device.CreateHeap(&desc, &mut late)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(queue.list.Reset(&queue.allocator, None)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(queue.allocator.Reset()), S_OK, "nothing executes any more");
     }

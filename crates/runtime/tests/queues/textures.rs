@@ -7,7 +7,7 @@ use windows_core::{HRESULT, Interface};
 
 use super::gpu::*;
 
-fn texture_desc(format: DXGI_FORMAT, size: [u32; 2]) -> D3D12_RESOURCE_DESC {
+pub(crate) fn texture_desc(format: DXGI_FORMAT, size: [u32; 2]) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
         Width: size[0].into(),
@@ -33,7 +33,7 @@ fn borrow(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
     ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
 }
 
-fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCATION {
+pub(crate) fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCATION {
     D3D12_TEXTURE_COPY_LOCATION {
         pResource: borrow(texture),
         Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
@@ -41,7 +41,7 @@ fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCAT
     }
 }
 
-fn footprint(
+pub(crate) fn footprint(
     buffer: &ID3D12Resource,
     offset: u64,
     format: DXGI_FORMAT,

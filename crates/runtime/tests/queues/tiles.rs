@@ -113,3 +113,103 @@ fn tiles_stand_where_the_queue_maps_them() {
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
     }
 }
+
+#[test]
+fn reserved_textures_are_mapped_tile_by_tile() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let format = DXGI_FORMAT_R8G8B8A8_UNORM;
+    // Tiles of 128 by 128 texels: 2 by 2 of them, one, and packed mips.
+    let desc = D3D12_RESOURCE_DESC {
+        Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        MipLevels: 4,
+        ..super::textures::texture_desc(format, [256, 256])
+    };
+    let mut texture: Option<ID3D12Resource> = None;
+    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
+        .expect("a reserved texture");
+    let texture = texture.expect("S_OK comes with a resource");
+    let (mut count, mut packed) = (0, D3D12_PACKED_MIP_INFO::default());
+    unsafe {
+        let (mips, infos) = (None, std::ptr::null_mut());
+        device.GetResourceTiling(&texture, Some(&mut count), Some(&mut packed), mips, None, 0, infos);
+    }
+    assert_eq!((count, packed.StartTileIndexInOverallResource, packed.NumTilesForPackedMips), (6, 5, 1));
+    let mut heap = None;
+    let heap_desc = D3D12_HEAP_DESC {
+        SizeInBytes: 6 * TILE,
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
+        ..Default::default()
+    };
+    unsafe { device.CreateHeap(&heap_desc, &mut heap) }.expect("a heap");
+    let heap: ID3D12Heap = heap.expect("S_OK comes with a heap");
+    let (upload, readback) = (
+        commit(&device, D3D12_HEAP_TYPE_UPLOAD, 4 * TILE),
+        commit(&device, D3D12_HEAP_TYPE_READBACK, 4 * TILE),
+    );
+    for (index, tile) in bytes(&upload).chunks_mut(65536).enumerate() {
+        tile.fill(u8::try_from(index + 1).expect("few"));
+    }
+    let at =
+        |x, y, subresource| D3D12_TILED_RESOURCE_COORDINATE { X: x, Y: y, Z: 0, Subresource: subresource };
+    let boxed = |width, height| D3D12_TILE_REGION_SIZE {
+        NumTiles: width * u32::from(height),
+        UseBox: true.into(),
+        Width: width,
+        Height: height,
+        Depth: 1,
+    };
+    let map = |start, size: D3D12_TILE_REGION_SIZE, first: u32| unsafe {
+        let flags = D3D12_TILE_RANGE_FLAG_NONE;
+        queue.queue.UpdateTileMappings(
+            &texture,
+            1,
+            Some(&start),
+            Some(&size),
+            &heap,
+            1,
+            Some(&flags),
+            Some(&first),
+            Some(&size.NumTiles),
+            D3D12_TILE_MAPPING_FLAG_NONE,
+        );
+    };
+    // The right column of the first mip, the second mip, and the packed ones.
+    map(at(1, 0, 0), boxed(1, 2), 0);
+    map(at(0, 0, 1), boxed(1, 1), 2);
+    map(at(0, 0, 2), D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() }, 3);
+    let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
+    unsafe {
+        queue.list.CopyTiles(&texture, &at(0, 0, 0), &boxed(2, 2), &upload, 0, to_tiles);
+        let place =
+            |width: u32, pitch| super::textures::footprint(&readback, 0, format, [width, width, 1], pitch);
+        let whole = super::textures::subresource(&texture, 0);
+        queue.list.CopyTextureRegion(&place(256, 1024), 0, 0, 0, &whole, None);
+    }
+    queue.run();
+    let texel = |x: usize, y: usize| bytes(&readback)[y * 1024 + x * 4];
+    assert_eq!((texel(127, 0), texel(127, 255)), (0, 0), "the left column is not mapped");
+    assert_eq!((texel(128, 127), texel(255, 128)), (2, 4));
+    let refused = |start, size: D3D12_TILE_REGION_SIZE| {
+        queue.close_after(|list| unsafe { list.CopyTiles(&texture, &start, &size, &upload, 0, to_tiles) })
+    };
+    assert_eq!(refused(at(0, 0, 1), boxed(1, 1)), S_OK);
+    assert_eq!(refused(at(1, 0, 1), boxed(1, 1)), E_INVALIDARG);
+    assert_eq!(refused(at(0, 0, 1), boxed(2, 1)), E_INVALIDARG);
+    assert_eq!(refused(at(0, 0, 4), boxed(1, 1)), E_INVALIDARG);
+    assert_eq!(refused(at(0, 0, 2), boxed(1, 1)), E_INVALIDARG, "packed");
+    let wrong = D3D12_TILE_REGION_SIZE { NumTiles: 3, ..boxed(2, 2) };
+    assert_eq!(refused(at(0, 0, 0), wrong), E_INVALIDARG);
+    // Packed mips keep texels like any others.
+    unsafe {
+        let small = super::textures::subresource(&texture, 3);
+        let from = super::textures::footprint(&upload, 0, format, [32, 32, 1], 256);
+        queue.list.CopyTextureRegion(&small, 0, 0, 0, &from, None);
+        let to = super::textures::footprint(&readback, 0, format, [32, 32, 1], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &small, None);
+    }
+    queue.run();
+    assert!(bytes(&readback)[..128].iter().all(|byte| *byte == 1));
+    assert_eq!(code(unsafe { device.GetDeviceRemovedReason() }), S_OK);
+}

@@ -118,6 +118,7 @@ impl Device_Impl {
             riid,
             ppv,
             || {
+                self.removal().check_present()?;
                 // SAFETY: by the COM contract pDesc is null or points to a description.
                 let desc = unsafe { call::read(desc, "pDesc") }
                     .map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_NULLDESC))?;
@@ -145,6 +146,7 @@ impl Device_Impl {
             request.riid,
             request.ppv,
             || {
+                self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
                 let resource = request.check_resource(self, name)?;
@@ -171,6 +173,7 @@ impl Device_Impl {
             request.riid,
             request.ppv,
             || {
+                self.removal().check_present()?;
                 let caps = self.driver().caps();
                 // SAFETY: by the COM contract pHeapProperties is null or points to properties.
                 let properties = unsafe { call::read(properties, "pHeapProperties") }
@@ -201,6 +204,7 @@ impl Device_Impl {
             request.riid,
             request.ppv,
             || {
+                self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let resource = request.check_resource(self, name)?;
                 rules::resource::reserved::check(&resource, super::features::TILED_RESOURCES_TIER)?;
