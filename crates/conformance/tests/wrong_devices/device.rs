@@ -133,7 +133,7 @@ unsafe extern "system" fn custom_heap_properties(
     out: *mut D3D12_HEAP_PROPERTIES,
     node_mask: u32,
     heap_type: D3D12_HEAP_TYPE,
-) {
+) -> *mut D3D12_HEAP_PROPERTIES {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -141,7 +141,9 @@ unsafe extern "system" fn custom_heap_properties(
         if let Some(lie) = lies.custom_properties {
             lie(heap_type, &mut *out);
         }
+        out
     }
+    out
 }
 
 fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
@@ -230,7 +232,7 @@ unsafe extern "system" fn allocation_info(
     visible_mask: u32,
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -238,7 +240,9 @@ unsafe extern "system" fn allocation_info(
         let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(downgrade).collect();
         (one(table).GetResourceAllocationInfo)(this, out, visible_mask, count, older.as_ptr());
         answered(lies, &changed, out, std::ptr::null_mut());
+        out
     }
+    out
 }
 
 unsafe extern "system" fn allocation_info1(
@@ -248,7 +252,7 @@ unsafe extern "system" fn allocation_info1(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -256,7 +260,9 @@ unsafe extern "system" fn allocation_info1(
         let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(downgrade).collect();
         (four(table).GetResourceAllocationInfo1)(this, out, visible_mask, count, older.as_ptr(), parts);
         answered(lies, &changed, out, parts);
+        out
     }
+    out
 }
 
 unsafe extern "system" fn allocation_info2(
@@ -266,7 +272,7 @@ unsafe extern "system" fn allocation_info2(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC1,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -276,7 +282,9 @@ unsafe extern "system" fn allocation_info2(
         if let Some(lie) = lies.newer_allocation {
             lie(&mut *out);
         }
+        out
     }
+    out
 }
 
 unsafe extern "system" fn allocation_info3(
@@ -288,7 +296,7 @@ unsafe extern "system" fn allocation_info3(
     castable_counts: *const u32,
     castable: *const *const DXGI_FORMAT,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-) {
+) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -296,7 +304,9 @@ unsafe extern "system" fn allocation_info3(
         let ask = twelve(table).GetResourceAllocationInfo3;
         ask(this, out, visible_mask, count, changed.as_ptr(), castable_counts, castable, parts);
         answered(lies, &changed, out, parts);
+        out
     }
+    out
 }
 
 /// What a creation call answers in the end, with the lies about what it made.
@@ -696,7 +706,7 @@ unsafe extern "system" fn resource_tiling(
     }
 }
 
-unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) {
+unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mut LUID {
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
@@ -704,7 +714,9 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) {
         if let Some(lie) = lies.luid {
             lie(&mut *out);
         }
+        out
     }
+    out
 }
 
 unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {

@@ -46,7 +46,10 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
     });
 }
 
-unsafe extern "system" fn heap_get_desc(this: *mut c_void, out: *mut D3D12_HEAP_DESC) {
+unsafe extern "system" fn heap_get_desc(
+    this: *mut c_void,
+    out: *mut D3D12_HEAP_DESC,
+) -> *mut D3D12_HEAP_DESC {
     // SAFETY: only intercepted heaps have this method; the arguments are passed on as they came.
     unsafe {
         let (lies, original) = behind::<ID3D12Heap1_Vtbl>(this);
@@ -54,10 +57,15 @@ unsafe extern "system" fn heap_get_desc(this: *mut c_void, out: *mut D3D12_HEAP_
         if let Some(lie) = lies.heap_desc {
             lie(&mut *out);
         }
+        out
     }
+    out
 }
 
-unsafe extern "system" fn get_desc(this: *mut c_void, out: *mut D3D12_RESOURCE_DESC) {
+unsafe extern "system" fn get_desc(
+    this: *mut c_void,
+    out: *mut D3D12_RESOURCE_DESC,
+) -> *mut D3D12_RESOURCE_DESC {
     // SAFETY: only intercepted resources have this method; the arguments are passed on as they came.
     unsafe {
         let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
@@ -65,7 +73,9 @@ unsafe extern "system" fn get_desc(this: *mut c_void, out: *mut D3D12_RESOURCE_D
         if let Some(lie) = lies.desc {
             lie(&mut *out);
         }
+        out
     }
+    out
 }
 
 unsafe extern "system" fn get_address(this: *mut c_void) -> D3D12_GPU_VIRTUAL_ADDRESS {

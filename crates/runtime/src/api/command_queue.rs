@@ -13,7 +13,7 @@ use super::heap::Heap;
 use super::object::{Child, implement_pageable, own};
 use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
-use super::tile_regions::{TileGrid, TileRun, one_tile};
+use super::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
 use super::{call, clock};
 use crate::ddi::command::{DriverQueue, RemovalSink, Work};
 use crate::debug::ObjectKind;
@@ -144,9 +144,9 @@ impl CommandQueue {
         self.device().removal().check_present()?;
         check_mapping_flags(flags)?;
         let resource = own::<Resource>(self.device(), resource, "pResource")?;
-        let grid = TileGrid::of(resource, "pResource")?;
+        let tiles = ResourceTiles::of(resource, "pResource")?;
         // SAFETY: by the COM contract each array is null or has that many elements.
-        let regions = unsafe { regions(&grid, region_count, starts, sizes) }?;
+        let regions = unsafe { regions(&tiles, region_count, starts, sizes) }?;
         let heap = match heap {
             None => None,
             Some(heap) => Some(own::<Heap>(self.device(), Some(heap), "pHeap")?),
@@ -174,11 +174,8 @@ impl CommandQueue {
             let resource = own::<Resource>(self.device(), resource, name)?;
             // SAFETY: by the COM contract the pointer is null or points to a coordinate.
             let start = unsafe { call::read(start, "a region's start coordinate") }?;
-            let run = TileGrid::of(resource, name)?.region(start, size)?;
-            Ok::<_, Refusal>((
-                Arc::clone(resource.driver()),
-                (run.first..run.first + run.count).collect::<Vec<_>>(),
-            ))
+            let runs = ResourceTiles::of(resource, name)?.region(start, size)?;
+            Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
         };
         let (target, source) = (side(target, "pDstResource")?, side(source, "pSrcResource")?);
         self.submit(vec![Work::CopyTileMappings { target, source }]);
@@ -208,7 +205,7 @@ fn check_mapping_flags(flags: D3D12_TILE_MAPPING_FLAGS) -> Result<(), Refusal> {
 ///
 /// Each pointer is null or points to `count` elements.
 unsafe fn regions(
-    grid: &TileGrid,
+    tiles: &ResourceTiles,
     count: u32,
     starts: *const D3D12_TILED_RESOURCE_COORDINATE,
     sizes: *const D3D12_TILE_REGION_SIZE,
@@ -222,7 +219,7 @@ unsafe fn regions(
         )));
     }
     if starts.is_null() && sizes.is_null() {
-        return Ok(vec![grid.whole()]);
+        return Ok(vec![tiles.whole()]);
     }
     let origin = [D3D12_TILED_RESOURCE_COORDINATE::default()];
     let starts: &[_] = if starts.is_null() {
@@ -238,11 +235,12 @@ unsafe fn regions(
         Some(unsafe { read_array(count, sizes, "pResourceRegionSizes") }?)
     };
     let one = one_tile();
-    starts
-        .iter()
-        .enumerate()
-        .map(|(index, start)| grid.region(start, sizes.and_then(|sizes| sizes.get(index)).unwrap_or(&one)))
-        .collect()
+    let mut regions = Vec::new();
+    for (index, start) in starts.iter().enumerate() {
+        let size = sizes.and_then(|sizes| sizes.get(index)).unwrap_or(&one);
+        regions.append(&mut tiles.region(start, size)?);
+    }
+    Ok(regions)
 }
 
 implement_pageable!(CommandQueue_Impl);

@@ -138,7 +138,7 @@ impl Resource {
     }
 
     /// The texture, or a refusal that says that it is none.
-    fn texture(&self) -> Result<&TextureArgs, Refusal> {
+    pub(super) fn texture(&self) -> Result<&TextureArgs, Refusal> {
         let texture = self.resource.texture().map(|texture| &texture.args);
         texture.ok_or_else(|| Refusal::invalid("the resource is a buffer, not a texture"))
     }

@@ -4,24 +4,33 @@ use heapwright_d3d12::*;
 
 use super::resource::Resource;
 use crate::rules::Refusal;
+use crate::rules::tiling::Tiling;
 
 /// D3D12's tile.
 pub(super) const TILE_SIZE: u64 = 65536;
 
-/// Tiles one after the other.
+/// Tiles one after the other, counted over the whole resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileRun {
     pub(super) first: u32,
     pub(super) count: u32,
 }
 
-/// The tiles of a reserved resource, in the order of their indices.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TileGrid {
-    count: u32,
+/// The tiles of a reserved resource.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResourceTiles {
+    tiling: Tiling,
 }
 
-impl TileGrid {
+/// The tiles of one subresource.
+enum Part {
+    /// In rows, then slices.
+    Standard { first: u32, extent: [u32; 3] },
+    /// Those that the packed mips share.
+    Packed { first: u32, count: u32 },
+}
+
+impl ResourceTiles {
     /// The tiles of `resource`.
     ///
     /// # Errors
@@ -31,20 +40,35 @@ impl TileGrid {
         if !resource.is_reserved() {
             return Err(Refusal::invalid(format!("{name} is no reserved resource")));
         }
-        if resource.desc().Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
-            return Err(Refusal::not_implemented("tiles of reserved textures"));
-        }
-        let count = u32::try_from(resource.desc().Width.div_ceil(TILE_SIZE))
-            .map_err(|_| Refusal::invalid(format!("{name} has more than 2^32 tiles")))?;
-        Ok(Self { count })
+        let tiling = Tiling::new(resource.rules())
+            .ok_or_else(|| Refusal::invalid(format!("{name} has no tiles, or more than 2^32")))?;
+        Ok(Self { tiling })
     }
 
     /// All tiles.
     pub(super) fn whole(&self) -> TileRun {
-        TileRun { first: 0, count: self.count }
+        TileRun { first: 0, count: self.tiling.tile_count() }
     }
 
-    /// The tiles of a region.
+    fn part(&self, subresource: u32) -> Result<Part, Refusal> {
+        let tiling = (subresource < self.tiling.subresource_count())
+            .then(|| self.tiling.subresource(subresource))
+            .flatten()
+            .ok_or_else(|| {
+                Refusal::invalid(format!("Subresource {subresource} of {}", self.tiling.subresource_count()))
+            })?;
+        if tiling.StartTileIndexInOverallResource == D3D12_PACKED_TILE {
+            let packed = self.tiling.packed_mips();
+            let (first, count) = (packed.StartTileIndexInOverallResource, packed.NumTilesForPackedMips);
+            return Ok(Part::Packed { first, count });
+        }
+        let extent = [tiling.WidthInTiles, tiling.HeightInTiles.into(), tiling.DepthInTiles.into()];
+        Ok(Part::Standard { first: tiling.StartTileIndexInOverallResource, extent })
+    }
+
+    /// The tiles of a region, in its order: a box is of one subresource; a number of tiles goes on in the next.
+    ///
+    /// The order of tiles over the whole resource is the one that `GetResourceTiling` reports.
     ///
     /// # Errors
     ///
@@ -53,31 +77,70 @@ impl TileGrid {
         &self,
         start: &D3D12_TILED_RESOURCE_COORDINATE,
         size: &D3D12_TILE_REGION_SIZE,
-    ) -> Result<TileRun, Refusal> {
-        if start.Subresource != 0 || start.Y != 0 || start.Z != 0 {
-            return Err(Refusal::invalid(format!(
-                "a region of a buffer starts at Y {}, Z {} of Subresource {}, which must all be 0",
-                start.Y, start.Z, start.Subresource
-            )));
+    ) -> Result<Vec<TileRun>, Refusal> {
+        let at = [start.X, start.Y, start.Z];
+        let outside = |extent: &dyn std::fmt::Debug| {
+            Refusal::invalid(format!(
+                "a region at {at:?} of Subresource {} does not lie within {extent:?} tiles",
+                start.Subresource
+            ))
+        };
+        let (first, extent) = match self.part(start.Subresource)? {
+            Part::Standard { first, extent } => (first, extent),
+            Part::Packed { first, count } => {
+                if size.UseBox.as_bool() {
+                    return Err(Refusal::invalid("a box of packed mips: they have tiles in a row only"));
+                }
+                (first, [count, 1, 1])
+            }
+        };
+        if (0..3).any(|axis| at[axis] >= extent[axis]) {
+            return Err(outside(&extent));
         }
-        let count = size.NumTiles;
-        if size.UseBox.as_bool() {
-            let volume = u64::from(size.Width) * u64::from(size.Height) * u64::from(size.Depth);
-            if size.Height != 1 || size.Depth != 1 || volume != u64::from(count) {
+        // Within the subresource, whose tiles fit 32 bits.
+        let index = |[x, y, z]: [u32; 3]| first + (z * extent[1] + y) * extent[0] + x;
+        if !size.UseBox.as_bool() {
+            let first = index(at);
+            let all = self.tiling.tile_count();
+            if first.checked_add(size.NumTiles).is_none_or(|end| end > all) {
                 return Err(Refusal::invalid(format!(
-                    "a box of {}x{}x{} tiles of a buffer, with NumTiles {count}",
-                    size.Width, size.Height, size.Depth
+                    "{} tiles from tile {first} of a resource of {all}",
+                    size.NumTiles
                 )));
             }
+            return Ok(vec![TileRun { first, count: size.NumTiles }]);
         }
-        if start.X.checked_add(count).is_none_or(|end| end > self.count) {
+        let [width, height, depth] = [size.Width, size.Height.into(), size.Depth.into()];
+        let volume = u64::from(width) * u64::from(height) * u64::from(depth);
+        if volume != u64::from(size.NumTiles) {
             return Err(Refusal::invalid(format!(
-                "{count} tiles from {} of a buffer of {}",
-                start.X, self.count
+                "NumTiles {} is not the {width}x{height}x{depth} of the box",
+                size.NumTiles
             )));
         }
-        Ok(TileRun { first: start.X, count })
+        let leaves =
+            |axis: usize, count: u32| at[axis].checked_add(count).is_none_or(|end| end > extent[axis]);
+        if leaves(0, width) || leaves(1, height) || leaves(2, depth) {
+            return Err(outside(&extent));
+        }
+        if volume == 0 {
+            return Ok(Vec::new());
+        }
+        let rows = (0..depth).flat_map(|z| (0..height).map(move |y| (y, z)));
+        Ok(rows.map(|(y, z)| TileRun { first: index([at[0], at[1] + y, at[2] + z]), count: width }).collect())
     }
+
+    /// Whether tiles of packed mips are among `runs`.
+    pub(super) fn has_packed(&self, runs: &[TileRun]) -> bool {
+        let packed = self.tiling.packed_mips();
+        packed.NumTilesForPackedMips != 0
+            && runs.iter().any(|run| run.first + run.count > packed.StartTileIndexInOverallResource)
+    }
+}
+
+/// The tiles of runs, one by one.
+pub(super) fn indices(runs: &[TileRun]) -> impl Iterator<Item = u32> {
+    runs.iter().flat_map(|run| run.first..run.first + run.count)
 }
 
 /// One tile, what a region without a size means.

@@ -15,6 +15,15 @@ pub(crate) fn check(
     castable_formats: &[DXGI_FORMAT],
 ) -> Result<(), Refusal> {
     let Some(value) = value else { return Ok(()) };
+    check_value(resource, value, castable_formats)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE))
+}
+
+fn check_value(
+    resource: &Resource,
+    value: &D3D12_CLEAR_VALUE,
+    castable_formats: &[DXGI_FORMAT],
+) -> Result<(), Refusal> {
     let Some(texture) = resource.texture() else {
         return Err(Refusal::invalid("pOptimizedClearValue must be null for a buffer")
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE));

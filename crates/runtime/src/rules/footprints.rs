@@ -68,7 +68,10 @@ pub(crate) fn copyable_footprints(
         ))
         .with_id(D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_INVALIDSUBRESOURCERANGE));
     }
-    let overflow = || Refusal::invalid("a footprint overflows its fields");
+    let overflow = || {
+        Refusal::invalid("a footprint overflows its fields")
+            .with_id(D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH)
+    };
     let mut end = 0_u64;
     for index in first..first + count {
         let shape = match resource.kind() {

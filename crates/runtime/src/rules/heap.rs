@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::{Options, Refusal, under};
+use super::{Options, Refusal};
 use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
 
 /// A valid heap description, in the driver's terms.
@@ -77,34 +77,9 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
         }
     };
     let memory = check_properties(&desc.Properties, caps)
-        .map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
-    check_flags(memory, desc.Flags, options).map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
-    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
-    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
-        && desc.Flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
-    {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
-    let denied = desc.Flags & DENY_FLAGS;
-    if denied == DENY_FLAGS {
-        return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource")
-            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
-    if caps.resource_heap_tier < 2 && denied.count_ones() != 2 {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and other textures on \
-             resource heap tier 1",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
+    check_explicit_flags(memory, desc.Flags, caps, options)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
     Ok(Heap {
         size: ByteSize::new(desc.SizeInBytes),
         alignment: Alignment::new(alignment)
@@ -113,48 +88,41 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
     })
 }
 
-/// Checks the heap properties and flags of a committed resource.
-///
-/// The rules are those of heaps; D3D12 has ids of their own for the messages of this call.
-pub(crate) fn check_implicit(
-    properties: &D3D12_HEAP_PROPERTIES,
+/// The rules for the flags of a heap that the application places resources in.
+fn check_explicit_flags(
+    memory: HeapMemory,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
     options: &Options,
-) -> Result<HeapMemory, Refusal> {
-    check_implicit_heap(properties, flags, caps, options).map_err(|refusal| {
-        let id = implicit_heap_id(refusal.id());
-        refusal.with_id(id)
-    })
-}
-
-/// The id that a rule of heaps has when the heap is a committed resource's.
-fn implicit_heap_id(id: D3D12_MESSAGE_ID) -> D3D12_MESSAGE_ID {
-    match id {
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE => D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPTYPE,
-        other => other,
+) -> Result<(), Refusal> {
+    check_flags(memory, flags, options)?;
+    if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
+        ));
     }
+    if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
+        && flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
+    {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
+        ));
+    }
+    let denied = flags & DENY_FLAGS;
+    if denied == DENY_FLAGS {
+        return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource"));
+    }
+    if caps.resource_heap_tier < 2 && denied.count_ones() != 2 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and other textures on \
+             resource heap tier 1",
+        ));
+    }
+    Ok(())
 }
 
-fn check_implicit_heap(
+/// Checks the heap properties and flags of a committed resource.
+pub(crate) fn check_implicit(
     properties: &D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
@@ -165,11 +133,12 @@ fn check_implicit_heap(
             "HeapFlags of a committed resource hold D3D12_HEAP_FLAG_DENY_* or ALLOW_ONLY_*; what the heap may hold \
              follows from the resource",
         )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
-    let memory =
-        check_properties(properties, caps).map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
-    check_flags(memory, flags, options).map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
+    let memory = check_properties(properties, caps)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
+    check_flags(memory, flags, options)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))?;
     Ok(memory)
 }
 
@@ -216,8 +185,7 @@ fn check_flags(memory: HeapMemory, flags: D3D12_HEAP_FLAGS, options: &Options) -
     }
     match flags & !KNOWN_FLAGS {
         0 => Ok(()),
-        unknown => Err(Refusal::invalid(format!("heap flags {unknown:#x} are unknown"))
-            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS)),
+        unknown => Err(Refusal::invalid(format!("heap flags {unknown:#x} are unknown"))),
     }
 }
 
@@ -239,7 +207,6 @@ fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Re
 fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result<HeapMemory, Refusal> {
     let memory = custom_properties(properties.Type, caps.architecture).ok_or_else(|| {
         Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::Type {} is no heap type", properties.Type))
-            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE)
     })?;
     if properties.CPUPageProperty != D3D12_CPU_PAGE_PROPERTY_UNKNOWN
         || properties.MemoryPoolPreference != D3D12_MEMORY_POOL_UNKNOWN
@@ -251,8 +218,7 @@ fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) ->
     if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
         return Err(Refusal::invalid(
             "the device does not support GPU upload heaps (GPUUploadHeapSupported)",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE));
+        ));
     }
     Ok(memory)
 }
@@ -263,16 +229,14 @@ fn check_custom(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result
         D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE => CpuPageProperty::WriteCombine,
         D3D12_CPU_PAGE_PROPERTY_WRITE_BACK => CpuPageProperty::WriteBack,
         other => {
-            return Err(Refusal::invalid(format!("a custom heap has CPUPageProperty {other}"))
-                .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES));
+            return Err(Refusal::invalid(format!("a custom heap has CPUPageProperty {other}")));
         }
     };
     let memory_pool = match properties.MemoryPoolPreference {
         D3D12_MEMORY_POOL_L0 => MemoryPool::L0,
         D3D12_MEMORY_POOL_L1 => MemoryPool::L1,
         other => {
-            return Err(Refusal::invalid(format!("a custom heap has MemoryPoolPreference {other}"))
-                .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL));
+            return Err(Refusal::invalid(format!("a custom heap has MemoryPoolPreference {other}")));
         }
     };
     match (caps.architecture.is_uma(), memory_pool, cpu_page_property) {

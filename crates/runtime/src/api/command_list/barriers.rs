@@ -89,7 +89,7 @@ pub(super) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
     } else {
         u32::from(desc.DepthOrArraySize)
     };
-    [u32::from(desc.MipLevels), slices, plane_count(desc.Format)]
+    [u32::from(desc.MipLevels).max(1), slices, plane_count(desc.Format)]
 }
 
 /// How many subresources a resource has.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use super::Recording;
-use super::barriers::{extents, subresource_count};
+use super::barriers::subresource_count;
 use super::copies::{check_source, check_target, is_buffer};
 use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
+use crate::ddi::Extent;
 use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::TexelRegion;
 use crate::format::{self, FormatProperties};
@@ -95,34 +96,21 @@ impl<'a> Side<'a> {
         if is_buffer(resource) {
             return ids.refuse("a subresource index of a buffer, which needs a footprint", ids.dimension);
         }
-        let desc = resource.desc();
-        let count = subresource_count(desc);
-        if index >= count {
+        let texture = resource.texture()?;
+        let Some(part) = texture.subresource(index) else {
+            let count = texture.subresource_count();
             return ids.refuse(format!("SubresourceIndex {index} of {count}"), ids.subresource);
-        }
-        let [mips, slices, _] = extents(desc);
-        let (mip, plane) = (index % mips, index / (mips * slices));
-        let whole = format::properties(desc.Format);
-        let Some(format) = whole.and_then(|whole| format::properties(whole.copy_format(plane))) else {
-            return ids.refuse(format!("format {} cannot be copied", desc.Format), ids.format);
         };
-        let subsample = whole.map_or([0; 3], |whole| {
-            let plane = whole.plane(plane);
-            [plane.subsample_x, plane.subsample_y, 0]
-        });
-        let is_3d = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
-        let depth = if is_3d { u32::from(desc.DepthOrArraySize) } else { 1 };
-        let Ok(width) = u32::try_from(desc.Width) else {
-            return ids.refuse("the texture is too wide", ids.dimension);
+        let Some(format) = format::properties(texture.format.copy_format(part.plane)) else {
+            return ids.refuse(format!("{} cannot be copied", texture.format.name), ids.format);
         };
-        let size = [width, desc.Height, depth].map(|size| size.checked_shr(mip).unwrap_or(0).max(1));
-        let size = [0, 1, 2].map(|axis: usize| (size[axis] >> subsample[axis]).max(1));
+        let Extent { width, height, depth } = texture.mip_extent(part.mip, part.plane);
         Ok(Self {
             resource,
             location: TexelLocation::Subresource { resource: Arc::clone(resource.driver()), index },
             format,
-            extent: whole_blocks(size, format),
-            sample_count: desc.SampleDesc.Count,
+            extent: whole_blocks([width, height, depth], format),
+            sample_count: texture.sample_count,
         })
     }
 

@@ -8,7 +8,7 @@ use super::Recording;
 use super::copies::{check_source, check_target, is_buffer};
 use crate::api::call;
 use crate::api::resource::Resource_Impl;
-use crate::api::tile_regions::{TILE_SIZE, TileGrid};
+use crate::api::tile_regions::{ResourceTiles, TILE_SIZE, indices};
 use crate::ddi::command::Command;
 use crate::rules::Refusal;
 
@@ -20,12 +20,16 @@ pub(super) fn copy_tiles(
     (buffer, offset): (&Resource_Impl, u64),
     flags: D3D12_TILE_COPY_FLAGS,
 ) -> Result<(), Refusal> {
-    let grid = TileGrid::of(tiled, "pTiledResource")?;
+    let tiles = ResourceTiles::of(tiled, "pTiledResource")?;
     // SAFETY: by the COM contract both pointers are null or point to their structures.
     let (start, size) = unsafe {
         (call::read(region.0, "pTileRegionStartCoordinate")?, call::read(region.1, "pTileRegionSize")?)
     };
-    let run = grid.region(start, size)?;
+    let runs = tiles.region(start, size)?;
+    if tiles.has_packed(&runs) {
+        return Err(Refusal::invalid("CopyTiles of packed mips, whose layout is the driver's own"));
+    }
+    let count: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
     let to_tiles = match flags & !D3D12_TILE_COPY_FLAG_NO_HAZARD {
         D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE => true,
         D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER => false,
@@ -34,11 +38,10 @@ pub(super) fn copy_tiles(
     if !is_buffer(buffer) {
         return Err(Refusal::invalid("pBuffer is no buffer"));
     }
-    let (width, bytes) = (buffer.desc().Width, u64::from(run.count) * TILE_SIZE);
+    let (width, bytes) = (buffer.desc().Width, count * TILE_SIZE);
     if offset.checked_add(bytes).is_none_or(|end| end > width) {
         return Err(Refusal::invalid(format!(
-            "{} tiles from BufferStartOffsetInBytes {offset:#x} do not lie within the {width:#x} bytes of pBuffer",
-            run.count
+            "{count} tiles from BufferStartOffsetInBytes {offset:#x} do not lie within the {width:#x} bytes of pBuffer"
         )));
     }
     if to_tiles {
@@ -52,7 +55,7 @@ pub(super) fn copy_tiles(
     }
     recording.commands.push(Command::CopyTiles {
         tiled: Arc::clone(tiled.driver()),
-        tiles: (run.first..run.first + run.count).collect(),
+        tiles: indices(&runs).collect(),
         buffer: (Arc::clone(buffer.driver()), offset),
         to_tiles,
     });

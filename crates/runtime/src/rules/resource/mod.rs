@@ -10,7 +10,6 @@ mod alignment;
 mod buffer;
 mod flags;
 mod generations;
-#[allow(dead_code, reason = "CreateReservedResource comes with the page table")]
 pub(crate) mod reserved;
 mod texture;
 

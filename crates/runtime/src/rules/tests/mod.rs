@@ -12,6 +12,8 @@ mod resource;
 mod texture;
 mod tiling;
 
+use std::sync::LazyLock;
+
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
@@ -28,8 +30,21 @@ type Case<T> = (fn(&mut T), HRESULT, &'static str);
 /// Nothing beyond D3D12 as the documents have it.
 const PLAIN: Options = Options { alignment_is_floor: false, manual_write_tracking: false };
 
+/// One driver for each profile, made once.
+fn drivers() -> &'static [(&'static HostProfile, HostDriver)] {
+    static DRIVERS: LazyLock<Vec<(&HostProfile, HostDriver)>> = LazyLock::new(|| {
+        HostProfile::all().iter().map(|profile| (profile, HostDriver::new(profile))).collect()
+    });
+    &DRIVERS
+}
+
+fn driver(profile: &str) -> &'static HostDriver {
+    let found = drivers().iter().find(|(known, _)| known.name == profile);
+    &found.expect("a profile of that name").1
+}
+
 fn caps(profile: &str) -> DriverCaps {
-    *HostDriver::new(HostProfile::find(profile).expect("a profile of that name")).caps()
+    *driver(profile).caps()
 }
 
 fn buffer(width: u64) -> D3D12_RESOURCE_DESC1 {

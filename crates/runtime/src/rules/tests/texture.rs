@@ -410,3 +410,25 @@ proptest! {
         prop_assert_eq!(args.subresource(args.subresource_count()), None);
     }
 }
+
+/// D3D12's own ids, where it has one for the field.
+#[test]
+fn refusals_of_descriptions_carry_d3d12_s_ids() {
+    let id = |change: fn(&mut D3D12_RESOURCE_DESC1)| {
+        let mut desc = texture2d(64, 64);
+        change(&mut desc);
+        check(&desc).expect_err("broken").id()
+    };
+    assert_eq!(id(|d| d.Dimension = 9), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY);
+    assert_eq!(id(|d| d.Width = 0), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS);
+    assert_eq!(id(|d| d.MipLevels = 15), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS);
+    assert_eq!(id(|d| d.Format = 0), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDFORMAT);
+    assert_eq!(id(|d| d.SampleDesc.Count = 3), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC);
+    assert_eq!(id(|d| d.Layout = 1), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT);
+    assert_eq!(id(|d| d.Layout = 7), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDLAYOUT);
+    assert_eq!(id(|d| d.Flags = 3), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS);
+    assert_eq!(id(|d| d.Alignment = 8), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT);
+    let small = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE;
+    assert_eq!(id(|d| (d.Alignment, d.Width) = (4096, 512)), small);
+    assert_eq!(id(|d| d.Format = DXGI_FORMAT_NV12), D3D12_MESSAGE_ID_UNKNOWN, "what is not there has none");
+}

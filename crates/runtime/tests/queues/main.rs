@@ -1,0 +1,13 @@
+//! Queues, command lists, fences and what they do to memory, as an application sees them.
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
+
+mod barriers;
+mod copies;
+mod descriptors;
+mod fences;
+mod gpu;
+mod lists;
+mod removal;
+mod textures;
+mod tiles;

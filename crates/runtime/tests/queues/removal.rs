@@ -1,0 +1,51 @@
+//! Losing the device.
+
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use super::gpu::*;
+
+#[test]
+fn a_fault_removes_the_device_and_its_fences_are_reached() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
+    let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    let fence = create_fence(&device, 7);
+    unsafe {
+        local.SetName(windows_core::w!("the weights")).succeeds();
+        queue.list.CopyResource(&local, &upload);
+        queue.list.Close().succeeds();
+        device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
+        queue.execute(&[&queue.list]);
+        queue.queue.Signal(&queue.fence, 1).succeeds();
+        // Fences are reached one after the other.
+        queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        let told = messages(&device);
+        let fault = told.iter().find(|(id, _)| *id == D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT);
+        let (_, text) = fault.expect("before the fences are reached");
+        assert!(text.contains("the weights"), "{text}");
+        assert_eq!(fence.GetCompletedValue(), u64::MAX);
+        assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
+        assert_eq!(code(queue.queue.Signal(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(code(queue.queue.Wait(&fence, 8)), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(code(fence.Signal(3)), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(fence.GetCompletedValue(), u64::MAX);
+        let created = device.CreateFence::<ID3D12Fence>(0, D3D12_FENCE_FLAG_NONE);
+        assert_eq!(code(created), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(code(queue.list.Reset(&queue.allocator, None)), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(code(queue.allocator.Reset()), S_OK, "nothing executes any more");
+    }
+}
+
+#[test]
+fn remove_device_removes_it() {
+    let device = open();
+    let fence = create_fence(&device, 0);
+    unsafe {
+        device.RemoveDevice();
+        assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(fence.GetCompletedValue(), u64::MAX);
+    }
+}

@@ -1,0 +1,384 @@
+//! Textures: copies of regions, of whole resources, and clears.
+
+use std::mem::ManuallyDrop;
+
+use heapwright_d3d12::*;
+use windows_core::{HRESULT, Interface};
+
+use super::gpu::*;
+
+fn texture_desc(format: DXGI_FORMAT, size: [u32; 2]) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: size[0].into(),
+        Height: size[1],
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: format,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    }
+}
+
+fn create(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let (mut texture, state) = (None, D3D12_RESOURCE_STATE_COMMON);
+    let flags = D3D12_HEAP_FLAG_NONE;
+    unsafe { device.CreateCommittedResource(&properties, flags, desc, state, None, &mut texture) }
+        .expect("a texture");
+    texture.expect("S_OK comes with a resource")
+}
+
+fn borrow(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
+    ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
+}
+
+fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCATION {
+    D3D12_TEXTURE_COPY_LOCATION {
+        pResource: borrow(texture),
+        Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
+        Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: index },
+    }
+}
+
+fn footprint(
+    buffer: &ID3D12Resource,
+    offset: u64,
+    format: DXGI_FORMAT,
+    [width, height, depth]: [u32; 3],
+    pitch: u32,
+) -> D3D12_TEXTURE_COPY_LOCATION {
+    D3D12_TEXTURE_COPY_LOCATION {
+        pResource: borrow(buffer),
+        Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
+        Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 {
+            PlacedFootprint: D3D12_PLACED_SUBRESOURCE_FOOTPRINT {
+                Offset: offset,
+                Footprint: D3D12_SUBRESOURCE_FOOTPRINT {
+                    Format: format,
+                    Width: width,
+                    Height: height,
+                    Depth: depth,
+                    RowPitch: pitch,
+                },
+            },
+        },
+    }
+}
+
+fn region(start: [u32; 3], end: [u32; 3]) -> D3D12_BOX {
+    let ([left, top, front], [right, bottom, back]) = (start, end);
+    D3D12_BOX { left, top, front, right, bottom, back }
+}
+
+/// Bytes that differ from their neighbours.
+fn number(bytes: &mut [u8]) {
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::try_from((index * 7 + index / 256) % 251).expect("below 251");
+    }
+}
+
+#[test]
+fn texels_go_from_a_buffer_to_a_texture_and_back() {
+    let device = open();
+    let queue = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
+    let format = DXGI_FORMAT_R8G8B8A8_UNORM;
+    let texture = create(&device, &texture_desc(format, [20, 10]));
+    let (upload, readback) =
+        (commit(&device, D3D12_HEAP_TYPE_UPLOAD, 8192), commit(&device, D3D12_HEAP_TYPE_READBACK, 8192));
+    number(bytes(&upload));
+    unsafe {
+        let from = footprint(&upload, 512, format, [20, 10, 1], 256);
+        queue.list.CopyTextureRegion(&subresource(&texture, 0), 0, 0, 0, &from, None);
+        // A part of it, to another place.
+        let part = region([2, 3, 0], [7, 5, 1]);
+        let to = footprint(&readback, 0, format, [16, 4, 1], 512);
+        queue.list.CopyTextureRegion(&to, 1, 2, 0, &subresource(&texture, 0), Some(&part));
+        let whole = footprint(&readback, 4096, format, [20, 10, 1], 256);
+        queue.list.CopyTextureRegion(&whole, 0, 0, 0, &subresource(&texture, 0), None);
+    }
+    queue.run();
+    let (from, to) = (bytes(&upload), bytes(&readback));
+    for y in 0..10 {
+        let (from, to) = (512 + y * 256, 4096 + y * 256);
+        assert_eq!(bytes(&upload)[from..from + 80], bytes(&readback)[to..to + 80], "row {y}");
+    }
+    for y in 0..2 {
+        let (source, target) = (512 + (3 + y) * 256 + 2 * 4, (2 + y) * 512 + 4);
+        assert_eq!(from[source..source + 20], to[target..target + 20], "row {y} of the part");
+        assert_eq!(to[target - 4..target], [0; 4]);
+        assert_eq!(to[target + 20..target + 24], [0; 4]);
+    }
+}
+
+#[test]
+fn blocks_mips_slices_and_planes_are_told_apart() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let (upload, readback) =
+        (commit(&device, D3D12_HEAP_TYPE_UPLOAD, 65536), commit(&device, D3D12_HEAP_TYPE_READBACK, 65536));
+    number(bytes(&upload));
+    // Each of its subresources gets other bytes; all are read back.
+    let round_trip = |desc: &D3D12_RESOURCE_DESC| {
+        let texture = create(&device, desc);
+        let count = {
+            let desc = unsafe { texture.GetDesc() };
+            let is_3d = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+            let planes = if desc.Format == DXGI_FORMAT_D32_FLOAT_S8X24_UINT { 2 } else { 1 };
+            u32::from(desc.MipLevels) * if is_3d { 1 } else { u32::from(desc.DepthOrArraySize) } * planes
+        };
+        let mut layouts =
+            vec![D3D12_PLACED_SUBRESOURCE_FOOTPRINT::default(); usize::try_from(count).expect("few")];
+        let mut rows = vec![0; layouts.len()];
+        let mut row_sizes = vec![0; layouts.len()];
+        unsafe {
+            device.GetCopyableFootprints(
+                desc,
+                0,
+                count,
+                0,
+                Some(layouts.as_mut_ptr()),
+                Some(rows.as_mut_ptr()),
+                Some(row_sizes.as_mut_ptr()),
+                None,
+            );
+            bytes(&readback).fill(0);
+            let place = |buffer: &ID3D12Resource, layout: &D3D12_PLACED_SUBRESOURCE_FOOTPRINT| {
+                let at = &layout.Footprint;
+                footprint(buffer, layout.Offset, at.Format, [at.Width, at.Height, at.Depth], at.RowPitch)
+            };
+            for (index, layout) in (0..).zip(&layouts) {
+                let to = subresource(&texture, index);
+                queue.list.CopyTextureRegion(&to, 0, 0, 0, &place(&upload, layout), None);
+            }
+            for (index, layout) in (0..).zip(&layouts) {
+                let from = subresource(&texture, index);
+                queue.list.CopyTextureRegion(&place(&readback, layout), 0, 0, 0, &from, None);
+            }
+        }
+        queue.run();
+        for ((layout, rows), size) in layouts.iter().zip(rows).zip(row_sizes) {
+            let size = usize::try_from(size).expect("small");
+            let pitch = usize::try_from(layout.Footprint.RowPitch).expect("small");
+            let start = usize::try_from(layout.Offset).expect("small");
+            for row in 0..usize::try_from(rows * layout.Footprint.Depth).expect("few") {
+                let at = start + row * pitch;
+                assert_eq!(
+                    bytes(&upload)[at..at + size],
+                    bytes(&readback)[at..at + size],
+                    "{layout:?} row {row}"
+                );
+            }
+        }
+        layouts.len()
+    };
+    let base = texture_desc(DXGI_FORMAT_BC1_UNORM, [24, 20]);
+    assert_eq!(round_trip(&D3D12_RESOURCE_DESC { MipLevels: 0, ..base }), 5);
+    let base = texture_desc(DXGI_FORMAT_R16G16_FLOAT, [30, 14]);
+    assert_eq!(round_trip(&D3D12_RESOURCE_DESC { MipLevels: 3, DepthOrArraySize: 3, ..base }), 9);
+    let volume = D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+        DepthOrArraySize: 6,
+        MipLevels: 2,
+        ..texture_desc(DXGI_FORMAT_R8_UNORM, [17, 9])
+    };
+    assert_eq!(round_trip(&volume), 2);
+    let depth = D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [16, 16])
+    };
+    assert_eq!(round_trip(&depth), 2);
+}
+
+#[test]
+fn regions_that_do_not_fit_fail_the_list() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let format = DXGI_FORMAT_R8G8B8A8_UNORM;
+    let texture = create(&device, &texture_desc(format, [16, 16]));
+    let other = create(&device, &texture_desc(DXGI_FORMAT_R32_FLOAT, [16, 16]));
+    let blocks = create(&device, &texture_desc(DXGI_FORMAT_BC3_UNORM, [16, 16]));
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 8192);
+    let copy = |to: &D3D12_TEXTURE_COPY_LOCATION,
+                at: [u32; 3],
+                from: &D3D12_TEXTURE_COPY_LOCATION,
+                part: Option<D3D12_BOX>|
+     -> HRESULT {
+        let part = part.as_ref().map(std::ptr::from_ref);
+        queue.close_after(|list| unsafe { list.CopyTextureRegion(to, at[0], at[1], at[2], from, part) })
+    };
+    let to = subresource(&texture, 0);
+    let sound = footprint(&upload, 0, format, [16, 16, 1], 256);
+    let origin = [0; 3];
+    assert_eq!(copy(&to, origin, &sound, None), S_OK);
+    assert_eq!(copy(&to, [1, 0, 0], &sound, None), E_INVALIDARG);
+    assert_eq!(copy(&to, [1, 0, 0], &sound, Some(region([1, 0, 0], [16, 16, 1]))), S_OK);
+    assert_eq!(copy(&to, [u32::MAX, 0, 0], &sound, None), E_INVALIDARG);
+    assert_eq!(copy(&to, origin, &sound, Some(region([0, 0, 0], [17, 16, 1]))), E_INVALIDARG);
+    assert_eq!(copy(&to, origin, &sound, Some(region([4, 4, 0], [4, 4, 1]))), S_OK, "nothing");
+    assert_eq!(copy(&subresource(&texture, 1), origin, &sound, None), E_INVALIDARG);
+    assert_eq!(copy(&to, origin, &subresource(&texture, 0), None), E_INVALIDARG, "the same");
+    assert_eq!(copy(&to, origin, &subresource(&other, 0), None), E_INVALIDARG, "another family");
+    assert_eq!(copy(&to, origin, &subresource(&upload, 0), None), E_INVALIDARG, "a buffer");
+    assert_eq!(copy(&footprint(&texture, 0, format, [16, 16, 1], 256), origin, &sound, None), E_INVALIDARG);
+    assert_eq!(copy(&sound, origin, &to, None), E_INVALIDARG, "an UPLOAD heap");
+    let from = |offset, format, size, pitch| {
+        copy(&to, origin, &footprint(&upload, offset, format, size, pitch), None)
+    };
+    assert_eq!(from(256, format, [16, 16, 1], 256), E_INVALIDARG, "the offset");
+    assert_eq!(from(512, format, [16, 16, 1], 128), E_INVALIDARG, "the pitch");
+    assert_eq!(from(8192 - 512, format, [16, 16, 1], 256), E_INVALIDARG, "the end");
+    assert_eq!(from(0, format, [16, 16, u32::MAX], u32::MAX - 255), E_INVALIDARG);
+    assert_eq!(from(u64::MAX - 511, format, [16, 16, 1], 256), E_INVALIDARG);
+    assert_eq!(from(0, format, [0, 16, 1], 256), E_INVALIDARG);
+    assert_eq!(from(0, 9999, [16, 16, 1], 256), E_INVALIDARG);
+    assert_eq!(from(0, DXGI_FORMAT_R8G8B8A8_TYPELESS, [16, 16, 1], 256), S_OK, "of the family");
+    let block_source = footprint(&upload, 0, DXGI_FORMAT_BC3_TYPELESS, [16, 16, 1], 256);
+    let to_blocks = |at, part| copy(&subresource(&blocks, 0), at, &block_source, part);
+    assert_eq!(to_blocks(origin, None), S_OK);
+    assert_eq!(to_blocks([2, 0, 0], Some(region([0; 3], [4, 4, 1]))), E_INVALIDARG, "inside of a block");
+    assert_eq!(to_blocks(origin, Some(region([0; 3], [3, 4, 1]))), E_INVALIDARG);
+    assert_eq!(to_blocks([12, 12, 0], Some(region([0; 3], [4, 4, 1]))), S_OK);
+}
+
+#[test]
+fn whole_textures_are_copied_when_they_are_alike() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [16, 4]);
+    let (first, second) = (create(&device, &desc), create(&device, &desc));
+    let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
+    let typeless = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R8G8B8A8_TYPELESS, Flags: flags, ..desc };
+    let third = create(&device, &typeless);
+    let (upload, readback) =
+        (commit(&device, D3D12_HEAP_TYPE_UPLOAD, 1024), commit(&device, D3D12_HEAP_TYPE_READBACK, 1024));
+    number(bytes(&upload));
+    unsafe {
+        let from = footprint(&upload, 0, desc.Format, [16, 4, 1], 256);
+        queue.list.CopyTextureRegion(&subresource(&first, 0), 0, 0, 0, &from, None);
+        queue.list.CopyResource(&second, &first);
+        queue.list.CopyResource(&third, &second);
+        let to = footprint(&readback, 0, desc.Format, [16, 4, 1], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&third, 0), None);
+    }
+    queue.run();
+    for row in 0..4 {
+        let row = row * 256;
+        assert_eq!(bytes(&upload)[row..row + 64], bytes(&readback)[row..row + 64]);
+    }
+    let refused = |desc| {
+        let texture = create(&device, &desc);
+        queue.close_after(|list| unsafe { list.CopyResource(&texture, &first) })
+    };
+    assert_eq!(refused(D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R32_FLOAT, ..desc }), E_INVALIDARG);
+    assert_eq!(refused(D3D12_RESOURCE_DESC { Width: 17, ..desc }), E_INVALIDARG);
+    assert_eq!(refused(D3D12_RESOURCE_DESC { MipLevels: 2, ..desc }), E_INVALIDARG);
+    assert_eq!(refused(D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..desc }), E_INVALIDARG);
+    let mixed = queue.close_after(|list| unsafe { list.CopyResource(&first, &upload) });
+    assert_eq!(mixed, E_INVALIDARG);
+}
+
+#[test]
+fn render_targets_are_cleared_subresource_by_subresource() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        MipLevels: 2,
+        DepthOrArraySize: 2,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture_desc(DXGI_FORMAT_R8G8B8A8_TYPELESS, [8, 4])
+    };
+    let texture = create(&device, &desc);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
+    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
+    let handle = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
+    let view = |format, mip, first, count| D3D12_RENDER_TARGET_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
+        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
+            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
+                MipSlice: mip,
+                FirstArraySlice: first,
+                ArraySize: count,
+                PlaneSlice: 0,
+            },
+        },
+    };
+    let unorm = DXGI_FORMAT_R8G8B8A8_UNORM;
+    let clear = |view: D3D12_RENDER_TARGET_VIEW_DESC, rects: &[RECT]| {
+        unsafe { device.CreateRenderTargetView(&texture, Some(&view), handle) };
+        queue.close_after(|list| unsafe { list.ClearRenderTargetView(handle, &[1.0; 4], rects) })
+    };
+    unsafe {
+        device.CreateRenderTargetView(&texture, Some(&view(unorm, 0, 0, 2)), handle);
+        queue.list.ClearRenderTargetView(handle, &[0.0, 1.0, 0.0, 1.0], &[]);
+        device.CreateRenderTargetView(&texture, Some(&view(unorm, 1, 1, 1)), handle);
+        let whole = RECT { left: 0, top: 0, right: 4, bottom: 2 };
+        queue.list.ClearRenderTargetView(handle, &[1.0, 0.0, 0.0, 0.0], &[whole]);
+        for index in 0..4 {
+            let mip = index % 2;
+            let to = footprint(&readback, u64::from(index) * 1024, unorm, [8 >> mip, 4 >> mip, 1], 256);
+            queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, index), None);
+        }
+    }
+    queue.run();
+    let texel = |at: usize| &bytes(&readback)[at..at + 4];
+    assert_eq!((texel(0), texel(3 * 256 + 28)), (&[0, 255, 0, 255][..], &[0, 255, 0, 255][..]));
+    assert_eq!(texel(1024), [0; 4], "mip 1 of slice 0 is as it was");
+    assert_eq!(texel(2048 + 4), [0, 255, 0, 255]);
+    assert_eq!((texel(3072), texel(3072 + 256 + 12)), (&[255, 0, 0, 0][..], &[255, 0, 0, 0][..]));
+
+    let part = RECT { left: 0, top: 0, right: 1, bottom: 1 };
+    assert_eq!(clear(view(unorm, 0, 0, 1), &[part]), E_NOTIMPL);
+    // A view that is refused leaves what was there: clear the descriptor between.
+    let refused = |wrong: D3D12_RENDER_TARGET_VIEW_DESC| {
+        let empty = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
+        let handle = unsafe { empty.GetCPUDescriptorHandleForHeapStart() };
+        unsafe { device.CreateRenderTargetView(&texture, Some(&wrong), handle) };
+        queue.close_after(|list| unsafe { list.ClearRenderTargetView(handle, &[1.0; 4], &[]) })
+    };
+    assert_eq!(refused(view(unorm, 2, 0, 1)), E_INVALIDARG);
+    assert_eq!(refused(view(unorm, 0, 1, 2)), E_INVALIDARG);
+    assert_eq!(refused(view(unorm, 0, 0, u32::MAX)), S_OK, "the rest");
+    assert_eq!(refused(view(DXGI_FORMAT_R16_FLOAT, 0, 0, 1)), E_INVALIDARG);
+    assert_eq!(refused(view(DXGI_FORMAT_UNKNOWN, 0, 0, 1)), E_INVALIDARG, "typeless");
+}
+
+#[test]
+fn depth_and_stencil_are_cleared_apart() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [8, 8])
+    };
+    let texture = create(&device, &desc);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
+    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 1, none).expect("a heap");
+    let read = |queue: &Queue| {
+        let depth = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [8, 8, 1], 256);
+        let stencil = footprint(&readback, 4096, DXGI_FORMAT_R8_TYPELESS, [8, 8, 1], 256);
+        unsafe {
+            queue.list.CopyTextureRegion(&depth, 0, 0, 0, &subresource(&texture, 0), None);
+            queue.list.CopyTextureRegion(&stencil, 0, 0, 0, &subresource(&texture, 1), None);
+        }
+        queue.run();
+        let depth = bytes(&readback)[..4].try_into().expect("four bytes");
+        (f32::from_le_bytes(depth), bytes(&readback)[4096])
+    };
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateDepthStencilView(&texture, None, handle);
+        queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_DEPTH, 0.75, 9, &[]);
+        assert_eq!(read(&queue), (0.75, 0));
+        queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_STENCIL, 0.5, 9, &[]);
+        assert_eq!(read(&queue), (0.75, 9));
+        let refused =
+            |flags, depth| queue.close_after(|list| list.ClearDepthStencilView(handle, flags, depth, 0, &[]));
+        assert_eq!(refused(0, 0.0), E_INVALIDARG);
+        assert_eq!(refused(D3D12_CLEAR_FLAG_DEPTH, 1.5), E_INVALIDARG);
+        assert_eq!(refused(D3D12_CLEAR_FLAG_DEPTH, f32::NAN), E_INVALIDARG);
+    }
+}
