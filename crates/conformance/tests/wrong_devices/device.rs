@@ -141,7 +141,6 @@ unsafe extern "system" fn custom_heap_properties(
         if let Some(lie) = lies.custom_properties {
             lie(heap_type, &mut *out);
         }
-        out
     }
     out
 }
@@ -240,7 +239,6 @@ unsafe extern "system" fn allocation_info(
         let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(downgrade).collect();
         (one(table).GetResourceAllocationInfo)(this, out, visible_mask, count, older.as_ptr());
         answered(lies, &changed, out, std::ptr::null_mut());
-        out
     }
     out
 }
@@ -260,7 +258,6 @@ unsafe extern "system" fn allocation_info1(
         let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(downgrade).collect();
         (four(table).GetResourceAllocationInfo1)(this, out, visible_mask, count, older.as_ptr(), parts);
         answered(lies, &changed, out, parts);
-        out
     }
     out
 }
@@ -282,7 +279,6 @@ unsafe extern "system" fn allocation_info2(
         if let Some(lie) = lies.newer_allocation {
             lie(&mut *out);
         }
-        out
     }
     out
 }
@@ -304,7 +300,6 @@ unsafe extern "system" fn allocation_info3(
         let ask = twelve(table).GetResourceAllocationInfo3;
         ask(this, out, visible_mask, count, changed.as_ptr(), castable_counts, castable, parts);
         answered(lies, &changed, out, parts);
-        out
     }
     out
 }
@@ -714,7 +709,6 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mu
         if let Some(lie) = lies.luid {
             lie(&mut *out);
         }
-        out
     }
     out
 }

@@ -57,7 +57,6 @@ unsafe extern "system" fn heap_get_desc(
         if let Some(lie) = lies.heap_desc {
             lie(&mut *out);
         }
-        out
     }
     out
 }
@@ -73,7 +72,6 @@ unsafe extern "system" fn get_desc(
         if let Some(lie) = lies.desc {
             lie(&mut *out);
         }
-        out
     }
     out
 }
