@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::{Options, Refusal, under};
+use super::{Options, Refusal};
 use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
 
 /// A valid heap description, in the driver's terms.
@@ -77,34 +77,9 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
         }
     };
     let memory = check_properties(&desc.Properties, caps)
-        .map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
-    check_flags(memory, desc.Flags, options).map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
-    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
-    if desc.Flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
-        && desc.Flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
-    {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
-    let denied = desc.Flags & DENY_FLAGS;
-    if denied == DENY_FLAGS {
-        return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource")
-            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
-    if caps.resource_heap_tier < 2 && denied.count_ones() != 2 {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and other textures on \
-             resource heap tier 1",
-        )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
-    }
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
+    check_explicit_flags(memory, desc.Flags, caps, options)
+        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
     Ok(Heap {
         size: ByteSize::new(desc.SizeInBytes),
         alignment: Alignment::new(alignment)
@@ -113,48 +88,41 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
     })
 }
 
-/// Checks the heap properties and flags of a committed resource.
-///
-/// The rules are those of heaps; D3D12 has ids of their own for the messages of this call.
-pub(crate) fn check_implicit(
-    properties: &D3D12_HEAP_PROPERTIES,
+/// The rules for the flags of a heap that the application places resources in.
+fn check_explicit_flags(
+    memory: HeapMemory,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
     options: &Options,
-) -> Result<HeapMemory, Refusal> {
-    check_implicit_heap(properties, flags, caps, options).map_err(|refusal| {
-        let id = implicit_heap_id(refusal.id());
-        refusal.with_id(id)
-    })
-}
-
-/// The id that a rule of heaps has when the heap is a committed resource's.
-fn implicit_heap_id(id: D3D12_MESSAGE_ID) -> D3D12_MESSAGE_ID {
-    match id {
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS => {
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS
-        }
-        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE => D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPTYPE,
-        other => other,
+) -> Result<(), Refusal> {
+    check_flags(memory, flags, options)?;
+    if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
+        ));
     }
+    if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
+        && flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
+    {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
+        ));
+    }
+    let denied = flags & DENY_FLAGS;
+    if denied == DENY_FLAGS {
+        return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource"));
+    }
+    if caps.resource_heap_tier < 2 && denied.count_ones() != 2 {
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and other textures on \
+             resource heap tier 1",
+        ));
+    }
+    Ok(())
 }
 
-fn check_implicit_heap(
+/// Checks the heap properties and flags of a committed resource.
+pub(crate) fn check_implicit(
     properties: &D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
@@ -165,12 +133,36 @@ fn check_implicit_heap(
             "HeapFlags of a committed resource hold D3D12_HEAP_FLAG_DENY_* or ALLOW_ONLY_*; what the heap may hold \
              follows from the resource",
         )
-        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS));
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
-    let memory =
-        check_properties(properties, caps).map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
-    check_flags(memory, flags, options).map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
+    let memory = check_properties(properties, caps).map_err(|refusal| {
+        as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))
+    })?;
+    check_flags(memory, flags, options).map_err(|refusal| {
+        as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))
+    })?;
     Ok(memory)
+}
+
+/// The rules of heaps that have an id of their own have another one for the heaps of committed resources.
+fn as_implicit(refusal: Refusal) -> Refusal {
+    let id = match refusal.id() {
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE => D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPTYPE,
+        other => other,
+    };
+    refusal.with_id(id)
 }
 
 /// The custom properties that a heap type stands for, `GetCustomHeapProperties` (document UPLOAD's tables).

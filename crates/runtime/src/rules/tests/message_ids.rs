@@ -6,8 +6,8 @@ use crate::rules::{clear_value, footprints, heap, initial, placement, resource};
 /// How a sound description is broken, and the id of the message.
 type IdCase<T> = (fn(&mut T), D3D12_MESSAGE_ID);
 
-/// The same, with the id of an explicit heap and of an implicit one.
-type BothIdsCase<T> = (fn(&mut T), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
+/// How a sound heap is broken, and the ids of the message in `CreateHeap` and `CreateCommittedResource`.
+type HeapIdCase = (fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
 
 fn heap_desc() -> D3D12_HEAP_DESC {
     D3D12_HEAP_DESC {
@@ -26,10 +26,9 @@ fn custom(page: D3D12_CPU_PAGE_PROPERTY, pool: D3D12_MEMORY_POOL) -> D3D12_HEAP_
     }
 }
 
-/// The same mistake has one id in `CreateHeap` and another in `CreateCommittedResource`.
 #[test]
 fn heaps() {
-    let cases: [BothIdsCase<D3D12_HEAP_DESC>; 9] = [
+    let cases: [HeapIdCase; 9] = [
         (
             |d| d.Properties.Type = 77,
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE,
@@ -138,7 +137,7 @@ fn textures() {
         texture2d(4096, 4096),
         &[
             (|d| d.Width = 0, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS),
-            (|d| d.Format = DXGI_FORMAT_UNKNOWN, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT),
+            (|d| d.Format = DXGI_FORMAT_UNKNOWN, D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDFORMAT),
             (|d| d.MipLevels = 99, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS),
             (|d| d.SampleDesc.Count = 3, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC),
             (|d| d.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT),
