@@ -26,9 +26,9 @@
 //!
 //! | part | state |
 //! |---|---|
-//! | [`ResourceAllocator`]: buffers, placed in shared heaps or in one of their own, with tight alignment | here |
+//! | [`ResourceAllocator`]: buffers and textures, placed in shared heaps or in one of their own, with tight alignment | here |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
-//! | textures, committed resources, residency, aliasing, recording | not yet; asking for them is an error that says so |
+//! | committed and reserved resources, residency, aliasing, recording | not yet |
 //!
 //! # Threads
 //!

@@ -14,9 +14,18 @@
 //!
 //! # What is there
 //!
-//! Adapters with video memory accounting; heaps; placed and committed buffers with tight alignment; `Map`; names and
-//! private data. Everything else that the interfaces declare answers E_NOTIMPL, or has no effect where there is no
-//! result, and says so through `tracing`.
+//! | part | state |
+//! |---|---|
+//! | DXGI: factory to 6, adapter to 4, memory info, reservations, budget notifications | here |
+//! | heaps; placed, committed and reserved buffers and textures; tight alignment; GPU upload heaps | here |
+//! | footprints, tilings, format support, private data, names, residency | here |
+//! | queues, command lists with the memory commands, fences, descriptor and query heaps | here |
+//! | debug layer: info queue, messages with D3D12's ids, live objects | here |
+//! | heaps shared across adapters or for display, protected sessions, sampler feedback, video formats | E_NOTIMPL |
+//! | a tool that tracks writes (`ManualWriteTrackingResourceSupported` is false) | not yet |
+//! | pipelines, root signatures, draws, dispatches, ray tracing | E_NOTIMPL, or no effect where there is no result |
+//!
+//! What is not there says so through `tracing` and the info queue; nothing pretends.
 //!
 //! # Refusals
 //!
