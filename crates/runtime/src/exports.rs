@@ -20,7 +20,7 @@ use crate::ddi::Driver;
 use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
-use crate::rules::Refusal;
+use crate::rules::{Options, Refusal};
 
 /// The highest feature level that `D3D12CreateDevice` takes as a minimum.
 pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
@@ -130,7 +130,7 @@ pub(crate) fn create_device(
     };
     let (riid, ppv) = out;
     call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-        Ok(Device::create(driver, settings))
+        Ok(Device::create(driver, settings, Options::default()))
     })
 }
 

@@ -12,6 +12,21 @@ use crate::ddi::{Driver, SegmentGroup};
 use crate::debug::DebugSettings;
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
+use crate::rules::Options;
+
+/// Where D3D12 changed its rules, and a device can follow either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceOptions {
+    /// A non-zero `Alignment` beside the tight alignment flag is a floor, as headers from SDK 1.619.4 on have it, and not an
+    /// error, as document TIGHT has it. Off by default.
+    pub alignment_is_floor: bool,
+}
+
+impl From<DeviceOptions> for Options {
+    fn from(options: DeviceOptions) -> Self {
+        Self { alignment_is_floor: options.alignment_is_floor, ..Self::default() }
+    }
+}
 
 /// A GPU of one's own: its factory, adapter and device.
 ///
@@ -43,11 +58,20 @@ impl Instance {
     /// # Ok::<(), windows_core::Error>(())
     /// ```
     pub fn open(profile: &HostProfile) -> windows_core::Result<Self> {
+        Self::open_with(profile, DeviceOptions::default())
+    }
+
+    /// Opens a fresh GPU whose device follows `options`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(profile: &HostProfile, options: DeviceOptions) -> windows_core::Result<Self> {
         let gpu = Arc::new(HostDriver::new(profile));
         let driver: Arc<dyn Driver> = Arc::clone(&gpu) as Arc<dyn Driver>;
         let factory = Factory::create(vec![Arc::clone(&driver)], 0);
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
-        let device = Device::create(driver, DebugSettings::ON);
+        let device = Device::create(driver, DebugSettings::ON, options.into());
         Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()?, gpu })
     }
 

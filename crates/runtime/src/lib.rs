@@ -22,7 +22,7 @@
 //! | queues, command lists with the memory commands, fences, descriptor and query heaps | here |
 //! | debug layer: info queue, messages with D3D12's ids, live objects | here |
 //! | heaps shared across adapters or for display, protected sessions, sampler feedback, video formats | E_NOTIMPL |
-//! | a tool that tracks writes (`ManualWriteTrackingResourceSupported` is false) | not yet |
+//! | [`write_tracking`]: a tool that hears which bytes the CPU wrote | here, once one is installed |
 //! | pipelines, root signatures, draws, dispatches, ray tracing | E_NOTIMPL, or no effect where there is no result |
 //!
 //! What is not there says so through `tracing` and the info queue; nothing pretends.
@@ -42,6 +42,7 @@ pub mod fence;
 pub mod format;
 mod instance;
 mod rules;
+pub mod write_tracking;
 
 pub use drivers::host::profile::HostProfile;
-pub use instance::Instance;
+pub use instance::{DeviceOptions, Instance};

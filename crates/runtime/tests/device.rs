@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::{CreateDXGIFactory2, D3D12CreateDevice};
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use windows_core::{GUID, HRESULT, IUnknown, Interface, PCWSTR};
 
 fn open(profile: &str) -> Instance {
@@ -486,4 +486,23 @@ fn custom_heap_properties_are_upload_s_tables() {
     let resource = place(&gpu.device, &heap, 0, &tight(100)).expect("placed");
     let mut start = null_mut();
     assert_eq!(unsafe { resource.Map(0, None, &mut start) }, S_OK);
+}
+
+/// Later headers (SDK 1.619.4) made a non-zero alignment beside the tight flag a floor; a device can be told to follow them.
+#[test]
+fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
+    let desc = D3D12_RESOURCE_DESC { Alignment: 256, ..tight(1000) };
+    let low = D3D12_RESOURCE_DESC { Alignment: 8, ..tight(1000) };
+    let info = |gpu: &Instance, desc: &D3D12_RESOURCE_DESC| {
+        let info = unsafe { gpu.device.GetResourceAllocationInfo(0, std::slice::from_ref(desc)) };
+        (info.SizeInBytes, info.Alignment)
+    };
+    let profile = HostProfile::find("uma").expect("a profile with buffers at 8 bytes");
+    let strict = Instance::open(profile).expect("a fresh instance");
+    assert_eq!(info(&strict, &desc).0, u64::MAX);
+    let options = DeviceOptions { alignment_is_floor: true };
+    let later = Instance::open_with(profile, options).expect("a fresh instance");
+    assert_eq!(info(&later, &desc), (1024, 256));
+    assert_eq!(info(&later, &low), (1000, 8));
+    assert_eq!(info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0, u64::MAX, "no power of two");
 }

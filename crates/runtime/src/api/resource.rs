@@ -16,9 +16,11 @@ use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal, under};
+#[allow(unused_imports, reason = "`#[implement]` names the table")]
+use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
 
 /// A placed, committed or reserved resource.
-#[implement(ID3D12Resource2)]
+#[implement(ID3D12Resource2, TrackedResource)]
 pub(super) struct Resource {
     child: Child,
     /// As the application gave it, with the effective alignment and number of mip levels.
@@ -414,6 +416,21 @@ impl ID3D12Resource_Impl for Resource_Impl {
             }
             Ok(())
         })
+    }
+}
+
+impl ID3D12ManualWriteTrackingResource_Impl for Resource_Impl {
+    fn TrackWrite(&self, subresource: u32, pwrittenrange: *const D3D12_RANGE) {
+        call::run_infallible(self.log(), "ID3D12ManualWriteTrackingResource::TrackWrite", (), || {
+            // SAFETY: by the COM contract pWrittenRange is null or points to a range.
+            let range = WrittenRange::new(unsafe { pwrittenrange.as_ref() });
+            write_tracking::report(&TrackedWrite {
+                resource: self.driver.gpu_virtual_address(),
+                name: self.child.private_data.name(),
+                subresource,
+                range,
+            });
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
 use crate::rules::resource::Resource as ResourceRules;
-use crate::rules::{self, Options, Refusal, allocation_info, clear_value, initial, placement, under};
+use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placement, under};
 
 /// How a resource begins: the two generations of the API say it in different words.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ impl ResourceRequest<'_> {
     /// The description as the rules see it; what the application should know of it goes to the log.
     fn check_resource(&self, device: &Device_Impl, name: &'static str) -> Result<ResourceRules, Refusal> {
         let desc = self.desc.as_ref().map_err(Clone::clone)?;
-        let (caps, options) = (device.driver().caps(), Options::default());
+        let (caps, options) = (device.driver().caps(), device.options());
         let resource = rules::resource::check_castable(desc, self.castable_formats, caps, &options)?;
         device.log().notices(name, &rules::resource::notices(desc));
         Ok(resource)
@@ -125,7 +125,7 @@ impl Device_Impl {
                 if session.is_some() {
                     return Err(Refusal::not_implemented("protected resource sessions"));
                 }
-                let heap = rules::heap::check(desc, self.driver().caps(), &Options::default())?;
+                let heap = rules::heap::check(desc, self.driver().caps(), &self.options())?;
                 check_behaviour(desc.Flags)?;
                 Ok((desc, heap))
             },
@@ -179,7 +179,7 @@ impl Device_Impl {
                 let properties = unsafe { call::read(properties, "pHeapProperties") }
                     .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let options = Options::default();
+                let options = self.options();
                 let heap_memory = rules::heap::check_implicit(properties, flags, caps, &options)?;
                 let resource = request.check_resource(self, name)?;
                 placement::check_committed(&resource, properties, flags)?;
@@ -244,10 +244,10 @@ impl Device_Impl {
             if visible_mask > 1 {
                 return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
             }
-            let driver = self.driver();
+            let (driver, options) = (self.driver(), self.options());
             let checked = descs?.map(|desc| {
                 self.log().notices(name, &rules::resource::notices(&desc));
-                rules::resource::check(&desc, driver.caps(), &Options::default())
+                rules::resource::check(&desc, driver.caps(), &options)
             });
             allocation_info::of_several(checked, driver, |index, info| {
                 if !infos.is_null() {

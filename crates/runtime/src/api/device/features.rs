@@ -86,9 +86,14 @@ impl Device_Impl {
                     },
                 ),
                 // UPLOAD: false unless a tool turns it on.
-                D3D12_FEATURE_D3D12_OPTIONS17 => {
-                    fill(data, size, D3D12_FEATURE_DATA_D3D12_OPTIONS17::default())
-                }
+                D3D12_FEATURE_D3D12_OPTIONS17 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS17 {
+                        NonNormalizedCoordinateSamplersSupported: false.into(),
+                        ManualWriteTrackingResourceSupported: self.options().manual_write_tracking.into(),
+                    },
+                ),
                 D3D12_FEATURE_D3D12_OPTIONS20 => fill(
                     data,
                     size,

@@ -7,7 +7,7 @@ use super::Device_Impl;
 use crate::api::resource::Resource;
 use crate::rules::footprints::{self, CopyableFootprint};
 use crate::rules::tiling::Tiling;
-use crate::rules::{self, Options, Refusal};
+use crate::rules::{self, Refusal};
 
 /// Which subresources `GetCopyableFootprints` is about.
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ impl Device_Impl {
         let mut index = 0;
         let total = desc.and_then(|desc| {
             let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc };
-            let resource = rules::resource::check(&desc, self.driver().caps(), &Options::default())?;
+            let resource = rules::resource::check(&desc, self.driver().caps(), &self.options())?;
             let FootprintRange { first, count, base_offset } = range;
             footprints::copyable_footprints(&resource, first, count, base_offset, |footprint| {
                 // SAFETY: the caller's promise; there is one footprint for each subresource of the range.

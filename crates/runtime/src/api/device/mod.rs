@@ -29,7 +29,8 @@ use super::object::implement_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
 use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
-use crate::rules::Refusal;
+use crate::rules::{Options, Refusal};
+use crate::write_tracking;
 
 /// A device on an adapter.
 #[implement(
@@ -46,14 +47,15 @@ pub(crate) struct Device {
     removal: Arc<Removal>,
     descriptor_heaps: DescriptorHeaps,
     paging: PagingQueue,
+    options: Options,
 }
 
 impl Device {
-    pub(crate) fn create(driver: Arc<dyn Driver>, debug: DebugSettings) -> ComObject<Self> {
+    pub(crate) fn create(driver: Arc<dyn Driver>, debug: DebugSettings, options: Options) -> ComObject<Self> {
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
         let (private_data, descriptor_heaps, paging) = Default::default();
-        ComObject::new(Self { driver, debug, private_data, removal, descriptor_heaps, paging })
+        ComObject::new(Self { driver, debug, private_data, removal, descriptor_heaps, paging, options })
     }
 
     /// Where the calls of the device and its children report to.
@@ -68,6 +70,11 @@ impl Device {
 
     pub(super) fn driver(&self) -> &dyn Driver {
         &*self.driver
+    }
+
+    /// What changes the rules of this device.
+    pub(super) fn options(&self) -> Options {
+        Options { manual_write_tracking: write_tracking::is_installed(), ..self.options }
     }
 
     /// Whether the device is lost.
