@@ -101,6 +101,54 @@ fn a_refused_call_leaves_a_message_that_names_call_and_rule() {
     assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 0);
 }
 
+/// The ids under which D3D12's debug layer reports these mistakes.
+#[test]
+fn mistakes_with_mapped_memory_have_d3d12_s_ids() {
+    let gpu = open();
+    let create = |heap_type| {
+        let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+        let desc = D3D12_RESOURCE_DESC {
+            Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+            Width: 1000,
+            Height: 1,
+            DepthOrArraySize: 1,
+            MipLevels: 1,
+            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+            Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+            ..Default::default()
+        };
+        let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
+        let mut resource: Option<ID3D12Resource> = None;
+        unsafe { gpu.device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }
+            .expect("valid");
+        resource.expect("S_OK comes with a resource")
+    };
+    let (upload, hidden) = (create(D3D12_HEAP_TYPE_UPLOAD), create(D3D12_HEAP_TYPE_DEFAULT));
+    let beyond = D3D12_RANGE { Begin: 0, End: 1001 };
+    unsafe {
+        upload.Map(1, None, null_mut()).ok().expect_err("one subresource");
+        upload.Map(0, Some(&beyond), null_mut()).ok().expect_err("1000 bytes");
+        hidden.Map(0, None, null_mut()).ok().expect_err("no CPU access");
+        upload.Unmap(1, None);
+        upload.Unmap(0, Some(&beyond));
+        upload.Unmap(0, None);
+        upload.WriteToSubresource(0, None, null(), 0, 0).ok().expect_err("a buffer");
+    }
+    let ids: Vec<_> = (0..7).map(|index| gpu.message(index).expect("a message").id).collect();
+    assert_eq!(
+        ids,
+        [
+            D3D12_MESSAGE_ID_MAP_INVALIDSUBRESOURCE,
+            D3D12_MESSAGE_ID_MAP_INVALIDRANGE,
+            D3D12_MESSAGE_ID_MAP_INVALIDHEAP,
+            D3D12_MESSAGE_ID_UNMAP_INVALIDSUBRESOURCE,
+            D3D12_MESSAGE_ID_UNMAP_INVALIDRANGE,
+            D3D12_MESSAGE_ID_RESOURCE_UNMAP_NOTMAPPED,
+            D3D12_MESSAGE_ID_WRITETOSUBRESOURCE_INVALIDRESOURCE,
+        ]
+    );
+}
+
 #[test]
 fn children_report_to_their_device() {
     let (gpu, other) = (open(), open());

@@ -15,7 +15,7 @@ use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion
 use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
 use crate::rules::heap::HeapMemory;
-use crate::rules::{self, Refusal};
+use crate::rules::{self, Refusal, under};
 
 /// A placed, committed or reserved resource.
 #[implement(ID3D12Resource2)]
@@ -181,16 +181,22 @@ impl Resource {
         wants_pointer: bool,
     ) -> Result<*mut c_void, Refusal> {
         if matches!(self.placement, Placement::Reserved) {
-            return Err(Refusal::invalid("Map of a reserved resource"));
+            return Err(
+                Refusal::invalid("Map of a reserved resource").with_id(D3D12_MESSAGE_ID_MAP_INVALIDRESOURCE)
+            );
         }
-        self.check_subresource(subresource)?;
+        self.check_subresource(subresource).map_err(under(D3D12_MESSAGE_ID_MAP_INVALIDSUBRESOURCE))?;
         // SAFETY: by the COM contract pReadRange is null or points to a range.
         if let Some(range) = unsafe { read_range.as_ref() } {
-            self.check_range(range, "pReadRange")?;
+            self.check_range(range, "pReadRange").map_err(under(D3D12_MESSAGE_ID_MAP_INVALIDRANGE))?;
         }
-        let start = self.driver.map(subresource)?;
+        let start = self
+            .driver
+            .map(subresource)
+            .map_err(|error| Refusal::from(error).or_id(D3D12_MESSAGE_ID_MAP_INVALIDHEAP))?;
         if start.is_none() && wants_pointer {
-            return Err(Refusal::invalid("ppData must be null for a texture of opaque layout"));
+            return Err(Refusal::invalid("ppData must be null for a texture of opaque layout")
+                .with_id(D3D12_MESSAGE_ID_MAP_INVALIDDATAPOINTER));
         }
         let counted = self.map_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
         if counted.is_err() {
@@ -210,11 +216,17 @@ impl Resource {
     }
 
     /// The region of a subresource that a box names, or all of it.
-    fn region(&self, subresource: u32, texel_box: *const D3D12_BOX) -> Result<TexelRegion, Refusal> {
-        let texture = self.texture()?;
-        self.check_subresource(subresource)?;
+    fn region(
+        &self,
+        subresource: u32,
+        texel_box: *const D3D12_BOX,
+        ids: &TexelAccessIds,
+    ) -> Result<TexelRegion, Refusal> {
+        let texture = self.texture().map_err(under(ids.resource))?;
+        self.check_subresource(subresource).map_err(under(ids.subresource))?;
         if texture.is_multisampled() {
-            return Err(Refusal::invalid("the CPU cannot access the texels of a multisampled texture"));
+            return Err(Refusal::invalid("the CPU cannot access the texels of a multisampled texture")
+                .with_id(ids.resource));
         }
         let at = texture
             .subresource(subresource)
@@ -224,7 +236,7 @@ impl Resource {
         let Some(wanted) = (unsafe { texel_box.as_ref() }) else {
             return Ok(TexelRegion { start: [0; 3], size: [extent.width, extent.height, extent.depth] });
         };
-        rules::texel_box::check(wanted, extent, texture.format)
+        rules::texel_box::check(wanted, extent, texture.format).map_err(under(ids.texel_box))
     }
 
     /// Whether the CPU may access the texels: the resource is mapped, if only without a pointer.
@@ -249,17 +261,39 @@ impl Resource {
     }
 
     fn unmap(&self, subresource: u32, written_range: *const D3D12_RANGE) -> Result<(), Refusal> {
-        self.check_subresource(subresource)?;
+        self.check_subresource(subresource).map_err(under(D3D12_MESSAGE_ID_UNMAP_INVALIDSUBRESOURCE))?;
         // SAFETY: by the COM contract pWrittenRange is null or points to a range.
         if let Some(range) = unsafe { written_range.as_ref() } {
-            self.check_range(range, "pWrittenRange")?;
+            self.check_range(range, "pWrittenRange").map_err(under(D3D12_MESSAGE_ID_UNMAP_INVALIDRANGE))?;
         }
         self.map_count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
             .map(|_| ())
-            .map_err(|_| Refusal::invalid("Unmap of a resource that is not mapped"))
+            .map_err(|_| {
+                Refusal::invalid("Unmap of a resource that is not mapped")
+                    .with_id(D3D12_MESSAGE_ID_RESOURCE_UNMAP_NOTMAPPED)
+            })
     }
 }
+
+/// Under which ids a call that accesses texels reports what it was given.
+struct TexelAccessIds {
+    resource: D3D12_MESSAGE_ID,
+    subresource: D3D12_MESSAGE_ID,
+    texel_box: D3D12_MESSAGE_ID,
+}
+
+const WRITE_IDS: TexelAccessIds = TexelAccessIds {
+    resource: D3D12_MESSAGE_ID_WRITETOSUBRESOURCE_INVALIDRESOURCE,
+    subresource: D3D12_MESSAGE_ID_WRITETOSUBRESOURCE_INVALIDSUBRESOURCE,
+    texel_box: D3D12_MESSAGE_ID_WRITETOSUBRESOURCE_INVALIDBOX,
+};
+
+const READ_IDS: TexelAccessIds = TexelAccessIds {
+    resource: D3D12_MESSAGE_ID_READFROMSUBRESOURCE_INVALIDRESOURCE,
+    subresource: D3D12_MESSAGE_ID_READFROMSUBRESOURCE_INVALIDSUBRESOURCE,
+    texel_box: D3D12_MESSAGE_ID_READFROMSUBRESOURCE_INVALIDBOX,
+};
 
 /// Rows in the application's memory, as the calls give them.
 fn texel_rows<P>(start: P, row_pitch: u32, slice_pitch: u32) -> Result<TexelRows<P>, Refusal> {
@@ -323,7 +357,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         srcdepthpitch: u32,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::WriteToSubresource", || {
-            let region = self.region(dstsubresource, pdstbox)?;
+            let region = self.region(dstsubresource, pdstbox, &WRITE_IDS)?;
             self.check_mapped()?;
             if psrcdata.is_null() {
                 return Err(Refusal::invalid("pSrcData is null"));
@@ -343,7 +377,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         psrcbox: *const D3D12_BOX,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::ReadFromSubresource", || {
-            let region = self.region(srcsubresource, psrcbox)?;
+            let region = self.region(srcsubresource, psrcbox, &READ_IDS)?;
             self.check_mapped()?;
             if pdstdata.is_null() {
                 return Err(Refusal::invalid("pDstData is null"));

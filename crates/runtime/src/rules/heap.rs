@@ -135,11 +135,34 @@ pub(crate) fn check_implicit(
         )
         .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
-    let memory = check_properties(properties, caps)
-        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
-    check_flags(memory, flags, options)
-        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))?;
+    let memory = check_properties(properties, caps).map_err(|refusal| {
+        as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))
+    })?;
+    check_flags(memory, flags, options).map_err(|refusal| {
+        as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))
+    })?;
     Ok(memory)
+}
+
+/// The rules of heaps that have an id of their own have another one for the heaps of committed resources.
+fn as_implicit(refusal: Refusal) -> Refusal {
+    let id = match refusal.id() {
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS => {
+            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS
+        }
+        D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE => D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPTYPE,
+        other => other,
+    };
+    refusal.with_id(id)
 }
 
 /// The custom properties that a heap type stands for, `GetCustomHeapProperties` (document UPLOAD's tables).
@@ -185,7 +208,8 @@ fn check_flags(memory: HeapMemory, flags: D3D12_HEAP_FLAGS, options: &Options) -
     }
     match flags & !KNOWN_FLAGS {
         0 => Ok(()),
-        unknown => Err(Refusal::invalid(format!("heap flags {unknown:#x} are unknown"))),
+        unknown => Err(Refusal::invalid(format!("heap flags {unknown:#x} are unknown"))
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS)),
     }
 }
 
@@ -207,6 +231,7 @@ fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Re
 fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result<HeapMemory, Refusal> {
     let memory = custom_properties(properties.Type, caps.architecture).ok_or_else(|| {
         Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::Type {} is no heap type", properties.Type))
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE)
     })?;
     if properties.CPUPageProperty != D3D12_CPU_PAGE_PROPERTY_UNKNOWN
         || properties.MemoryPoolPreference != D3D12_MEMORY_POOL_UNKNOWN
@@ -218,7 +243,8 @@ fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) ->
     if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
         return Err(Refusal::invalid(
             "the device does not support GPU upload heaps (GPUUploadHeapSupported)",
-        ));
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE));
     }
     Ok(memory)
 }
@@ -229,14 +255,16 @@ fn check_custom(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result
         D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE => CpuPageProperty::WriteCombine,
         D3D12_CPU_PAGE_PROPERTY_WRITE_BACK => CpuPageProperty::WriteBack,
         other => {
-            return Err(Refusal::invalid(format!("a custom heap has CPUPageProperty {other}")));
+            return Err(Refusal::invalid(format!("a custom heap has CPUPageProperty {other}"))
+                .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES));
         }
     };
     let memory_pool = match properties.MemoryPoolPreference {
         D3D12_MEMORY_POOL_L0 => MemoryPool::L0,
         D3D12_MEMORY_POOL_L1 => MemoryPool::L1,
         other => {
-            return Err(Refusal::invalid(format!("a custom heap has MemoryPoolPreference {other}")));
+            return Err(Refusal::invalid(format!("a custom heap has MemoryPoolPreference {other}"))
+                .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL));
         }
     };
     match (caps.architecture.is_uma(), memory_pool, cpu_page_property) {

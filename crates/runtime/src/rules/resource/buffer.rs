@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 
 use super::{AlignmentRequest, alignment, flags};
 use crate::ddi::DriverCaps;
-use crate::rules::{Options, Refusal};
+use crate::rules::{Options, Refusal, under};
 
 /// A valid buffer description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,12 +77,12 @@ pub(super) fn check(
     if desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default() {
         return Err(Refusal::invalid("a buffer's SamplerFeedbackMipRegion must be zero"));
     }
-    flags::check_buffer(desc.Flags)
-        .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
+    flags::check_buffer(desc.Flags).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
+    let alignment = alignment::check_buffer(desc, caps, options)
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?;
     Ok(Buffer {
         width: ByteSize::new(desc.Width),
-        alignment: alignment::check_buffer(desc, caps, options)
-            .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?,
+        alignment,
         cross_adapter: desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0,
     })
 }

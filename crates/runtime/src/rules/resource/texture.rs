@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 use super::{AlignmentRequest, alignment, flags};
 use crate::ddi::{DriverCaps, Extent, TextureArgs, TextureDimension, TextureMemoryLayout};
 use crate::format::{FormatKind, FormatProperties, properties};
-use crate::rules::{Options, Refusal, castable};
+use crate::rules::{Options, Refusal, castable, under};
 
 /// A valid texture description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,33 +38,32 @@ pub(super) fn check(
         D3D12_RESOURCE_DIMENSION_TEXTURE2D => TextureDimension::Texture2D,
         _ => TextureDimension::Texture3D,
     };
-    // Each refusal carries the id that D3D12 has for the field.
-    let of = |id: D3D12_MESSAGE_ID| move |refusal: Refusal| refusal.or_id(id);
     let format =
-        check_format(desc.Format, dimension).map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT))?;
+        check_format(desc.Format, dimension).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT))?;
     if desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default() {
         return Err(Refusal::invalid(
             "SamplerFeedbackMipRegion must be zero unless Format is one of the sampler feedback formats",
         ));
     }
     let (extent, array_size) =
-        check_extent(desc, dimension).map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
-    check_blocks(extent, format).map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
+        check_extent(desc, dimension).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
+    check_blocks(extent, format).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
     let mip_levels = check_mips(desc, extent, array_size, format)
-        .map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS))?;
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS))?;
     check_samples(desc, dimension, mip_levels, format)
-        .map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC))?;
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC))?;
     let layout = check_layout(desc, dimension, mip_levels, array_size, format)
-        .map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT))?;
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT))?;
     let sample_count = desc.SampleDesc.Count;
-    castable::check_texture(castable_formats, format)?;
+    castable::check_texture(castable_formats, format)
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT))?;
     let facts = flags::TextureFacts { dimension, sample_count, layout, format, castable_formats };
     let usage = flags::check_texture(desc.Flags, &facts)
-        .map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS))?;
     let args = TextureArgs { dimension, extent, array_size, mip_levels, format, sample_count, layout, usage };
-    check_size(&args, caps).map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
+    check_size(&args, caps).map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS))?;
     let alignment = alignment::check_texture(desc, &args, caps, options)
-        .map_err(of(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?;
+        .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT))?;
     Ok(Texture { args, alignment })
 }
 
@@ -75,8 +74,7 @@ fn check_format(
     let Some(row) = properties(format) else {
         return Err(Refusal::invalid(format!(
             "a texture's D3D12_RESOURCE_DESC::Format {format} is no texture format"
-        ))
-        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDFORMAT));
+        )));
     };
     if row.kind == FormatKind::Unsupported {
         return Err(Refusal::not_implemented(format!(

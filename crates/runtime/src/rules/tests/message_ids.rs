@@ -6,6 +6,9 @@ use crate::rules::{clear_value, footprints, heap, initial, placement, resource};
 /// How a sound description is broken, and the id of the message.
 type IdCase<T> = (fn(&mut T), D3D12_MESSAGE_ID);
 
+/// How a sound heap is broken, and the ids of the message in `CreateHeap` and `CreateCommittedResource`.
+type HeapIdCase = (fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
+
 fn heap_desc() -> D3D12_HEAP_DESC {
     D3D12_HEAP_DESC {
         SizeInBytes: 1 << 20,
@@ -23,10 +26,9 @@ fn custom(page: D3D12_CPU_PAGE_PROPERTY, pool: D3D12_MEMORY_POOL) -> D3D12_HEAP_
     }
 }
 
-/// The same mistake has one id in `CreateHeap` and another in `CreateCommittedResource`.
 #[test]
 fn heaps() {
-    let cases: [(fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID); 9] = [
+    let cases: [HeapIdCase; 9] = [
         (
             |d| d.Properties.Type = 77,
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE,

@@ -422,7 +422,7 @@ fn refusals_of_descriptions_carry_d3d12_s_ids() {
     assert_eq!(id(|d| d.Dimension = 9), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY);
     assert_eq!(id(|d| d.Width = 0), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS);
     assert_eq!(id(|d| d.MipLevels = 15), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS);
-    assert_eq!(id(|d| d.Format = 0), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDFORMAT);
+    assert_eq!(id(|d| d.Format = 0), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT);
     assert_eq!(id(|d| d.SampleDesc.Count = 3), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC);
     assert_eq!(id(|d| d.Layout = 1), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT);
     assert_eq!(id(|d| d.Layout = 7), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDLAYOUT);
