@@ -253,3 +253,77 @@ fn threads_allocate_and_free_at_the_same_time() {
     allocator.audit().expect("consistent");
     assert_eq!(allocator.stats().used, ByteSize::ZERO);
 }
+
+fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: width,
+        Height: height,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
+        ..Default::default()
+    }
+}
+
+/// Textures of every class, on every kind of device: placed, aligned, apart from buffers, and given back.
+#[test]
+fn textures_of_every_class_are_placed() {
+    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
+    let depth = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+    let sampled = |desc: D3D12_RESOURCE_DESC| D3D12_RESOURCE_DESC {
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
+        Flags: target,
+        ..desc
+    };
+    let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
+    for profile in HostProfile::all() {
+        let gpu = Instance::open(profile).expect("a fresh instance");
+        let allocator = allocator(&gpu);
+        let local = ResourceAllocationDesc::new(HeapType::Default);
+        let create = |desc: &D3D12_RESOURCE_DESC, clear: Option<&D3D12_CLEAR_VALUE>| {
+            let made = allocator.create_resource(&local, desc, D3D12_RESOURCE_STATE_COMMON, clear);
+            made.unwrap_or_else(|error| panic!("{}: {desc:?}: {error}", profile.name))
+        };
+        let small = create(&texture(32, 32), None);
+        let large = create(&texture(1024, 1024), None);
+        let rendered = create(&D3D12_RESOURCE_DESC { Flags: target, ..texture(256, 256) }, Some(&clear));
+        let depths = create(
+            &D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT, Flags: depth, ..texture(64, 64) },
+            None,
+        );
+        let msaa = create(&sampled(texture(512, 512)), Some(&clear));
+        let small_msaa = create(&sampled(texture(64, 64)), None);
+        let mut buffer = buffer(&allocator, HeapType::Default, 256);
+        assert_eq!(small.size(), ByteSize::from_kib(4), "{}: a small texture takes 4 KiB", profile.name);
+        for other in [&small, &large, &rendered, &depths, &msaa, &small_msaa] {
+            assert_ne!(other.heap(), buffer.heap(), "{}: buffers are kept apart", profile.name);
+            assert_eq!(other.gpu_virtual_address(), None, "textures show no address");
+        }
+        // SAFETY: the heap is a live COM object.
+        assert_eq!(unsafe { msaa.heap().GetDesc() }.Alignment, 4 << 20);
+        let shares = small.heap() == depths.heap();
+        assert_eq!(shares, profile.resource_heap_tier >= 2, "{}: tier 1 keeps them apart", profile.name);
+        assert!(buffer.map().is_err());
+        drop((small, large, rendered, depths, msaa, small_msaa, buffer));
+        allocator.release_empty_heaps();
+        assert_eq!(allocator.stats().reserved, ByteSize::ZERO);
+        allocator.audit().expect("consistent");
+    }
+}
+
+#[test]
+fn a_texture_in_an_upload_heap_is_refused_and_a_mapping_of_one_is_an_error() {
+    let gpu = open("discrete");
+    let allocator = allocator(&gpu);
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    let upload = ResourceAllocationDesc::new(HeapType::Upload);
+    assert!(allocator.create_resource(&upload, &texture(64, 64), state, None).is_err());
+    assert_eq!(allocator.stats().used, ByteSize::ZERO);
+    let gpu_upload = ResourceAllocationDesc::new(HeapType::GpuUpload);
+    let mut made = allocator.create_resource(&gpu_upload, &texture(64, 64), state, None).expect("placed");
+    let error = made.map().expect_err("its layout is opaque");
+    assert!(error.is_invalid_argument(), "{error}");
+}
