@@ -26,8 +26,11 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
         D3D12_QUERY_HEAP_TYPE_OCCLUSION
         | D3D12_QUERY_HEAP_TYPE_TIMESTAMP
         | D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS
-        | D3D12_QUERY_HEAP_TYPE_SO_STATISTICS
-        | D3D12_QUERY_HEAP_TYPE_COPY_QUEUE_TIMESTAMP => {}
+        | D3D12_QUERY_HEAP_TYPE_SO_STATISTICS => {}
+        D3D12_QUERY_HEAP_TYPE_COPY_QUEUE_TIMESTAMP => {
+            return Err(Refusal::invalid("the device has no timestamps on copy queues")
+                .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_COPY_QUEUE_TIMESTAMPS_NOT_SUPPORTED));
+        }
         D3D12_QUERY_HEAP_TYPE_VIDEO_DECODE_STATISTICS => {
             return Err(Refusal::not_implemented("video")
                 .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_VIDEO_DECODE_STATISTICS_NOT_SUPPORTED));
