@@ -255,6 +255,11 @@ fuzz_target!(|ops: Vec<Op>| {
     let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
     let device: ID3D12Device14 = gpu.device.cast().expect("known");
     let mut objects = Objects::default();
+    // What most sequences need to get anywhere.
+    for op in scaffold() {
+        // SAFETY: as below.
+        unsafe { perform(&device, &mut objects, op) };
+    }
     for op in ops.into_iter().take(200) {
         // SAFETY: pointers are null or point to live values of their type.
         unsafe { perform(&device, &mut objects, op) };
@@ -274,6 +279,36 @@ fuzz_target!(|ops: Vec<Op>| {
     let left = unsafe { (IUnknown::from_raw_borrowed(&raw).expect("not null").vtable().Release)(raw) };
     assert_eq!(left, 0, "an object still holds the device");
 });
+
+fn scaffold() -> Vec<Op> {
+    let (size, depth) = ([63, 63, 1], DXGI_FORMAT_D32_FLOAT_S8X24_UINT as u8);
+    let texture = |format: u8, flags, reserved| {
+        let samples = 0;
+        Op::Texture { dimension: 1, size, mips: 2, format, samples, flags, reserved }
+    };
+    vec![
+        Op::Queue { kind: 0 },
+        Op::Queue { kind: 3 },
+        Op::Allocator { kind: 0 },
+        Op::List { kind: 0, allocator: 0, closed: false },
+        Op::Allocator { kind: 3 },
+        Op::List { kind: 3, allocator: 1, closed: false },
+        Op::Fence { value: Number::Small(0), flags: 0 },
+        Op::Buffer { heap: 0, size: 63, writable: true },
+        Op::Buffer { heap: 1, size: 63, writable: false },
+        Op::Buffer { heap: 2, size: 63, writable: false },
+        Op::Reserved { tiles: 3 },
+        Op::Heap { tiles: 3 },
+        texture(28, 1, false),
+        texture(28, 4, false),
+        texture(depth, 2, false),
+        texture(71, 0, false),
+        texture(28, 0, true),
+        Op::DescriptorHeap { kind: 0, count: Number::Small(4), flags: 1 },
+        Op::DescriptorHeap { kind: 2, count: Number::Small(4), flags: 0 },
+        Op::DescriptorHeap { kind: 0, count: Number::Small(4), flags: 0 },
+    ]
+}
 
 fn buffer(width: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
@@ -416,7 +451,10 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
             };
             let heap = unsafe { device.CreateDescriptorHeap::<ID3D12DescriptorHeap>(&desc) };
             if let Ok(heap) = &heap {
-                objects.first_handle = unsafe { heap.GetCPUDescriptorHandleForHeapStart() }.ptr;
+                let first = unsafe { heap.GetCPUDescriptorHandleForHeapStart() }.ptr;
+                if objects.first_handle == 0 {
+                    objects.first_handle = first;
+                }
             }
             objects.keep(heap);
         }

@@ -12,6 +12,7 @@ use windows_core::{ComObject, implement};
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use super::residency_count::ResidencyCount;
 use super::views::Descriptor;
 use crate::debug::ObjectKind;
 use crate::rules::Refusal;
@@ -36,6 +37,7 @@ const MAX_SHADER_VISIBLE_VIEWS: u32 = 1_000_000;
 pub(super) struct DescriptorHeap {
     child: Child,
     table: Arc<DescriptorTable>,
+    residency: ResidencyCount,
 }
 
 /// The descriptors of one heap.
@@ -213,11 +215,20 @@ impl DescriptorTable {
 impl DescriptorHeap {
     pub(super) fn new(device: ComObject<Device>, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Self, Refusal> {
         let table = device.descriptor_heaps().create(desc)?;
-        Ok(Self { child: Child::new(device).counted(ObjectKind::DescriptorHeap), table })
+        Ok(Self {
+            child: Child::new(device).counted(ObjectKind::DescriptorHeap),
+            table,
+            residency: ResidencyCount::new(),
+        })
     }
 
     pub(super) fn table(&self) -> &Arc<DescriptorTable> {
         &self.table
+    }
+
+    /// Why the heap is resident.
+    pub(super) fn residency(&self) -> &ResidencyCount {
+        &self.residency
     }
 }
 

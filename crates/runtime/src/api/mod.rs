@@ -20,6 +20,7 @@ mod heap;
 mod object;
 mod private_data;
 mod query_heap;
+mod residency_count;
 mod resource;
 mod texel_value;
 mod tile_mappings;

@@ -6,6 +6,7 @@ use windows_core::{ComObject, implement};
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use super::residency_count::ResidencyCount;
 use crate::debug::ObjectKind;
 use crate::rules::Refusal;
 
@@ -13,6 +14,7 @@ use crate::rules::Refusal;
 #[implement(ID3D12QueryHeap)]
 pub(super) struct QueryHeap {
     child: Child,
+    residency: ResidencyCount,
 }
 
 /// Checks the description of a query heap.
@@ -24,8 +26,11 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
         D3D12_QUERY_HEAP_TYPE_OCCLUSION
         | D3D12_QUERY_HEAP_TYPE_TIMESTAMP
         | D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS
-        | D3D12_QUERY_HEAP_TYPE_SO_STATISTICS
-        | D3D12_QUERY_HEAP_TYPE_COPY_QUEUE_TIMESTAMP => {}
+        | D3D12_QUERY_HEAP_TYPE_SO_STATISTICS => {}
+        D3D12_QUERY_HEAP_TYPE_COPY_QUEUE_TIMESTAMP => {
+            return Err(Refusal::invalid("the device has no timestamps on copy queues")
+                .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_COPY_QUEUE_TIMESTAMPS_NOT_SUPPORTED));
+        }
         D3D12_QUERY_HEAP_TYPE_VIDEO_DECODE_STATISTICS => {
             return Err(Refusal::not_implemented("video")
                 .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_VIDEO_DECODE_STATISTICS_NOT_SUPPORTED));
@@ -43,7 +48,12 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
 
 impl QueryHeap {
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { child: Child::new(device).counted(ObjectKind::QueryHeap) }
+        Self { child: Child::new(device).counted(ObjectKind::QueryHeap), residency: ResidencyCount::new() }
+    }
+
+    /// Why the heap is resident.
+    pub(super) fn residency(&self) -> &ResidencyCount {
+        &self.residency
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Resource {
     resource: rules::resource::Resource,
     driver: Arc<dyn DriverResource>,
     placement: Placement,
+    /// The formats beside those of its family that views may have.
+    castable_formats: Box<[DXGI_FORMAT]>,
     /// `Map` calls without their `Unmap`.
     map_count: AtomicU32,
 }
@@ -126,7 +128,25 @@ impl Resource {
         let alignment = allocation.alignment.get();
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*desc };
         let child = child.counted(ObjectKind::Resource);
-        Self { child, desc, resource, driver, placement, map_count: AtomicU32::new(0) }
+        Self {
+            child,
+            desc,
+            resource,
+            driver,
+            placement,
+            castable_formats: Box::default(),
+            map_count: AtomicU32::new(0),
+        }
+    }
+
+    /// The same resource, whose views may also have `formats`.
+    pub(super) fn castable_to(self, formats: &[DXGI_FORMAT]) -> Self {
+        Self { castable_formats: formats.into(), ..self }
+    }
+
+    /// The formats beside those of its family that views may have.
+    pub(super) fn castable_formats(&self) -> &[DXGI_FORMAT] {
+        &self.castable_formats
     }
 
     /// The description, with the effective alignment.

@@ -74,7 +74,9 @@ impl View {
             return Err(Refusal::invalid(format!("{count} slices from {first} of {all}")));
         }
         let format = if format == DXGI_FORMAT_UNKNOWN { desc.Format } else { format };
-        check_cast(format, desc.Format)?;
+        if !resource.castable_formats().contains(&format) {
+            check_cast(format, desc.Format)?;
+        }
         let part = ViewPart::Slices { mip, first, count, plane };
         Ok(Self { resource: Arc::downgrade(resource.driver()), desc, format, part })
     }

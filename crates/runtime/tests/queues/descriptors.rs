@@ -112,6 +112,8 @@ fn descriptor_and_query_heaps_are_checked_and_pageable() {
     unsafe {
         device.MakeResident(&objects).succeeds();
         device.Evict(&objects).succeeds();
+        device.Evict(&objects).succeeds();
+        assert_eq!(device.Evict(&objects), E_INVALIDARG, "more often than they were made resident");
     }
 }
 

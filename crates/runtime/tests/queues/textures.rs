@@ -382,3 +382,83 @@ fn depth_and_stencil_are_cleared_apart() {
         assert_eq!(refused(D3D12_CLEAR_FLAG_DEPTH, f32::NAN), E_INVALIDARG);
     }
 }
+
+#[test]
+fn volumes_are_cleared_through_views_of_other_formats() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+        Width: 4,
+        Height: 4,
+        DepthOrArraySize: 4,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R16G16_FLOAT,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        ..Default::default()
+    };
+    let create = |castable: &[DXGI_FORMAT]| {
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let (mut texture, layout) = (None, D3D12_BARRIER_LAYOUT_COMMON);
+        let flags = D3D12_HEAP_FLAG_NONE;
+        unsafe {
+            device.CreateCommittedResource3(
+                &properties,
+                flags,
+                &desc,
+                layout,
+                None,
+                None,
+                u32::try_from(castable.len()).expect("few"),
+                castable.as_ptr(),
+                &mut texture,
+            )
+        }
+        .expect("a texture");
+        let texture: Option<ID3D12Resource> = texture;
+        texture.expect("S_OK comes with a resource")
+    };
+    let (castable, plain) = (create(&[DXGI_FORMAT_R8G8B8A8_UNORM]), create(&[]));
+    let (views, visible) =
+        (D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE);
+    let gpu_heap = descriptor_heap(&device, views, 1, visible).expect("a heap");
+    let gpu = unsafe { gpu_heap.GetGPUDescriptorHandleForHeapStart() };
+    let clear = |texture: &ID3D12Resource, format, first, count| {
+        let heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+        let view = D3D12_UNORDERED_ACCESS_VIEW_DESC {
+            Format: format,
+            ViewDimension: D3D12_UAV_DIMENSION_TEXTURE3D,
+            Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
+                Texture3D: D3D12_TEX3D_UAV { MipSlice: 0, FirstWSlice: first, WSize: count },
+            },
+        };
+        unsafe {
+            let cpu = heap.GetCPUDescriptorHandleForHeapStart();
+            device.CreateUnorderedAccessView(texture, None, Some(&view), cpu);
+            queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
+            let list = &queue.list;
+            if format == DXGI_FORMAT_R32_UINT {
+                list.ClearUnorderedAccessViewUint(gpu, cpu, texture, &[0x0403_0201, 0, 0, 0], &[]);
+            } else {
+                list.ClearUnorderedAccessViewFloat(gpu, cpu, texture, &[1.0, 0.5, 0.0, 1.0], &[]);
+            }
+        }
+    };
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
+    clear(&castable, DXGI_FORMAT_R16G16_FLOAT, 0, u32::MAX);
+    clear(&castable, DXGI_FORMAT_R8G8B8A8_UNORM, 1, 2);
+    clear(&castable, DXGI_FORMAT_R32_UINT, 3, 1);
+    unsafe {
+        let to = footprint(&readback, 0, DXGI_FORMAT_R16G16_FLOAT, [4, 4, 4], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&castable, 0), None);
+    }
+    queue.run();
+    let slices: Vec<[u8; 4]> = (0..4)
+        .map(|z| bytes(&readback)[z * 1024 + 3 * 256 + 12..][..4].try_into().expect("four bytes"))
+        .collect();
+    assert_eq!(slices, [[0, 0x3c, 0, 0x38], [255, 128, 0, 255], [255, 128, 0, 255], [1, 2, 3, 4]]);
+    let refused = |format, first, count| queue.close_after(|_| clear(&plain, format, first, count));
+    assert_eq!(refused(DXGI_FORMAT_R8G8B8A8_UNORM, 0, 1), E_INVALIDARG, "not castable");
+    assert_eq!(refused(DXGI_FORMAT_R16G16_FLOAT, 3, 2), E_INVALIDARG);
+}

@@ -156,7 +156,11 @@ impl Device_Impl {
                 placement::check(&resource, allocation, offset, heap.desc())?;
                 Ok(PlacedPlan { desc, resource, args, allocation, heap, offset })
             },
-            |plan| Ok(ComObject::new(Resource::placed(self.to_object(), plan)?)),
+            |plan| {
+                Ok(ComObject::new(
+                    Resource::placed(self.to_object(), plan)?.castable_to(request.castable_formats),
+                ))
+            },
         )
     }
 
@@ -189,7 +193,11 @@ impl Device_Impl {
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
             },
-            |plan| Ok(ComObject::new(Resource::committed(self.to_object(), &plan)?)),
+            |plan| {
+                Ok(ComObject::new(
+                    Resource::committed(self.to_object(), &plan)?.castable_to(request.castable_formats),
+                ))
+            },
         )
     }
 
@@ -213,7 +221,11 @@ impl Device_Impl {
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(ReservedPlan { desc, resource, args, allocation })
             },
-            |plan| Ok(ComObject::new(Resource::reserved(self.to_object(), &plan)?)),
+            |plan| {
+                Ok(ComObject::new(
+                    Resource::reserved(self.to_object(), &plan)?.castable_to(request.castable_formats),
+                ))
+            },
         )
     }
 

@@ -55,6 +55,17 @@ impl Device_Impl {
                         ..Default::default()
                     },
                 ),
+                D3D12_FEATURE_D3D12_OPTIONS3 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS3 {
+                        CastingFullyTypedFormatSupported: true.into(),
+                        WriteBufferImmediateSupportFlags: D3D12_COMMAND_LIST_SUPPORT_FLAG_DIRECT
+                            | D3D12_COMMAND_LIST_SUPPORT_FLAG_COMPUTE
+                            | D3D12_COMMAND_LIST_SUPPORT_FLAG_COPY,
+                        ..Default::default()
+                    },
+                ),
                 D3D12_FEATURE_D3D12_OPTIONS4 => fill(
                     data,
                     size,

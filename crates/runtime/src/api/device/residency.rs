@@ -11,8 +11,9 @@ use crate::api::fence::Fence;
 use crate::api::heap::Heap;
 use crate::api::object::{Child, Owned, own};
 use crate::api::query_heap::QueryHeap;
+use crate::api::residency_count::ResidencyCount;
 use crate::api::resource::Resource;
-use crate::ddi::{DriverHeap, PagingWork, SegmentGroup};
+use crate::ddi::{DriverError, DriverHeap, PagingWork, SegmentGroup};
 use crate::rules::Refusal;
 
 const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
@@ -22,6 +23,33 @@ const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
     D3D12_RESIDENCY_PRIORITY_HIGH,
     D3D12_RESIDENCY_PRIORITY_MAXIMUM,
 ];
+
+/// What is resident or not where an object is.
+enum Pageable<'a> {
+    /// The object's memory.
+    Memory(&'a dyn DriverHeap),
+    /// A count alone: the object is never paged.
+    Counted(&'a ResidencyCount),
+}
+
+impl Pageable<'_> {
+    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
+        match self {
+            Self::Memory(memory) => memory.make_resident(),
+            Self::Counted(count) => {
+                count.make_resident();
+                Ok(None)
+            }
+        }
+    }
+
+    fn evict(&self) -> Result<(), DriverError> {
+        match self {
+            Self::Memory(memory) => memory.evict(),
+            Self::Counted(count) => count.evict(),
+        }
+    }
+}
 
 /// The objects of one call.
 ///
@@ -66,9 +94,9 @@ impl Device_Impl {
         let fence = own::<Fence>(self, fence, "pFenceToSignal")?;
         let works = self.begin_make_resident(objects)?;
         if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget() {
-            for memory in self.pageable_memories(objects)? {
+            for pageable in self.pageables(objects)? {
                 // Just counted, so there is a reason to take away.
-                let _ = memory.evict();
+                let _ = pageable.evict();
             }
             return Err(Refusal::out_of_memory(
                 "resident they would exceed the budget, which DENY_OVERBUDGET forbids",
@@ -89,13 +117,13 @@ impl Device_Impl {
         &self,
         objects: &[Option<ID3D12Pageable>],
     ) -> Result<Vec<PagingWork>, Refusal> {
-        let memories = self.pageable_memories(objects)?;
+        let pageables = self.pageables(objects)?;
         let mut works = Vec::new();
-        for (index, memory) in memories.iter().enumerate() {
-            match memory.make_resident() {
+        for (index, pageable) in pageables.iter().enumerate() {
+            match pageable.make_resident() {
                 Ok(work) => works.extend(work),
                 Err(error) => {
-                    for done in &memories[..index] {
+                    for done in &pageables[..index] {
                         // Just counted, so there is a reason to take away.
                         let _ = done.evict();
                     }
@@ -108,10 +136,10 @@ impl Device_Impl {
 
     /// Evicts all objects or, when one is evicted more often than made resident, none of them.
     pub(super) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
-        let memories = self.pageable_memories(objects)?;
-        for (index, memory) in memories.iter().enumerate() {
-            if memory.evict().is_err() {
-                for done in &memories[..index] {
+        let pageables = self.pageables(objects)?;
+        for (index, pageable) in pageables.iter().enumerate() {
+            if pageable.evict().is_err() {
+                for done in &pageables[..index] {
                     // What was resident a moment ago fits again, unless another thread took its place meanwhile.
                     if let Ok(Some(work)) = done.make_resident() {
                         work();
@@ -131,7 +159,7 @@ impl Device_Impl {
         objects: &[Option<ID3D12Pageable>],
         priorities: *const D3D12_RESIDENCY_PRIORITY,
     ) -> Result<(), Refusal> {
-        self.pageable_memories(objects)?;
+        self.pageables(objects)?;
         if priorities.is_null() && !objects.is_empty() {
             return Err(Refusal::invalid("pPriorities is null"));
         }
@@ -146,36 +174,38 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// The memory behind each object; objects without any of their own have none to page.
-    fn pageable_memories(
-        &self,
-        objects: &[Option<ID3D12Pageable>],
-    ) -> Result<Vec<Arc<dyn DriverHeap>>, Refusal> {
-        let mut memories = Vec::with_capacity(objects.len());
+    /// What is paged behind each object.
+    fn pageables<'a>(&self, objects: &'a [Option<ID3D12Pageable>]) -> Result<Vec<Pageable<'a>>, Refusal> {
+        let mut pageables = Vec::with_capacity(objects.len());
         for (index, object) in objects.iter().enumerate() {
             let object =
                 object.as_ref().ok_or_else(|| Refusal::invalid(format!("ppObjects[{index}] is null")))?;
-            let child: Result<&Child, Refusal> = if let Ok(heap) = object.cast_object_ref::<Heap>() {
-                Ok(heap.child())
+            let none =
+                || Refusal::invalid(format!("ppObjects[{index}] is no pageable object of this runtime"));
+            let of_memory = |child: &'a Child| {
+                child.memory().map(|memory| (child, Pageable::Memory(&**memory))).ok_or_else(none)
+            };
+            let (child, pageable) = if let Ok(heap) = object.cast_object_ref::<Heap>() {
+                of_memory(heap.child())
             } else if let Ok(resource) = object.cast_object_ref::<Resource>() {
-                resource.pageable_child().ok_or_else(|| {
+                let child = resource.pageable_child().ok_or_else(|| {
                     Refusal::invalid(format!(
                         "ppObjects[{index}] is a placed or reserved resource: the heap behind it is what is resident"
                     ))
-                })
+                })?;
+                of_memory(child)
             } else if let Ok(heap) = object.cast_object_ref::<DescriptorHeap>() {
-                Ok(heap.child())
+                Ok((heap.child(), Pageable::Counted(heap.residency())))
             } else if let Ok(heap) = object.cast_object_ref::<QueryHeap>() {
-                Ok(heap.child())
+                Ok((heap.child(), Pageable::Counted(heap.residency())))
             } else {
-                Err(Refusal::invalid(format!("ppObjects[{index}] is no pageable object of this runtime")))
-            };
-            let child = child?;
+                Err(none())
+            }?;
             if !child.belongs_to(self) {
                 return Err(Refusal::invalid(format!("ppObjects[{index}] belongs to another device")));
             }
-            memories.extend(child.memory().map(Arc::clone));
+            pageables.push(pageable);
         }
-        Ok(memories)
+        Ok(pageables)
     }
 }
