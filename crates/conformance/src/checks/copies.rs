@@ -8,7 +8,10 @@ use crate::com::commands::{self, CopyLocation};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{KIB, MIB, buffer, buffer_heap, render_target, rgba, texture2d, tight_buffer, volume};
+use crate::desc::{
+    KIB, MIB, buffer, buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer, volume,
+    with_flags,
+};
 
 const BUFFER: &str = "D3D12, CopyBufferRegion";
 const TEXTURE: &str = "D3D12, CopyTextureRegion";
@@ -277,13 +280,7 @@ pub(super) const CHECKS: &[Check] = &[
         let texture = ctx
             .create_resource(committed, &desc, D3D12_RESOURCE_STATE_RENDER_TARGET, None)
             .ok("a render target")?;
-        let heap = D3D12_DESCRIPTOR_HEAP_DESC {
-            Type: D3D12_DESCRIPTOR_HEAP_TYPE_RTV,
-            NumDescriptors: 1,
-            ..Default::default()
-        };
-        let heap = commands::create_descriptor_heap(ctx.device(), &heap);
-        let heap = ctx.answer("CreateDescriptorHeap", heap).ok("one render target view")?;
+        let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let view = commands::create_render_target_view(ctx.device(), &texture, &heap);
         let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
         let target = readback(ctx, footprints.total)?;
@@ -298,6 +295,56 @@ pub(super) const CHECKS: &[Check] = &[
             format!("the first texel is {:?}", &found[..4])
         })?;
         Ok("(1, 0, 1, 0)".to_owned())
+    }),
+    check("copies/clear-depth", "D3D12, ClearDepthStencilView", TEXTURES, |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let desc = depth_buffer(64, 8);
+        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
+        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
+        let texture = ctx.create_resource(committed, &desc, state, None).ok("a depth buffer")?;
+        let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let view = commands::create_depth_stencil_view(ctx.device(), &texture, &heap);
+        let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
+        let target = readback(ctx, footprints.total)?;
+        queue.run(|list| {
+            list.clear_depth(view, 0.5);
+            list.transition(&texture, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
+            let to = CopyLocation::Footprint(&target, footprints.layouts[0]);
+            list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(&texture, 0), None);
+        })?;
+        let found = read(ctx, &target, 64 * 4)?;
+        require(found.chunks(4).all(|texel| texel == 0.5_f32.to_le_bytes()), || {
+            format!("the first texel is {:?}", &found[..4])
+        })?;
+        Ok("0.5".to_owned())
+    }),
+    check("copies/clear-unordered-access", "D3D12, ClearUnorderedAccessViewUint", &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
+        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+        let resource =
+            ctx.create_resource(committed, &desc, state, None).ok("a buffer of unordered access")?;
+        let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+        let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+        commands::create_raw_view(ctx.device(), &resource, 128, &visible);
+        let view = commands::create_raw_view(ctx.device(), &resource, 128, &heap);
+        let target = readback(ctx, 1024)?;
+        queue.run(|list| {
+            list.clear_unordered_access(&resource, &visible, view, [0x0102_0304; 4]);
+            list.transition(&resource, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
+            list.copy_resource(&target, &resource);
+        })?;
+        let found = read(ctx, &target, 1024)?;
+        let (cleared, rest) = found.split_at(512);
+        require(cleared.chunks(4).all(|element| element == [4, 3, 2, 1]), || {
+            format!("the first element is {:?}", &cleared[..4])
+        })?;
+        require(rest.iter().all(|&byte| byte == 0), || "bytes behind the view changed".to_owned())?;
+        Ok("128 elements, nothing behind them".to_owned())
     }),
     check("copies/discard-is-harmless", "D3D12, DiscardResource", TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
@@ -380,6 +427,17 @@ fn through_default(ctx: &Context, list_type: D3D12_COMMAND_LIST_TYPE, len: usize
         return failed(format!("byte {place} is {:#04x}, {:#04x} was written", found[place], bytes[place]));
     }
     Ok(format!("{len} bytes"))
+}
+
+/// A heap of one descriptor.
+fn descriptors(
+    ctx: &Context,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    flags: D3D12_DESCRIPTOR_HEAP_FLAGS,
+) -> Result<ID3D12DescriptorHeap, Stop> {
+    let desc = D3D12_DESCRIPTOR_HEAP_DESC { Type: heap_type, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
+    ctx.answer("CreateDescriptorHeap", commands::create_descriptor_heap(ctx.device(), &desc))
+        .ok("one descriptor")
 }
 
 fn committed_for_copies(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<ID3D12Resource, Stop> {

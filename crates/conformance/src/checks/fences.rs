@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, failed, require, require_eq};
+use crate::answer::{Stop, Verdict, failed, require, require_eq};
 use crate::check::{Check, check};
 use crate::com::commands;
 use crate::context::{Context, Queue};
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("fences/null-event-of-a-reached-value", "D3D12, SetEventOnCompletion, null event", &[], |ctx| {
         let fence = ctx.create_fence(7).ok("value 7")?;
         for value in [0, 6, 7] {
-            let answer = blocked(&fence, value)?.recv_timeout(commands::PATIENCE);
+            let answer = blocked_on(&fence, value)?.recv_timeout(commands::PATIENCE);
             let Ok(answer) = answer else { return failed(format!("value {value} of a fence at 7 blocks")) };
             ctx.answer("SetEventOnCompletion", answer).ok("a value that is reached")?;
         }
@@ -55,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("fences/null-event-blocks", "D3D12, SetEventOnCompletion, null event", &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
-        let waiter = blocked(&fence, 3)?;
+        let waiter = blocked_on(&fence, 3)?;
         let early = waiter.recv_timeout(A_WHILE);
         if let Ok(answer) = early {
             ctx.answer("SetEventOnCompletion", answer).ok("a value that is not reached")?;
@@ -69,6 +69,12 @@ pub(super) const CHECKS: &[Check] = &[
             Err(_) => return failed("value 3 did not release the waiter"),
         }
         Ok("blocks until the value is reached".to_owned())
+    }),
+    check("fences/several-of-which-all", "D3D12, SetEventOnMultipleFenceCompletion", &[], |ctx| {
+        returns_at_once(ctx, [2, 3], [2, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_NONE)
+    }),
+    check("fences/several-of-which-any", "D3D12, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY", &[], |ctx| {
+        returns_at_once(ctx, [0, 3], [100, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY)
     }),
     check("fences/queue-signals", "D3D12, ID3D12CommandQueue::Signal", &[], |ctx| {
         for list_type in [DIRECT, COMPUTE, COPY] {
@@ -203,18 +209,45 @@ pub(super) const CHECKS: &[Check] = &[
     }),
 ];
 
-/// What a thread hears that blocks on a fence. It ends with the fence's signal, or with the process.
-fn blocked(fence: &ID3D12Fence, value: u64) -> Result<mpsc::Receiver<crate::com::Result<()>>, Stop> {
+/// What a thread hears that blocks on fences. It ends with their signals, or with the process.
+fn blocked(
+    block: impl FnOnce() -> crate::com::Result<()> + Send + 'static,
+) -> Result<mpsc::Receiver<crate::com::Result<()>>, Stop> {
     let (sender, receiver) = mpsc::channel();
-    let fence = fence.clone();
     std::thread::Builder::new()
         .name("fence waiter".to_owned())
         .spawn(move || {
             // The check may have given up on the answer.
-            let _ = sender.send(commands::block_until(&fence, value));
+            let _ = sender.send(block());
         })
         .map_err(|error| Stop::Skipped(format!("no thread to wait on: {error}")))?;
     Ok(receiver)
+}
+
+/// A thread that blocks until one fence has a value.
+fn blocked_on(fence: &ID3D12Fence, value: u64) -> Result<mpsc::Receiver<crate::com::Result<()>>, Stop> {
+    let fence = fence.clone();
+    blocked(move || commands::block_until(&fence, value))
+}
+
+/// Several fences of which all or any have their value: the call returns at once.
+fn returns_at_once(
+    ctx: &Context,
+    values: [u64; 2],
+    awaited: [u64; 2],
+    flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
+) -> Verdict {
+    let newer: ID3D12Device1 = ctx.interface("ID3D12Device1")?;
+    let [one, other] = values;
+    let fences = [Some(ctx.create_fence(one).ok("one")?), Some(ctx.create_fence(other).ok("other")?)];
+    let waiter = blocked(move || commands::block_until_several(&newer, &fences, &awaited, flags))?;
+    match waiter.recv_timeout(commands::PATIENCE) {
+        Ok(answer) => {
+            ctx.answer("SetEventOnMultipleFenceCompletion", answer).ok("values that are reached")?;
+            Ok("returns at once".to_owned())
+        }
+        Err(_) => failed(format!("fences at {values:?} and values {awaited:?}: the call blocks")),
+    }
 }
 
 fn wait(ctx: &Context, queue: &Queue<'_>, fence: &ID3D12Fence, value: u64) -> Result<(), Stop> {

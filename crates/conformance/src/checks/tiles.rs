@@ -137,6 +137,28 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
         Ok("zero".to_owned())
     }),
+    check("tiles/copied-mappings", "D3D12, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
+        let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
+        let (first, second) = (reserved_buffer(ctx, 2 * TILE)?, reserved_buffer(ctx, 2 * TILE)?);
+        commands::map_tiles(&queue.queue, &first, 0, 2, Some((&heap, 0)));
+        commands::copy_tile_mappings(&queue.queue, &second, &first, 2);
+        let (source, target) = staging(ctx, 2)?;
+        queue.run(|list| list.copy_resource(&first, &source))?;
+        queue.run(|list| list.copy_resource(&target, &second))?;
+        same(ctx, &source, &target, 2)
+    }),
+    check("tiles/mappings-change-in-order", MAPPINGS, YES, |ctx| {
+        let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, TILE)?, tiles(ctx, 2)?);
+        let (source, target) = staging(ctx, 2)?;
+        for tile in 0..2_u32 {
+            commands::map_tiles(&queue.queue, &resource, 0, 1, Some((&heap, tile)));
+            let offset = u64::from(tile) * TILE;
+            queue.run(|list| list.copy_buffer((&resource, 0), (&source, offset), TILE))?;
+        }
+        let whole = ctx.place(&heap, 0, &buffer(2 * TILE)).ok("all of the heap")?;
+        queue.run(|list| list.copy_resource(&target, &whole))?;
+        same(ctx, &source, &target, 2)
+    }),
     check("tiles/copied-tiles", "D3D12, CopyTiles", YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));

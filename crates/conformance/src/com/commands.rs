@@ -324,6 +324,28 @@ impl List {
         unsafe { self.0.ClearRenderTargetView(view, &color, &[]) };
     }
 
+    /// `ClearDepthStencilView` of depth in all that the view shows.
+    pub(crate) fn clear_depth(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, depth: f32) {
+        // SAFETY: the handle is a depth stencil view's; the caller keeps its heap and resource.
+        unsafe { self.0.ClearDepthStencilView(view, D3D12_CLEAR_FLAG_DEPTH, depth, 0, &[]) };
+    }
+
+    /// `ClearUnorderedAccessViewUint` of all that the view shows. `visible` is the heap that the GPU sees.
+    pub(crate) fn clear_unordered_access(
+        &self,
+        resource: &ID3D12Resource,
+        visible: &ID3D12DescriptorHeap,
+        view: D3D12_CPU_DESCRIPTOR_HANDLE,
+        values: [u32; 4],
+    ) {
+        // SAFETY: both heaps hold the view at their start; the caller keeps them and the resource.
+        unsafe {
+            self.0.SetDescriptorHeaps(&[Some(visible.clone())]);
+            let start = visible.GetGPUDescriptorHandleForHeapStart();
+            self.0.ClearUnorderedAccessViewUint(start, view, resource, &values, &[]);
+        }
+    }
+
     /// `DiscardResource` of a whole resource.
     pub(crate) fn discard(&self, resource: &ID3D12Resource) {
         // SAFETY: see copy_buffer.
@@ -352,6 +374,80 @@ pub(crate) fn create_render_target_view(
         device.CreateRenderTargetView(resource, None, handle);
         handle
     }
+}
+
+/// `CreateDepthStencilView` of the whole resource at the start of a heap; where it is.
+pub(crate) fn create_depth_stencil_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    // SAFETY: the heap is of depth stencil views and has room for one.
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateDepthStencilView(resource, None, handle);
+        handle
+    }
+}
+
+/// `CreateUnorderedAccessView` of a buffer's `count` first 4-byte elements at the start of a heap; where it is.
+pub(crate) fn create_raw_view(
+    device: &ID3D12Device,
+    buffer: &ID3D12Resource,
+    count: u32,
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
+        Format: DXGI_FORMAT_R32_TYPELESS,
+        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
+        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
+            Buffer: D3D12_BUFFER_UAV {
+                NumElements: count,
+                Flags: D3D12_BUFFER_UAV_FLAG_RAW,
+                ..Default::default()
+            },
+        },
+    };
+    // SAFETY: the heap is of unordered access views and has room for one; desc is valid for a buffer.
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateUnorderedAccessView(buffer, None, Some(&raw const desc), handle);
+        handle
+    }
+}
+
+/// `CopyTileMappings` of the first `count` tiles.
+pub(crate) fn copy_tile_mappings(
+    queue: &ID3D12CommandQueue,
+    to: &ID3D12Resource,
+    from: &ID3D12Resource,
+    count: u32,
+) {
+    let start = D3D12_TILED_RESOURCE_COORDINATE::default();
+    let size = D3D12_TILE_REGION_SIZE { NumTiles: count, ..Default::default() };
+    // SAFETY: the structures are valid, the resources live.
+    unsafe { queue.CopyTileMappings(to, &start, from, &start, &size, D3D12_TILE_MAPPING_FLAG_NONE) };
+}
+
+/// `SetEventOnMultipleFenceCompletion` without an event: blocks until the fences have their values.
+pub(crate) fn block_until_several(
+    device: &ID3D12Device1,
+    fences: &[Option<ID3D12Fence>],
+    values: &[u64],
+    flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
+) -> Result<()> {
+    assert_eq!(fences.len(), values.len(), "one value for each fence");
+    let count = u32::try_from(fences.len()).expect("few");
+    // SAFETY: both arrays have count elements; a null event blocks.
+    done(unsafe {
+        device.SetEventOnMultipleFenceCompletion(
+            fences.as_ptr(),
+            values.as_ptr(),
+            count,
+            flags,
+            HANDLE::default(),
+        )
+    })
 }
 
 /// `CreateQueryHeap`.

@@ -103,6 +103,10 @@ fn is_buffer(request: &Request) -> bool {
     request.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
 }
 
+fn is_texture(descs: &[D3D12_RESOURCE_DESC1]) -> bool {
+    descs.iter().any(|desc| desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER)
+}
+
 const COMBINE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE;
 const BACK: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
 const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
@@ -1085,5 +1089,343 @@ pub(crate) const WRONG_DEVICES: &[WrongDevice] = &[
             ..HONEST
         },
         caught_by: &["upload/non-local-is-empty-on-uma"],
+    },
+    // Textures.
+    WrongDevice {
+        name: "small-textures-at-512",
+        what: "small textures with Alignment 4 KiB are aligned to 512 bytes",
+        profile: "discrete",
+        lies: Lies {
+            allocation: Some(|descs, info| {
+                if descs.iter().any(|desc| desc.Alignment == KIB_4) && is_valid(info) {
+                    info.Alignment = 512;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/small-alignment"],
+    },
+    WrongDevice {
+        name: "everything-is-small",
+        what: "large textures and render targets are small resources",
+        profile: "discrete",
+        lies: Lies {
+            allocation: Some(|descs, info| {
+                if is_texture(descs) && descs.iter().any(|desc| desc.Alignment == KIB_4) {
+                    *info = D3D12_RESOURCE_ALLOCATION_INFO { SizeInBytes: 1 << 20, Alignment: KIB_4 };
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/large-is-not-small", "texture/render-target-is-not-small"],
+    },
+    WrongDevice {
+        name: "tight-textures-above-the-maximum",
+        what: "tight textures are aligned to 128 KiB",
+        profile: "discrete",
+        lies: Lies {
+            allocation: Some(|descs, info| {
+                if is_texture(descs) {
+                    tight_alignment(2 * KIB_64, descs, info);
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["tight/texture-alignment-max", "tight/small-texture-alignment-max"],
+    },
+    WrongDevice {
+        name: "small-textures-worse-than-without",
+        what: "tight small textures are aligned to 64 KiB, without the flag to 4 KiB",
+        profile: "discrete",
+        lies: Lies {
+            allocation: Some(|descs, info| {
+                if is_texture(descs) {
+                    tight_alignment(KIB_64, descs, info);
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["tight/never-worse-for-small-textures", "tight/small-texture-alignment-max"],
+    },
+    WrongDevice {
+        name: "samples-forgotten",
+        what: "multisampled textures take what one sample takes",
+        profile: "discrete",
+        lies: Lies {
+            allocation_request: Some(|desc| {
+                if desc.SampleDesc.Count == 4 {
+                    desc.SampleDesc.Count = 1;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/size-holds-the-texels"],
+    },
+    WrongDevice {
+        name: "three-samples",
+        what: "a texture of 3 samples is made, of 4",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.SampleDesc.Count == 3 {
+                    request.desc.SampleDesc.Count = 4;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/sample-count-refused"],
+    },
+    WrongDevice {
+        name: "swizzle-layouts-are-tight",
+        what: "the flag is taken beside 64KB_UNDEFINED_SWIZZLE and 64KB_STANDARD_SWIZZLE",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Flags & TIGHT != 0 && !is_buffer(request) {
+                    request.desc.Layout = D3D12_TEXTURE_LAYOUT_UNKNOWN;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["tight/undefined-swizzle-refused", "tight/standard-swizzle-refused"],
+    },
+    WrongDevice {
+        name: "mip-levels-clamped",
+        what: "too many mip levels are made the full chain",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if !is_buffer(request) && request.desc.MipLevels > 7 && request.desc.Width == 64 {
+                    request.desc.MipLevels = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/too-many-mips-refused"],
+    },
+    WrongDevice {
+        name: "mip-levels-stay-0",
+        what: "GetDesc answers MipLevels 0 for a full chain",
+        profile: "discrete",
+        lies: Lies {
+            desc: Some(|desc| {
+                if desc.MipLevels > 1 {
+                    desc.MipLevels = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/mip-levels-0-is-the-full-chain", "texture/desc-round-trip"],
+    },
+    WrongDevice {
+        name: "both-attachments",
+        what: "a texture may be a render target and a depth buffer",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                let both = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+                if request.desc.Flags & both == both {
+                    request.desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/render-target-and-depth-refused"],
+    },
+    WrongDevice {
+        name: "row-major-for-all",
+        what: "ROW_MAJOR is taken without ALLOW_CROSS_ADAPTER",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if !is_buffer(request) && request.desc.Layout == D3D12_TEXTURE_LAYOUT_ROW_MAJOR {
+                    request.desc.Layout = D3D12_TEXTURE_LAYOUT_UNKNOWN;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/row-major-alone-refused"],
+    },
+    WrongDevice {
+        name: "textures-in-upload",
+        what: "textures are made in UPLOAD heaps, which are DEFAULT ones",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if let (false, Some(home)) = (is_buffer(request), &mut request.properties) {
+                    home.Type = D3D12_HEAP_TYPE_DEFAULT;
+                    request.state = D3D12_RESOURCE_STATE_COMMON;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/upload-refused", "texture/readback-refused"],
+    },
+    WrongDevice {
+        name: "render-targets-anywhere",
+        what: "render targets may be placed in heaps that deny them",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.place.is_some() {
+                    let attachments =
+                        D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+                    if request.desc.Flags & attachments != 0 {
+                        request.desc = D3D12_RESOURCE_DESC {
+                            Flags: 0,
+                            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+                            ..request.desc
+                        };
+                    }
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/render-target-in-a-texture-heap-refused"],
+    },
+    WrongDevice {
+        name: "textures-have-addresses",
+        what: "GetGPUVirtualAddress of a texture is not 0",
+        profile: "discrete",
+        lies: Lies {
+            address: Some(
+                |desc, address| {
+                    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { address } else { 1 << 32 }
+                },
+            ),
+            ..HONEST
+        },
+        caught_by: &["texture/has-no-gpu-address"],
+    },
+    WrongDevice {
+        name: "opaque-textures-have-pointers",
+        what: "Map of an opaque texture discloses a pointer",
+        profile: "discrete",
+        lies: Lies {
+            map: Some(|map: &mut Map| {
+                if map.hresult.is_err() && map.address == 0 {
+                    (map.hresult, map.start) = (S_OK, map.elsewhere);
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["upload/texture-maps-without-a-pointer", "texture/is-not-mapped-in-default"],
+    },
+    // Footprints and tiles.
+    WrongDevice {
+        name: "rows-not-aligned",
+        what: "footprints have rows of 4 bytes less than a multiple of 256",
+        profile: "discrete",
+        lies: Lies {
+            footprints: Some(|layouts, _| {
+                layouts.iter_mut().for_each(|layout| layout.Footprint.RowPitch -= 4);
+            }),
+            ..HONEST
+        },
+        caught_by: &["footprints/row-pitch", "footprints/mips", "footprints/footprint-of-a-texture"],
+    },
+    WrongDevice {
+        name: "subresources-not-aligned",
+        what: "subresources are 256 bytes behind a multiple of 512",
+        profile: "discrete",
+        lies: Lies {
+            footprints: Some(|layouts, _| layouts.iter_mut().skip(1).for_each(|layout| layout.Offset += 256)),
+            ..HONEST
+        },
+        caught_by: &["footprints/mips", "footprints/array"],
+    },
+    WrongDevice {
+        name: "last-row-padded",
+        what: "the total of the footprints is a multiple of 256",
+        profile: "discrete",
+        lies: Lies {
+            footprints: Some(|_, total| *total = total.checked_next_multiple_of(256).unwrap_or(*total)),
+            ..HONEST
+        },
+        caught_by: &["footprints/total", "footprints/buffer", "footprints/3d"],
+    },
+    WrongDevice {
+        name: "base-offset-forgotten",
+        what: "footprints begin at 0 whatever the base offset is",
+        profile: "discrete",
+        lies: Lies {
+            footprints: Some(|layouts, _| {
+                let first = layouts.first().map_or(0, |layout| layout.Offset);
+                layouts.iter_mut().for_each(|layout| layout.Offset -= first);
+            }),
+            ..HONEST
+        },
+        caught_by: &["footprints/base-offset"],
+    },
+    WrongDevice {
+        name: "tiles-miscounted",
+        what: "GetResourceTiling answers one tile more",
+        profile: "discrete",
+        lies: Lies { tile_count: Some(|count| count + 1), ..HONEST },
+        caught_by: &["tiles/buffer-tiling", "tiles/texture-tiling", "tiles/texture-tiling-with-mips"],
+    },
+    WrongDevice {
+        name: "tiles-elsewhere",
+        what: "every mapping is to tile 0 of the heap",
+        profile: "discrete",
+        lies: Lies { tile_offset: Some(|_| 0), ..HONEST },
+        caught_by: &["tiles/mapping-is-where-it-says"],
+    },
+    // Queues, fences and residency.
+    WrongDevice {
+        name: "copies-one-byte-less",
+        what: "CopyBufferRegion leaves out the last byte",
+        profile: "discrete",
+        lies: Lies { copy: Some(|_, _, len| *len -= 1), ..HONEST },
+        caught_by: &["copies/buffer-on-a-direct-queue", "copies/buffer-region"],
+    },
+    WrongDevice {
+        name: "copies-to-the-start",
+        what: "CopyBufferRegion ignores the destination's offset",
+        profile: "discrete",
+        lies: Lies { copy: Some(|to, _, _| *to = 0), ..HONEST },
+        caught_by: &["copies/buffer-region", "copies/placed-neighbours"],
+    },
+    WrongDevice {
+        name: "copies-from-the-start",
+        what: "CopyBufferRegion ignores the source's offset",
+        profile: "discrete",
+        lies: Lies { copy: Some(|_, from, _| *from = 0), ..HONEST },
+        caught_by: &["copies/buffer-region"],
+    },
+    WrongDevice {
+        name: "waits-for-nothing",
+        what: "queues do not wait for fences",
+        profile: "discrete",
+        lies: Lies { ignores_wait: true, ..HONEST },
+        caught_by: &["fences/queue-waits-for-the-cpu", "fences/queue-waits-for-a-queue"],
+    },
+    WrongDevice {
+        name: "signals-too-much",
+        what: "queues signal one more than they are asked to",
+        profile: "discrete",
+        lies: Lies { signal: Some(|value| value + 1), ..HONEST },
+        caught_by: &["fences/queue-signals"],
+    },
+    WrongDevice {
+        name: "fences-lag",
+        what: "GetCompletedValue is one behind",
+        profile: "discrete",
+        lies: Lies { completed: Some(|value| value.saturating_sub(1)), ..HONEST },
+        caught_by: &["fences/initial-value", "fences/signal-from-the-cpu"],
+    },
+    WrongDevice {
+        name: "null-event-returns",
+        what: "SetEventOnCompletion without an event never blocks",
+        profile: "discrete",
+        lies: Lies { ignores_null_event: true, ..HONEST },
+        caught_by: &["fences/null-event-blocks"],
+    },
+    WrongDevice {
+        name: "residency-refused",
+        what: "MakeResident and Evict answer E_OUTOFMEMORY",
+        profile: "discrete",
+        lies: Lies { residency: Some(E_OUTOFMEMORY), ..HONEST },
+        caught_by: &["residency/heap-round-trip", "residency/counts-nest"],
     },
 ];
