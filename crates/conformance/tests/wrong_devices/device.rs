@@ -143,7 +143,6 @@ unsafe extern "system" fn custom_heap_properties(
         }
         out
     }
-    out
 }
 
 fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
@@ -242,7 +241,6 @@ unsafe extern "system" fn allocation_info(
         answered(lies, &changed, out, std::ptr::null_mut());
         out
     }
-    out
 }
 
 unsafe extern "system" fn allocation_info1(
@@ -262,7 +260,6 @@ unsafe extern "system" fn allocation_info1(
         answered(lies, &changed, out, parts);
         out
     }
-    out
 }
 
 unsafe extern "system" fn allocation_info2(
@@ -284,7 +281,6 @@ unsafe extern "system" fn allocation_info2(
         }
         out
     }
-    out
 }
 
 unsafe extern "system" fn allocation_info3(
@@ -306,7 +302,6 @@ unsafe extern "system" fn allocation_info3(
         answered(lies, &changed, out, parts);
         out
     }
-    out
 }
 
 /// What a creation call answers in the end, with the lies about what it made.
@@ -716,7 +711,6 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mu
         }
         out
     }
-    out
 }
 
 unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {

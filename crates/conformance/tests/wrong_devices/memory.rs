@@ -59,7 +59,6 @@ unsafe extern "system" fn heap_get_desc(
         }
         out
     }
-    out
 }
 
 unsafe extern "system" fn get_desc(
@@ -75,7 +74,6 @@ unsafe extern "system" fn get_desc(
         }
         out
     }
-    out
 }
 
 unsafe extern "system" fn get_address(this: *mut c_void) -> D3D12_GPU_VIRTUAL_ADDRESS {
