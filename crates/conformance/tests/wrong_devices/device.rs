@@ -142,7 +142,6 @@ unsafe extern "system" fn custom_heap_properties(
             lie(heap_type, &mut *out);
         }
     }
-    out
 }
 
 fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
@@ -240,7 +239,6 @@ unsafe extern "system" fn allocation_info(
         (one(table).GetResourceAllocationInfo)(this, out, visible_mask, count, older.as_ptr());
         answered(lies, &changed, out, std::ptr::null_mut());
     }
-    out
 }
 
 unsafe extern "system" fn allocation_info1(
@@ -259,7 +257,6 @@ unsafe extern "system" fn allocation_info1(
         (four(table).GetResourceAllocationInfo1)(this, out, visible_mask, count, older.as_ptr(), parts);
         answered(lies, &changed, out, parts);
     }
-    out
 }
 
 unsafe extern "system" fn allocation_info2(
@@ -280,7 +277,6 @@ unsafe extern "system" fn allocation_info2(
             lie(&mut *out);
         }
     }
-    out
 }
 
 unsafe extern "system" fn allocation_info3(
@@ -301,7 +297,6 @@ unsafe extern "system" fn allocation_info3(
         ask(this, out, visible_mask, count, changed.as_ptr(), castable_counts, castable, parts);
         answered(lies, &changed, out, parts);
     }
-    out
 }
 
 /// What a creation call answers in the end, with the lies about what it made.
@@ -710,7 +705,6 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mu
             lie(&mut *out);
         }
     }
-    out
 }
 
 unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {

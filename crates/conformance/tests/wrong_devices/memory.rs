@@ -58,7 +58,6 @@ unsafe extern "system" fn heap_get_desc(
             lie(&mut *out);
         }
     }
-    out
 }
 
 unsafe extern "system" fn get_desc(
@@ -73,7 +72,6 @@ unsafe extern "system" fn get_desc(
             lie(&mut *out);
         }
     }
-    out
 }
 
 unsafe extern "system" fn get_address(this: *mut c_void) -> D3D12_GPU_VIRTUAL_ADDRESS {
