@@ -293,7 +293,9 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = tight_buffer(100);
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
         let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let last = 64 * KIB - found.size.next_multiple_of(found.alignment);
+        let step = found.size.next_multiple_of(found.alignment);
+        require(step <= 64 * KIB, || format!("100 bytes take {step} at {}", found.alignment))?;
+        let last = 64 * KIB - step;
         ctx.place(&heap, last, &desc).ok(format!("offset {last:#x}"))?;
         let wide = tight_buffer(100 + found.alignment * 2);
         ctx.place(&heap, last, &wide).refused(format!("{} bytes at {last:#x}", wide.Width))?;

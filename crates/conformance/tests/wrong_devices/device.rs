@@ -203,10 +203,12 @@ unsafe fn answered(
 ) {
     // SAFETY: out takes the answer, parts is null or has one element for each description.
     unsafe {
+        // Nothing is written about the parts of an invalid whole.
+        let has_parts = !parts.is_null() && (*out).SizeInBytes != u64::MAX;
         if let Some(lie) = lies.allocation {
             lie(descs, &mut *out);
             // A lie about a single resource is told of each part as well.
-            if !parts.is_null() {
+            if has_parts {
                 for (index, desc) in descs.iter().enumerate() {
                     let part = &mut *parts.add(index);
                     let mut info = D3D12_RESOURCE_ALLOCATION_INFO {
@@ -218,7 +220,7 @@ unsafe fn answered(
                 }
             }
         }
-        if let Some(lie) = lies.parts.filter(|_| !parts.is_null()) {
+        if let Some(lie) = lies.parts.filter(|_| has_parts) {
             lie(std::slice::from_raw_parts_mut(parts, descs.len()));
         }
     }

@@ -103,13 +103,16 @@ unsafe extern "system" fn get_heap_properties(
     }
 }
 
-/// Memory that a wrong `Map` may hand out; large enough for the checks that it is meant for.
-struct Elsewhere(UnsafeCell<[u8; 4096]>);
+/// The largest buffer that a check maps, in bytes.
+const LARGEST: usize = 32 << 20;
+
+/// Memory that a wrong `Map` may hand out.
+struct Elsewhere(UnsafeCell<[u8; LARGEST]>);
 
 // SAFETY: it is reached through raw pointers alone, by checks that expect to be lied to.
 unsafe impl Sync for Elsewhere {}
 
-static ELSEWHERE: Elsewhere = Elsewhere(UnsafeCell::new([0; 4096]));
+static ELSEWHERE: Elsewhere = Elsewhere(UnsafeCell::new([0; LARGEST]));
 
 unsafe extern "system" fn map(
     this: *mut c_void,
