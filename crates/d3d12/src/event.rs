@@ -74,6 +74,11 @@ impl Event {
         self.handle
     }
 
+    /// Gives the HANDLE away: whoever takes it closes it, with `CloseHandle` on Windows and `close` on Linux.
+    pub fn into_handle(self) -> HANDLE {
+        std::mem::ManuallyDrop::new(self).handle
+    }
+
     /// Signals the event; an event that is signalled already stays so.
     ///
     /// # Errors
@@ -184,6 +189,16 @@ impl Drop for EventSignal {
 pub unsafe fn signal(handle: HANDLE) -> io::Result<()> {
     // SAFETY: the caller's promise.
     unsafe { system::set(handle) }
+}
+
+/// Whether `handle` is open in this process and nothing else than an event, as far as the operating system tells.
+///
+/// Nothing is signalled. Windows tells only whether the handle is open, and Linux without /proc likewise.
+pub fn is_event(handle: HANDLE) -> bool {
+    // SAFETY: what the promise guards is the use of the copy as an event. The copy is closed and not used otherwise.
+    let copy = unsafe { system::duplicate(handle) };
+    // SAFETY: the copy is open, and nobody else knows it.
+    copy.map(|copy| unsafe { system::close(copy) }).is_ok()
 }
 
 #[cfg(all(test, any(windows, target_os = "linux", target_os = "android")))]

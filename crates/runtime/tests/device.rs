@@ -462,8 +462,10 @@ fn what_is_not_there_says_so() {
     unsafe {
         let signature: Result<ID3D12RootSignature, _> = device.CreateRootSignature(0, &[]);
         assert_eq!(signature.expect_err("no pipelines").code(), E_NOTIMPL);
-        let shared =
-            D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_SHARED, ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, 65_536) };
+        let shared = D3D12_HEAP_DESC {
+            Flags: D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER,
+            ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, 65_536)
+        };
         assert_eq!(create_heap(&gpu.device, &shared).err(), Some(E_NOTIMPL));
         assert_eq!(gpu.device.GetDeviceRemovedReason(), S_OK);
     }

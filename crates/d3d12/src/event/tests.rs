@@ -143,3 +143,15 @@ fn events_give_their_handles_back() {
         let _signal = unsafe { EventSignal::new(event.handle()) }.expect("an event");
     }
 }
+
+#[test]
+fn a_handle_that_is_given_away_outlives_the_event() {
+    let handle = event(EventReset::Auto).into_handle();
+    assert!(is_event(handle));
+    assert!(!is_event(HANDLE::default()));
+    // SAFETY: the handle is an event's, open, and this test's to close; it is not used as an event afterwards.
+    unsafe {
+        signal(handle).expect("open still");
+        system::close(handle);
+    }
+}

@@ -45,6 +45,20 @@ impl Fence {
         Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value }
     }
 
+    /// A fence of `device` over a value that another fence has too. The value is lost with either fence's device.
+    pub(super) fn opened(
+        device: ComObject<Device>,
+        value: Arc<FenceValue>,
+        flags: D3D12_FENCE_FLAGS,
+    ) -> Self {
+        device.removal().watch_fence(&value);
+        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value }
+    }
+
+    pub(super) fn flags(&self) -> D3D12_FENCE_FLAGS {
+        self.flags
+    }
+
     /// What queues signal and wait for.
     pub(super) fn value(&self) -> &Arc<FenceValue> {
         &self.value

@@ -37,8 +37,17 @@ impl Heap {
             not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
         })?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
+        Ok(Self::opened(device, memory, desc))
+    }
+
+    /// A heap over memory that is there; `desc` has the effective alignment.
+    pub(super) fn opened(
+        device: ComObject<Device>,
+        memory: Arc<dyn DriverHeap>,
+        desc: D3D12_HEAP_DESC,
+    ) -> Self {
         let child = Child::with_memory(device, Arc::clone(&memory)).counted(ObjectKind::Heap);
-        Ok(Self { child, desc, memory })
+        Self { child, desc, memory }
     }
 
     pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {

@@ -9,7 +9,7 @@ use heapwright_d3d12::{
 };
 use windows_core::{GUID, IUnknown, Interface, PCWSTR, Ref};
 
-use super::call;
+use super::{call, wide_string};
 use crate::rules::Refusal;
 
 /// What an application attached to an object, by GUID. Few objects have any, so a list is enough.
@@ -62,18 +62,10 @@ impl PrivateData {
             self.replace(WKPDID_D3DDebugObjectNameW, None);
             return Ok(());
         }
-        let mut bytes = Vec::new();
-        // Not `PCWSTR::as_wide`: outside of Windows it takes characters for 32 bits wide (windows-strings 0.100).
-        for index in 0.. {
-            // SAFETY: by the COM contract a name that is not null is a zero-terminated UTF-16 string, and no unit before
-            // this one was the zero.
-            let unit = unsafe { name.0.add(index).read_unaligned() };
-            bytes.extend(unit.to_ne_bytes());
-            if unit == 0 {
-                break;
-            }
-        }
-        let bytes = bytes.into_boxed_slice();
+        // SAFETY: by the COM contract a name that is not null is a zero-terminated UTF-16 string.
+        let units = unsafe { wide_string::read(name) };
+        // The zero is part of what GetPrivateData answers.
+        let bytes = units.into_iter().chain([0]).flat_map(u16::to_ne_bytes).collect();
         self.replace(WKPDID_D3DDebugObjectNameW, Some(Datum::Bytes(bytes)));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `ID3D12Resource2`.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, implement};
@@ -12,7 +12,7 @@ use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
-use crate::ddi::{HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
+use crate::ddi::{DriverHeap, HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal, under};
@@ -66,6 +66,23 @@ pub(super) struct PlacedPlan<'a> {
     pub(super) offset: u64,
 }
 
+/// A committed resource as shared handles refer to it, which does not keep it alive.
+#[derive(Clone)]
+pub(super) struct SharedResource {
+    desc: D3D12_RESOURCE_DESC1,
+    resource: rules::resource::Resource,
+    driver: Weak<dyn DriverResource>,
+    memory: Weak<dyn DriverHeap>,
+    heap: (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
+}
+
+impl SharedResource {
+    /// Whether there is a resource still.
+    pub(super) fn is_alive(&self) -> bool {
+        self.driver.strong_count() != 0
+    }
+}
+
 /// A reserved resource that the rules allow.
 pub(super) struct ReservedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
@@ -111,6 +128,30 @@ impl Resource {
             driver,
             Placement::Reserved,
         ))
+    }
+
+    /// What another device needs to open the resource; nothing where it is not committed with the SHARED heap flag.
+    pub(super) fn shared(&self) -> Option<SharedResource> {
+        let Placement::Committed(heap) = &self.placement else { return None };
+        if heap.1 & D3D12_HEAP_FLAG_SHARED == 0 {
+            return None;
+        }
+        Some(SharedResource {
+            desc: self.desc,
+            resource: self.resource,
+            driver: Arc::downgrade(&self.driver),
+            memory: Arc::downgrade(self.child.memory()?),
+            heap: **heap,
+        })
+    }
+
+    /// A resource of `device` over what `shared` refers to; nothing if that is gone.
+    pub(super) fn opened(device: ComObject<Device>, shared: &SharedResource) -> Option<Self> {
+        let driver = shared.driver.upgrade()?;
+        let child = Child::with_memory(device, shared.memory.upgrade()?);
+        let placement = Placement::Committed(Box::new(shared.heap));
+        let (resource, allocation) = (shared.resource, driver.existing_allocation_info());
+        Some(Self::new(child, &shared.desc, resource, allocation, driver, placement))
     }
 
     fn new(

@@ -68,10 +68,9 @@ impl ResourceRequest<'_> {
     }
 }
 
-/// Heap flags whose rules are there and whose behaviour is not: sharing and display.
+/// Heap flags whose rules are there and whose behaviour is not: sharing across adapters and display.
 fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
-    let missing =
-        D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
+    let missing = D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
     match flags & missing {
         0 => Ok(()),
         flags => Err(Refusal::not_implemented(format!("heap flags {flags:#x}"))),

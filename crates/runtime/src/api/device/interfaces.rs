@@ -7,14 +7,14 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, GUID, PCWSTR, Ref, Result};
+use windows_core::{BOOL, GUID, IUnknownImpl as _, PCWSTR, Ref, Result};
 
 use super::Device_Impl;
 use super::creation::{Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats};
 use super::layouts::{FootprintOutputs, FootprintRange};
 use super::residency::read_objects;
 use crate::api::adapter::luid;
-use crate::api::call;
+use crate::api::{call, shared_handle};
 use crate::rules;
 
 impl ID3D12Device_Impl for Device_Impl {
@@ -297,25 +297,28 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateSharedHandle(
         &self,
-        _pobject: Ref<'_, ID3D12DeviceChild>,
+        pobject: Ref<'_, ID3D12DeviceChild>,
         _pattributes: *const SECURITY_ATTRIBUTES,
-        _access: u32,
-        _name: &PCWSTR,
+        access: u32,
+        name: &PCWSTR,
     ) -> Result<HANDLE> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateSharedHandle")
+        call::run(self.log(), "ID3D12Device::CreateSharedHandle", || {
+            // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+            unsafe { shared_handle::create(self, pobject.as_ref(), access, *name) }
+        })
     }
 
-    fn OpenSharedHandle(
-        &self,
-        _nthandle: HANDLE,
-        _riid: *const GUID,
-        _ppvobj: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::OpenSharedHandle")
+    fn OpenSharedHandle(&self, nthandle: HANDLE, riid: *const GUID, ppvobj: *mut *mut c_void) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::OpenSharedHandle", || {
+            shared_handle::open(&self.to_object(), nthandle, riid, ppvobj)
+        })
     }
 
-    fn OpenSharedHandleByName(&self, _name: &PCWSTR, _access: u32) -> Result<HANDLE> {
-        call::not_implemented(self.log(), "ID3D12Device::OpenSharedHandleByName")
+    fn OpenSharedHandleByName(&self, name: &PCWSTR, access: u32) -> Result<HANDLE> {
+        call::run(self.log(), "ID3D12Device::OpenSharedHandleByName", || {
+            // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+            unsafe { shared_handle::open_by_name(self, *name, access) }
+        })
     }
 
     fn MakeResident(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {

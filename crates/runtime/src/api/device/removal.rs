@@ -55,18 +55,23 @@ impl Removal {
     /// A fence that goes to `u64::MAX` when the device is lost. Cost: O(1), amortized.
     pub(in crate::api) fn create_fence(&self, value: u64) -> Arc<Fence> {
         let fence = Arc::new(Fence::new(value));
+        self.watch_fence(&fence);
+        fence
+    }
+
+    /// Makes `fence` one of the device's: it goes to `u64::MAX` when the device is lost. Cost: O(1), amortized.
+    pub(in crate::api) fn watch_fence(&self, fence: &Arc<Fence>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.reason.is_some() {
             drop(state);
             fence.lose();
-            return fence;
+            return;
         }
         if state.fences.len() >= state.sweep_at {
             state.fences.retain(|fence| fence.strong_count() != 0);
             state.sweep_at = (state.fences.len() * 2).max(16);
         }
-        state.fences.push(Arc::downgrade(&fence));
-        fence
+        state.fences.push(Arc::downgrade(fence));
     }
 
     /// `ID3D12Device5::RemoveDevice`.
