@@ -141,6 +141,7 @@ unsafe extern "system" fn custom_heap_properties(
         if let Some(lie) = lies.custom_properties {
             lie(heap_type, &mut *out);
         }
+        out
     }
 }
 
@@ -240,6 +241,7 @@ unsafe extern "system" fn allocation_info(
         let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(downgrade).collect();
         (one(table).GetResourceAllocationInfo)(this, out, visible_mask, count, older.as_ptr());
         answered(lies, &changed, out, std::ptr::null_mut());
+        out
     }
 }
 
@@ -258,6 +260,7 @@ unsafe extern "system" fn allocation_info1(
         let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(downgrade).collect();
         (four(table).GetResourceAllocationInfo1)(this, out, visible_mask, count, older.as_ptr(), parts);
         answered(lies, &changed, out, parts);
+        out
     }
 }
 
@@ -278,6 +281,7 @@ unsafe extern "system" fn allocation_info2(
         if let Some(lie) = lies.newer_allocation {
             lie(&mut *out);
         }
+        out
     }
 }
 
@@ -298,6 +302,7 @@ unsafe extern "system" fn allocation_info3(
         let ask = twelve(table).GetResourceAllocationInfo3;
         ask(this, out, visible_mask, count, changed.as_ptr(), castable_counts, castable, parts);
         answered(lies, &changed, out, parts);
+        out
     }
 }
 
@@ -706,6 +711,7 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mu
         if let Some(lie) = lies.luid {
             lie(&mut *out);
         }
+        out
     }
 }
 

@@ -57,6 +57,7 @@ unsafe extern "system" fn heap_get_desc(
         if let Some(lie) = lies.heap_desc {
             lie(&mut *out);
         }
+        out
     }
 }
 
@@ -71,6 +72,7 @@ unsafe extern "system" fn get_desc(
         if let Some(lie) = lies.desc {
             lie(&mut *out);
         }
+        out
     }
 }
 
