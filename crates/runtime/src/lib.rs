@@ -21,6 +21,7 @@
 //! | footprints, tilings, format support, private data, names, residency | here |
 //! | queues, command lists with the memory commands, fences, descriptor and query heaps | here |
 //! | debug layer: info queue, messages with D3D12's ids, live objects | here |
+//! | shared handles of heaps, committed resources and fences, within the process | here |
 //! | heaps shared across adapters or for display, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that hears which bytes the CPU wrote | here, once one is installed |
 //! | pipelines, root signatures, draws, dispatches, ray tracing | E_NOTIMPL, or no effect where there is no result |
