@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
 use crate::intercept::{behind, intercept, is_intercepted};
-use crate::lies::Lies;
+use crate::lies::{Command, Lies};
 
 /// The newest command list interface, whose table holds those of all older ones.
 type NewestList = ID3D12GraphicsCommandList10;
@@ -40,7 +40,16 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
     } else if let Ok(list) = unknown.cast::<NewestList>()
         && !is_intercepted(&list)
     {
-        intercept(&list, lies, |table| first_mut(table).CopyBufferRegion = copy_buffer_region);
+        intercept(&list, lies, |table| {
+            let first = first_mut(table);
+            first.CopyBufferRegion = copy_buffer_region;
+            first.CopyResource = copy_resource;
+            first.CopyTextureRegion = copy_texture_region;
+            first.CopyTiles = copy_tiles;
+            first.ClearRenderTargetView = clear_render_target;
+            first.ClearDepthStencilView = clear_depth;
+            first.ClearUnorderedAccessViewUint = clear_unordered;
+        });
     }
 }
 
@@ -146,5 +155,108 @@ unsafe extern "system" fn copy_buffer_region(
             lie(&mut to_offset, &mut from_offset, &mut len);
         }
         (first(table).CopyBufferRegion)(this, to, to_offset, from, from_offset, len);
+    }
+}
+
+/// The methods of a list as they were, unless it forgets this command.
+///
+/// # Safety
+///
+/// `this` is an intercepted list.
+unsafe fn recorded(this: *mut c_void, command: Command) -> Option<&'static ID3D12GraphicsCommandList_Vtbl> {
+    // SAFETY: the caller's promise.
+    let (lies, table) = unsafe { behind::<NewestListTable>(this) };
+    (lies.forgets != Some(command)).then(|| first(table))
+}
+
+unsafe extern "system" fn copy_resource(this: *mut c_void, to: *mut c_void, from: *mut c_void) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::CopyResource) {
+            (table.CopyResource)(this, to, from);
+        }
+    }
+}
+
+unsafe extern "system" fn copy_texture_region(
+    this: *mut c_void,
+    to: *const D3D12_TEXTURE_COPY_LOCATION,
+    x: u32,
+    y: u32,
+    z: u32,
+    from: *const D3D12_TEXTURE_COPY_LOCATION,
+    source: *const D3D12_BOX,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::CopyTextureRegion) {
+            (table.CopyTextureRegion)(this, to, x, y, z, from, source);
+        }
+    }
+}
+
+unsafe extern "system" fn copy_tiles(
+    this: *mut c_void,
+    tiled: *mut c_void,
+    start: *const D3D12_TILED_RESOURCE_COORDINATE,
+    size: *const D3D12_TILE_REGION_SIZE,
+    buffer: *mut c_void,
+    offset: u64,
+    flags: D3D12_TILE_COPY_FLAGS,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::CopyTiles) {
+            (table.CopyTiles)(this, tiled, start, size, buffer, offset, flags);
+        }
+    }
+}
+
+unsafe extern "system" fn clear_render_target(
+    this: *mut c_void,
+    view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    color: *const f32,
+    rect_count: u32,
+    rects: *const D3D12_RECT,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::ClearRenderTargetView) {
+            (table.ClearRenderTargetView)(this, view, color, rect_count, rects);
+        }
+    }
+}
+
+unsafe extern "system" fn clear_depth(
+    this: *mut c_void,
+    view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    flags: D3D12_CLEAR_FLAGS,
+    depth: f32,
+    stencil: u8,
+    rect_count: u32,
+    rects: *const D3D12_RECT,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::ClearDepthStencilView) {
+            (table.ClearDepthStencilView)(this, view, flags, depth, stencil, rect_count, rects);
+        }
+    }
+}
+
+unsafe extern "system" fn clear_unordered(
+    this: *mut c_void,
+    visible: D3D12_GPU_DESCRIPTOR_HANDLE,
+    view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    resource: *mut c_void,
+    values: *const u32,
+    rect_count: u32,
+    rects: *const D3D12_RECT,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::ClearUnorderedAccessViewUint) {
+            (table.ClearUnorderedAccessViewUint)(this, visible, view, resource, values, rect_count, rects);
+        }
     }
 }

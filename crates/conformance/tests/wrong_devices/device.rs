@@ -38,6 +38,7 @@ pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: Li
         base.GetCopyableFootprints = footprints;
         base.GetAdapterLuid = adapter_luid;
         base.GetNodeCount = node_count;
+        base.GetDeviceRemovedReason = removed_reason;
         base.MakeResident = make_resident;
         base.Evict = evict;
         base.CreateCommandQueue = create_command_queue;
@@ -720,6 +721,14 @@ unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {
     unsafe {
         let (lies, table) = device(this);
         lies.node_count.unwrap_or_else(|| (one(table).GetNodeCount)(this))
+    }
+}
+
+unsafe extern "system" fn removed_reason(this: *mut c_void) -> HRESULT {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = device(this);
+        lies.removed.unwrap_or_else(|| (one(table).GetDeviceRemovedReason)(this))
     }
 }
 

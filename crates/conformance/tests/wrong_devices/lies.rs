@@ -69,8 +69,25 @@ pub(crate) struct Lies {
     pub(crate) tile_count: Option<fn(u32) -> u32>,
     /// `UpdateTileMappings` that maps another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
+    /// A command that lists do not record.
+    pub(crate) forgets: Option<Command>,
+    /// What `GetDeviceRemovedReason` answers.
+    pub(crate) removed: Option<HRESULT>,
+    /// Heaps and resources that do not know their device.
+    pub(crate) orphans: bool,
     /// Evict and MakeResident do nothing and say so with this HRESULT.
     pub(crate) residency: Option<HRESULT>,
+}
+
+/// A command that a wrong list forgets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    CopyResource,
+    CopyTextureRegion,
+    CopyTiles,
+    ClearRenderTargetView,
+    ClearDepthStencilView,
+    ClearUnorderedAccessViewUint,
 }
 
 /// Which new memory is dirty.

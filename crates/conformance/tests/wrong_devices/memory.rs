@@ -28,7 +28,10 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
 
 fn intercept_heap(heap: &ID3D12Heap1, lies: &'static Lies) {
     if !is_intercepted(heap) {
-        intercept(heap, lies, |table| table.base__.GetDesc = heap_get_desc);
+        intercept(heap, lies, |table| {
+            table.base__.GetDesc = heap_get_desc;
+            table.base__.base__.base__.GetDevice = heap_get_device;
+        });
     }
 }
 
@@ -42,6 +45,7 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
         base.GetGPUVirtualAddress = get_address;
         base.GetHeapProperties = get_heap_properties;
         base.Map = map;
+        base.base__.base__.GetDevice = get_device;
         base.base__.base__.base__.SetPrivateData = set_private_data;
     });
 }
@@ -157,5 +161,25 @@ unsafe extern "system" fn set_private_data(
             return S_OK;
         }
         (original.base__.base__.base__.base__.base__.SetPrivateData)(this, guid, size, data)
+    }
+}
+
+unsafe extern "system" fn heap_get_device(
+    this: *mut c_void,
+    iid: *const GUID,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: as in heap_get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Heap1_Vtbl>(this);
+        if lies.orphans { E_FAIL } else { (original.base__.base__.base__.GetDevice)(this, iid, out) }
+    }
+}
+
+unsafe extern "system" fn get_device(this: *mut c_void, iid: *const GUID, out: *mut *mut c_void) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        if lies.orphans { E_FAIL } else { (original.base__.base__.base__.base__.GetDevice)(this, iid, out) }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::lies::{Dirt, Lies, Map, Request};
+use crate::lies::{Command, Dirt, Lies, Map, Request};
 
 /// A device that is wrong in one way.
 pub(crate) struct WrongDevice {
@@ -52,6 +52,9 @@ const HONEST: Lies = Lies {
     ignores_null_event: false,
     tile_count: None,
     tile_offset: None,
+    forgets: None,
+    removed: None,
+    orphans: false,
     residency: None,
 };
 
@@ -1427,5 +1430,535 @@ pub(crate) const WRONG_DEVICES: &[WrongDevice] = &[
         profile: "discrete",
         lies: Lies { residency: Some(E_OUTOFMEMORY), ..HONEST },
         caught_by: &["residency/heap-round-trip", "residency/counts-nest"],
+    },
+    // Features that lie on their own.
+    WrongDevice {
+        name: "write-tracking-by-default",
+        what: "ManualWriteTrackingResourceSupported is TRUE without a tool",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_D3D12_OPTIONS17, answer.fields, 1, 1)
+            }),
+            ..HONEST
+        },
+        caught_by: &["features/write-tracking-off-by-default"],
+    },
+    WrongDevice {
+        name: "formats-unsupported",
+        what: "FORMAT_SUPPORT answers nothing for every format",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_FORMAT_SUPPORT, answer.fields, 1, 0)
+            }),
+            ..HONEST
+        },
+        caught_by: &[
+            "features/format-support-of-a-common-format",
+            "features/format-support-of-a-depth-format",
+            "features/format-support-of-a-block-format",
+        ],
+    },
+    WrongDevice {
+        name: "every-sample-count",
+        what: "MULTISAMPLE_QUALITY_LEVELS answers 1 for every sample count",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS, answer.fields, 3, 1);
+                if feature == D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS {
+                    answer.hresult = S_OK;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["features/sample-quality-levels"],
+    },
+    WrongDevice {
+        name: "process-smaller-than-a-resource",
+        what: "a process has fewer address bits than a resource",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, answer.fields, 1, 20)
+            }),
+            ..HONEST
+        },
+        caught_by: &["features/address-bits-in-order"],
+    },
+    WrongDevice {
+        name: "casting-without-barriers",
+        what: "RelaxedFormatCastingSupported is TRUE, EnhancedBarriersSupported is not",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_D3D12_OPTIONS12, answer.fields, 1, 0);
+                field(feature, D3D12_FEATURE_D3D12_OPTIONS12, answer.fields, 2, 1);
+            }),
+            ..HONEST
+        },
+        caught_by: &["features/options12-known"],
+    },
+    WrongDevice {
+        name: "recreate-at-tier-that-does-not-exist",
+        what: "RecreateAtTier is 9",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_D3D12_OPTIONS20, answer.fields, 1, 9)
+            }),
+            ..HONEST
+        },
+        caught_by: &["features/options20-known"],
+    },
+    // Heaps that are refused, or taken, by mistake.
+    WrongDevice {
+        name: "no-4-mib-alignment",
+        what: "heaps of alignment 4 MiB are refused",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Alignment == 4 << 20 {
+                    desc.SizeInBytes = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/alignment-4-mib", "heap/address-is-aligned-to-4-mib"],
+    },
+    WrongDevice {
+        name: "sizes-clamped",
+        what: "heaps of any size are made, of at most 1 MiB",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                desc.SizeInBytes = desc.SizeInBytes.min(1 << 20);
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/size-of-everything-refused", "heap/size-64-mib"],
+    },
+    WrongDevice {
+        name: "l1-taken-on-uma",
+        what: "custom heaps in L1 are taken on UMA",
+        profile: "uma",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Properties.MemoryPoolPreference == L1 {
+                    desc.Properties.MemoryPoolPreference = L0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap-properties/custom-l1-refused-on-uma"],
+    },
+    WrongDevice {
+        name: "type-0-is-default",
+        what: "heap type 0 is DEFAULT",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Properties.Type == 0 {
+                    desc.Properties.Type = D3D12_HEAP_TYPE_DEFAULT;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap-properties/type-0-refused"],
+    },
+    WrongDevice {
+        name: "unknown-page-is-none",
+        what: "a custom heap's page property may be UNKNOWN",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                let home = &mut desc.Properties;
+                if (home.Type, home.CPUPageProperty)
+                    == (D3D12_HEAP_TYPE_CUSTOM, D3D12_CPU_PAGE_PROPERTY_UNKNOWN)
+                {
+                    home.CPUPageProperty = NONE;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap-properties/custom-unknown-page-property-refused"],
+    },
+    WrongDevice {
+        name: "unknown-pool-is-l0",
+        what: "a custom heap's pool may be UNKNOWN",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                let home = &mut desc.Properties;
+                if (home.Type, home.MemoryPoolPreference)
+                    == (D3D12_HEAP_TYPE_CUSTOM, D3D12_MEMORY_POOL_UNKNOWN)
+                {
+                    home.MemoryPoolPreference = L0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap-properties/custom-unknown-pool-refused"],
+    },
+    WrongDevice {
+        name: "pool-beside-an-abstract-type",
+        what: "the pool beside DEFAULT, UPLOAD or READBACK is ignored",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Properties.Type != D3D12_HEAP_TYPE_CUSTOM {
+                    desc.Properties.MemoryPoolPreference = D3D12_MEMORY_POOL_UNKNOWN;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap-properties/abstract-with-pool-refused", "upload/pool-refused"],
+    },
+    WrongDevice {
+        name: "no-cached-l0",
+        what: "WRITE_BACK in L0 is refused",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                let home = &desc.Properties;
+                if (home.CPUPageProperty, home.MemoryPoolPreference) == (BACK, L0) {
+                    desc.SizeInBytes = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap-properties/custom-combinations-in-l0", "heap-properties/answers-make-heaps"],
+    },
+    WrongDevice {
+        name: "tier-1-with-two-categories",
+        what: "a device of heap tier 1 makes heaps for two of the three categories",
+        profile: "heap-tier-1",
+        lies: Lies {
+            heap: Some(|desc| {
+                if (desc.Flags & (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_DENY_BUFFERS))
+                    .count_ones()
+                    == 1
+                {
+                    desc.Flags |= D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
+                    desc.Flags &= !D3D12_HEAP_FLAG_DENY_BUFFERS;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/tier-1-two-categories-refused"],
+    },
+    WrongDevice {
+        name: "tier-2-that-does-not-mix",
+        what: "a device of heap tier 2 refuses heaps for everything",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Flags & (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_DENY_BUFFERS) == 0 {
+                    desc.SizeInBytes = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/tier-2-everything", "features/heap-tier-is-what-heaps-do"],
+    },
+    WrongDevice {
+        name: "shared-upload",
+        what: "SHARED is taken for UPLOAD and READBACK heaps",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Properties.Type != D3D12_HEAP_TYPE_DEFAULT {
+                    desc.Flags &= !D3D12_HEAP_FLAG_SHARED;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/shared-with-cpu-access-refused", "upload/custom-equivalent-shared-refused"],
+    },
+    WrongDevice {
+        name: "heap-desc-loses-custom",
+        what: "ID3D12Heap::GetDesc answers DEFAULT for custom heaps",
+        profile: "discrete",
+        lies: Lies {
+            heap_desc: Some(|desc| {
+                if desc.Properties.Type == D3D12_HEAP_TYPE_CUSTOM {
+                    desc.Properties =
+                        D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/desc-keeps-custom-properties"],
+    },
+    // Resources that are refused by mistake.
+    WrongDevice {
+        name: "no-generic-read",
+        what: "GENERIC_READ is refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.state == D3D12_RESOURCE_STATE_GENERIC_READ {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/upload-generic-read", "buffer/default-states"],
+    },
+    WrongDevice {
+        name: "no-copy-dest-in-readback",
+        what: "COPY_DEST is refused in READBACK",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                let is_readback =
+                    request.properties.is_some_and(|home| home.Type == D3D12_HEAP_TYPE_READBACK);
+                if is_readback && request.state == D3D12_RESOURCE_STATE_COPY_DEST {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/readback-copy-dest", "mapping/readback"],
+    },
+    WrongDevice {
+        name: "no-unordered-access",
+        what: "ALLOW_UNORDERED_ACCESS is dropped",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                request.desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/unordered-access", "texture/state-unordered-access"],
+    },
+    WrongDevice {
+        name: "no-1d",
+        what: "1D textures are refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/1d", "texture/1d-array", "copies/texture-1d"],
+    },
+    WrongDevice {
+        name: "no-3d",
+        what: "3D textures are refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/3d", "copies/texture-3d"],
+    },
+    WrongDevice {
+        name: "no-block-compression",
+        what: "BC1 is refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Format == DXGI_FORMAT_BC1_UNORM {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/block-compressed", "copies/texture-of-blocks"],
+    },
+    WrongDevice {
+        name: "no-typeless",
+        what: "typeless formats are refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Format == DXGI_FORMAT_R8G8B8A8_TYPELESS {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/typeless"],
+    },
+    WrongDevice {
+        name: "no-multisampling",
+        what: "multisampled textures are refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.SampleDesc.Count == 4 {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/multisampled"],
+    },
+    WrongDevice {
+        name: "no-depth",
+        what: "depth buffers are refused",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0 {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/depth-buffer", "texture/depth-stencil", "copies/clear-depth"],
+    },
+    // Objects, mappings and commands.
+    WrongDevice {
+        name: "orphans",
+        what: "GetDevice of heaps and resources fails",
+        profile: "discrete",
+        lies: Lies { orphans: true, ..HONEST },
+        caught_by: &[
+            "device/heap-knows-its-device",
+            "device/placed-resource-knows-its-device",
+            "device/committed-resource-knows-its-device",
+        ],
+    },
+    WrongDevice {
+        name: "removed",
+        what: "GetDeviceRemovedReason answers DEVICE_HUNG for a device that works",
+        profile: "discrete",
+        lies: Lies { removed: Some(DXGI_ERROR_DEVICE_HUNG), ..HONEST },
+        caught_by: &["device/is-not-removed", "heap/size-64-kib"],
+    },
+    WrongDevice {
+        name: "mappings-take-turns",
+        what: "every other Map answers other bytes",
+        profile: "discrete",
+        lies: Lies {
+            map: Some(|map: &mut Map| {
+                static MAPPED: AtomicU64 = AtomicU64::new(0);
+                if !map.start.is_null() && MAPPED.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
+                    map.start = map.elsewhere;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &[
+            "mapping/nests",
+            "mapping/address-stays",
+            "mapping/bytes-stay-across-unmap",
+            "mapping/bytes-stay-across-resources",
+        ],
+    },
+    WrongDevice {
+        name: "no-mapping-without-a-pointer",
+        what: "Map without a pointer is refused",
+        profile: "discrete",
+        lies: Lies {
+            map: Some(|map: &mut Map| {
+                if map.start.is_null() {
+                    map.hresult = E_INVALIDARG;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["mapping/without-a-pointer", "upload/texture-maps-without-a-pointer"],
+    },
+    WrongDevice {
+        name: "forgets-copyresource",
+        what: "lists do not record CopyResource",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::CopyResource), ..HONEST },
+        caught_by: &[
+            "copies/buffer-copyresource",
+            "copies/texture-copyresource",
+            "copies/aliases-share-bytes",
+            "tiles/mapped-tiles-hold-bytes",
+            "tiles/copied-mappings",
+        ],
+    },
+    WrongDevice {
+        name: "forgets-copytextureregion",
+        what: "lists do not record CopyTextureRegion",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::CopyTextureRegion), ..HONEST },
+        caught_by: &["copies/texture-round-trip", "copies/texture-with-mips", "copies/texture-region"],
+    },
+    WrongDevice {
+        name: "forgets-copytiles",
+        what: "lists do not record CopyTiles",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::CopyTiles), ..HONEST },
+        caught_by: &["tiles/copied-tiles"],
+    },
+    WrongDevice {
+        name: "forgets-clearrendertargetview",
+        what: "lists do not record ClearRenderTargetView",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::ClearRenderTargetView), ..HONEST },
+        caught_by: &["copies/clear-render-target"],
+    },
+    WrongDevice {
+        name: "forgets-cleardepthstencilview",
+        what: "lists do not record ClearDepthStencilView",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::ClearDepthStencilView), ..HONEST },
+        caught_by: &["copies/clear-depth"],
+    },
+    WrongDevice {
+        name: "forgets-clearunorderedaccessviewuint",
+        what: "lists do not record ClearUnorderedAccessViewUint",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::ClearUnorderedAccessViewUint), ..HONEST },
+        caught_by: &["copies/clear-unordered-access"],
+    },
+    WrongDevice {
+        name: "no-budget",
+        what: "the local segment group has no budget",
+        profile: "discrete",
+        lies: Lies { video_memory: Some(|_, info| info.Budget = 0), ..HONEST },
+        caught_by: &["upload/budget-is-there"],
+    },
+    WrongDevice {
+        name: "any-segment-group",
+        what: "QueryVideoMemoryInfo takes any segment group",
+        profile: "discrete",
+        lies: Lies { segment_group: Some(|group| group.clamp(0, 1)), ..HONEST },
+        caught_by: &["upload/unknown-segment-group-refused"],
+    },
+    WrongDevice {
+        name: "invalid-footprints-of-nothing",
+        what: "the footprints of an invalid description take 0 bytes",
+        profile: "discrete",
+        lies: Lies {
+            footprints: Some(|_, total| {
+                if *total == u64::MAX {
+                    *total = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["footprints/invalid-description"],
+    },
+    WrongDevice {
+        name: "total-alone-differs",
+        what: "the total without the footprints is larger",
+        profile: "discrete",
+        lies: Lies {
+            footprints: Some(|layouts, total| {
+                if layouts.is_empty() {
+                    *total += 256;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["footprints/total-alone"],
     },
 ];
