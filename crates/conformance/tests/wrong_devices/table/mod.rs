@@ -1,0 +1,145 @@
+//! The wrong devices, one file for what they are wrong about.
+
+mod allocation_info;
+mod buffers;
+mod commands;
+mod features;
+mod heap_properties;
+mod heaps;
+mod layouts;
+mod mapping;
+mod objects;
+mod textures;
+mod tight;
+
+use heapwright_d3d12::*;
+
+use crate::lies::{Lies, Request};
+
+/// A device that is wrong in one way.
+pub(crate) struct WrongDevice {
+    pub(crate) name: &'static str,
+    /// What is wrong, in a sentence.
+    pub(crate) what: &'static str,
+    /// The profile of the device that tells the lies.
+    pub(crate) profile: &'static str,
+    pub(crate) lies: Lies,
+    /// Checks that pass on the honest device and fail on this one.
+    pub(crate) caught_by: &'static [&'static str],
+}
+
+/// Nothing but the truth, to begin from.
+const HONEST: Lies = Lies {
+    feature: None,
+    feature_size: None,
+    custom_properties: None,
+    allocation: None,
+    allocation_request: None,
+    parts: None,
+    newer_allocation: None,
+    heap: None,
+    resource: None,
+    check_only: None,
+    dirt: None,
+    leaks_device: false,
+    heap_desc: None,
+    desc: None,
+    address: None,
+    heap_properties: None,
+    map: None,
+    forgets_private_data: false,
+    video_memory: None,
+    segment_group: None,
+    luid: None,
+    node_count: None,
+    denies: None,
+    footprints: None,
+    copy: None,
+    ignores_wait: false,
+    signal: None,
+    completed: None,
+    ignores_null_event: false,
+    tile_count: None,
+    tile_offset: None,
+    forgets: None,
+    removed: None,
+    orphans: false,
+    residency: None,
+};
+
+const KIB_4: u64 = 4096;
+const KIB_64: u64 = 65_536;
+const TIGHT: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+
+fn wants_tight(descs: &[D3D12_RESOURCE_DESC1]) -> bool {
+    descs.iter().any(|desc| desc.Flags & TIGHT != 0)
+}
+
+fn is_valid(info: &D3D12_RESOURCE_ALLOCATION_INFO) -> bool {
+    info.SizeInBytes != u64::MAX
+}
+
+/// Every tight answer gets this alignment.
+fn tight_alignment(
+    alignment: u64,
+    descs: &[D3D12_RESOURCE_DESC1],
+    info: &mut D3D12_RESOURCE_ALLOCATION_INFO,
+) {
+    if wants_tight(descs) && is_valid(info) {
+        info.Alignment = alignment;
+        info.SizeInBytes = info.SizeInBytes.next_multiple_of(alignment);
+    }
+}
+
+/// A field of one feature's structure is something else.
+fn field(asked: D3D12_FEATURE, feature: D3D12_FEATURE, fields: &mut [u32], place: usize, value: u32) {
+    if let Some(field) = fields.get_mut(place).filter(|_| asked == feature) {
+        *field = value;
+    }
+}
+
+/// The custom properties of one heap type have another page property or pool.
+fn properties_of(
+    asked: D3D12_HEAP_TYPE,
+    heap_type: D3D12_HEAP_TYPE,
+    found: &mut D3D12_HEAP_PROPERTIES,
+    page: D3D12_CPU_PAGE_PROPERTY,
+    pool: D3D12_MEMORY_POOL,
+) {
+    if asked == heap_type {
+        (found.CPUPageProperty, found.MemoryPoolPreference) = (page, pool);
+    }
+}
+
+fn is_buffer(request: &Request) -> bool {
+    request.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+}
+
+fn is_texture(descs: &[D3D12_RESOURCE_DESC1]) -> bool {
+    descs.iter().any(|desc| desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER)
+}
+
+const COMBINE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE;
+const BACK: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK;
+const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
+const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
+const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
+
+const TABLES: [&[WrongDevice]; 11] = [
+    tight::WRONG,
+    allocation_info::WRONG,
+    features::WRONG,
+    heaps::WRONG,
+    heap_properties::WRONG,
+    buffers::WRONG,
+    mapping::WRONG,
+    objects::WRONG,
+    textures::WRONG,
+    layouts::WRONG,
+    commands::WRONG,
+];
+
+/// Every wrong device.
+pub(crate) fn all() -> impl Iterator<Item = &'static WrongDevice> {
+    TABLES.into_iter().flatten()
+}
