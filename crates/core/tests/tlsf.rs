@@ -1,196 +1,50 @@
 //! TLSF through its public face, beside a plain interval map that cannot be wrong in the same way.
 
-mod interval_map;
+mod shadowed;
 
-use heapwright_core::suballoc::{RangeUse, SuballocError, Suballocation, Tlsf};
+use heapwright_core::suballoc::{RangeUse, SuballocError, Tlsf};
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
-use interval_map::IntervalMap;
 use proptest::prelude::*;
+use shadowed::{IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 
-/// How many heaps each property is tried on, and how many steps at most on each. Miri takes a thousand times as long.
-const CASES: u32 = if cfg!(miri) { 2 } else { 96 };
-const STEPS: usize = if cfg!(miri) { 25 } else { 120 };
+type Shadowed = shadowed::Shadowed<Tlsf>;
 
-fn alignment(log2: u32) -> Alignment {
-    Alignment::from_log2(log2).unwrap()
+fn tlsf(capacity: u64) -> Tlsf {
+    Tlsf::new(ByteSize::new(capacity)).unwrap()
 }
 
-/// A suballocator and its shadow, which check each other at every step.
-struct Shadowed {
-    tlsf: Tlsf,
-    shadow: IntervalMap,
-    live: Vec<Suballocation>,
-    freed: Vec<Suballocation>,
+fn shadowed(capacity: u64) -> Shadowed {
+    Shadowed::new(tlsf(capacity), may_refuse)
 }
 
-impl Shadowed {
-    fn new(capacity: u64) -> Self {
-        Self {
-            tlsf: Tlsf::new(ByteSize::new(capacity)).unwrap(),
-            shadow: IntervalMap::new(capacity),
-            live: Vec::new(),
-            freed: Vec::new(),
-        }
+/// The documented guarantees of a good fit.
+fn may_refuse(tlsf: &Tlsf, shadow: &IntervalMap, size: u64, alignment: Alignment) {
+    let free: Vec<(u64, u64)> = shadow.free_ranges().collect();
+    assert_eq!(u64::try_from(free.len()).unwrap(), tlsf.free_range_count());
+    let fits = |&&(start, length): &&(u64, u64)| {
+        let padding = start.wrapping_neg() & (alignment.get() - 1);
+        u128::from(padding) + u128::from(size) <= u128::from(length)
+    };
+    if free.len() <= 64 {
+        let fitting = free.iter().find(fits);
+        assert_eq!(fitting, None, "{size} at {alignment} fits, among {} ranges", free.len());
     }
-
-    /// Allocates, and checks that the answer was allowed.
-    fn allocate(&mut self, size: u64, alignment: Alignment) -> Result<Suballocation, SuballocError> {
-        let largest_free = self.tlsf.largest_free_range();
-        let answer = self.tlsf.allocate(ByteSize::new(size), alignment);
-        match answer {
-            Ok(suballocation) => {
-                let range = suballocation.range;
-                assert_eq!(range.size(), ByteSize::new(size));
-                assert!(range.start().is_aligned(alignment), "{range} at {alignment}");
-                self.shadow.take(range.start().get(), size);
-                self.live.push(suballocation);
-            }
-            Err(SuballocError::ZeroSize) => assert_eq!(size, 0),
-            Err(SuballocError::LargerThanCapacity { requested, capacity }) => {
-                assert_eq!((requested.get(), capacity.get()), (size, self.shadow.capacity()));
-                assert!(size > capacity.get());
-            }
-            Err(SuballocError::OutOfSpace { requested, alignment: asked, free, largest_free: reported }) => {
-                assert_eq!((requested.get(), asked), (size, alignment));
-                assert_eq!((free.get(), reported), (self.shadow.free(), largest_free));
-                self.assert_may_refuse(size, alignment);
-            }
-            Err(other) => panic!("{other}"),
-        }
-        self.check();
-        answer
-    }
-
-    /// The documented guarantees of a good fit.
-    fn assert_may_refuse(&self, size: u64, alignment: Alignment) {
-        let free: Vec<(u64, u64)> = self.shadow.free_ranges().collect();
-        let fits = |&&(start, length): &&(u64, u64)| {
-            let padding = start.wrapping_neg() & (alignment.get() - 1);
-            u128::from(padding) + u128::from(size) <= u128::from(length)
-        };
-        if free.len() <= 64 {
-            assert_eq!(
-                free.iter().find(fits),
-                None,
-                "{size} at {alignment} fits, among {} ranges",
-                free.len()
-            );
-        }
-        let certain = u128::from(size) + u128::from(alignment.get() - 1);
-        let largest = free.iter().map(|&(_, length)| u128::from(length)).max().unwrap_or(0);
-        assert!(
-            largest * 32 < certain * 33,
-            "{size} at {alignment} is refused, {largest} bytes are in one piece"
-        );
-        assert!(ByteSize::new(size) > self.tlsf.largest_free_range() || alignment > Alignment::ONE);
-    }
-
-    fn free(&mut self, at: usize) {
-        let suballocation = self.live.swap_remove(at);
-        assert_eq!(self.tlsf.free(suballocation.id), Ok(suballocation.range));
-        self.shadow.give_back(suballocation.range.start().get(), suballocation.range.size().get());
-        self.freed.push(suballocation);
-        self.check();
-    }
-
-    /// Frees what was freed before.
-    fn free_again(&mut self, at: usize) {
-        let id = self.freed[at].id;
-        assert_eq!(self.tlsf.free(id), Err(SuballocError::StaleId { id }));
-        self.check();
-    }
-
-    /// Its own audit, and each range against the shadow's.
-    fn check(&self) {
-        self.tlsf.audit().unwrap();
-        let (mut used, mut used_count, mut free_count, mut largest) = (0, 0, 0, 0);
-        let mut free_ranges = self.shadow.free_ranges();
-        let mut used_ranges = self.shadow.used_ranges();
-        for range_use in self.tlsf.ranges() {
-            let range = range_use.range();
-            let both = Some((range.start().get(), range.size().get()));
-            if range_use.is_free() {
-                assert_eq!(free_ranges.next(), both);
-                free_count += 1;
-                largest = largest.max(range.size().get());
-            } else {
-                assert_eq!(used_ranges.next(), both);
-                used_count += 1;
-                used += range.size().get();
-            }
-        }
-        assert_eq!((free_ranges.next(), used_ranges.next()), (None, None));
-        assert_eq!(self.tlsf.used().get(), used);
-        assert_eq!(self.tlsf.free_size().get(), self.shadow.capacity() - used);
-        assert_eq!(self.tlsf.allocation_count(), used_count);
-        assert_eq!(self.tlsf.free_range_count(), free_count);
-        assert_eq!(self.tlsf.is_empty(), used_count == 0);
-        let reported = self.tlsf.largest_free_range().get();
-        assert!(reported <= largest);
-        assert!(u128::from(largest) * 32 < u128::from(reported) * 33 || largest == 0);
-    }
-
-    fn assert_one_free_range(&self) {
-        let whole = HeapRange::whole(self.tlsf.capacity());
-        assert_eq!(self.tlsf.ranges().collect::<Vec<_>>(), [RangeUse::Free(whole)]);
-        assert_eq!(self.tlsf.largest_free_range(), self.tlsf.capacity());
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Allocate { size: u64, alignment_log2: u32 },
-    Free(prop::sample::Index),
-    FreeAgain(prop::sample::Index),
-}
-
-/// Sizes of all magnitudes up to `largest`, with the delicate ones more often: powers of two and their neighbours.
-fn sizes(largest_log2: u32) -> impl Strategy<Value = u64> {
-    let magnitude = 0..=largest_log2;
-    prop_oneof![
-        4 => (magnitude.clone(), any::<u64>()).prop_map(|(log2, bits)| (1 << log2) | (bits & ((1 << log2) - 1))),
-        2 => (magnitude, 0_u64..3).prop_map(|(log2, off_by)| ((1_u64 << log2) + off_by).saturating_sub(1).max(1)),
-        1 => 1_u64..300,
-    ]
-}
-
-fn steps(
-    largest_log2: u32,
-    largest_alignment_log2: u32,
-    count: std::ops::Range<usize>,
-) -> impl Strategy<Value = Vec<Step>> {
-    let allocate = (sizes(largest_log2), prop_oneof![Just(0), 0..=largest_alignment_log2])
-        .prop_map(|(size, alignment_log2)| Step::Allocate { size, alignment_log2 });
-    let step = prop_oneof![
-        12 => allocate,
-        9 => any::<prop::sample::Index>().prop_map(Step::Free),
-        1 => any::<prop::sample::Index>().prop_map(Step::FreeAgain),
-        1 => Just(Step::Allocate { size: 0, alignment_log2: 4 }),
-        1 => Just(Step::Allocate { size: u64::MAX, alignment_log2: 63 }),
-    ];
-    prop::collection::vec(step, count)
+    let certain = u128::from(size) + u128::from(alignment.get() - 1);
+    let largest = free.iter().map(|&(_, length)| u128::from(length)).max().unwrap_or(0);
+    assert!(
+        largest * 32 < certain * 33,
+        "{size} at {alignment} is refused, {largest} bytes are in one piece"
+    );
+    let reported = tlsf.largest_free_range().get();
+    assert!(u128::from(largest) * 32 < u128::from(reported) * 33 || largest == 0);
 }
 
 fn run(capacity: u64, steps: Vec<Step>) {
-    let mut heap = Shadowed::new(capacity);
-    for step in steps {
-        match step {
-            Step::Allocate { size, alignment_log2 } => {
-                let _ = heap.allocate(size, alignment(alignment_log2));
-            }
-            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
-            Step::FreeAgain(at) if !heap.freed.is_empty() => heap.free_again(at.index(heap.freed.len())),
-            Step::Free(_) | Step::FreeAgain(_) => {}
-        }
-    }
-    while !heap.live.is_empty() {
-        heap.free(heap.live.len() / 2);
-    }
-    heap.assert_one_free_range();
+    shadowed::run(|| tlsf(capacity), may_refuse, steps);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn agrees_with_an_interval_map_in_a_crowded_heap(
@@ -233,7 +87,7 @@ proptest! {
     ) {
         let step = 1_u64 << log2;
         let rounded: u64 = sizes.iter().map(|size| size.next_multiple_of(step)).sum();
-        let mut heap = Shadowed::new(rounded);
+        let mut heap = shadowed(rounded);
         for &size in &sizes {
             heap.allocate(size, alignment(log2)).unwrap();
         }
@@ -254,17 +108,18 @@ proptest! {
         sizes in prop::collection::vec(1_u64..100, 1..STEPS / 3),
         order in prop::collection::vec(any::<prop::sample::Index>(), STEPS / 3),
     ) {
-        let mut heap = Shadowed::new(sizes.iter().sum());
+        let mut heap = shadowed(sizes.iter().sum());
         for size in sizes {
             heap.allocate(size, Alignment::ONE).unwrap();
         }
-        assert_eq!(heap.tlsf.free_size(), ByteSize::ZERO);
+        assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
         for at in order {
             if !heap.live.is_empty() {
                 heap.free(at.index(heap.live.len()));
             }
         }
-        heap.assert_one_free_range();
+        assert!(heap.live.is_empty());
+        assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
     }
 
     #[test]
@@ -322,7 +177,7 @@ fn coalesces_completely_in_every_order_of_freeing_six() {
 #[test]
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
-    let mut heap = Shadowed::new(1 << 20);
+    let mut heap = shadowed(1 << 20);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: u64| {
         // Xorshift, G. Marsaglia 2003.
@@ -342,25 +197,25 @@ fn a_fragmented_heap_keeps_its_guarantees() {
                 heap.free(at);
             }
         }
-        most_free_ranges = most_free_ranges.max(heap.tlsf.free_range_count());
+        most_free_ranges = most_free_ranges.max(heap.heap.free_range_count());
     }
     assert!(refused > 100 && most_free_ranges > 200, "{refused} {most_free_ranges}");
 }
 
 #[test]
 fn every_byte_can_be_handed_out_alone() {
-    let mut heap = Shadowed::new(64);
+    let mut heap = shadowed(64);
     for offset in 0..64 {
         assert_eq!(heap.allocate(1, Alignment::ONE).unwrap().range.start(), HeapOffset::new(offset));
     }
     let refused = heap.allocate(1, Alignment::ONE).unwrap_err();
     assert!(refused.is_out_of_space(), "{refused}");
-    assert_eq!(heap.tlsf.largest_free_range(), ByteSize::ZERO);
+    assert_eq!(heap.heap.largest_free_range(), ByteSize::ZERO);
 }
 
 #[test]
 fn the_largest_heap_there_is() {
-    let mut heap = Shadowed::new(1 << 63);
+    let mut heap = shadowed(1 << 63);
     let whole = heap.allocate(1 << 63, Alignment::MAX).unwrap();
     assert_eq!(whole.range.start(), HeapOffset::ZERO);
     heap.free(0);
@@ -371,7 +226,8 @@ fn the_largest_heap_there_is() {
     assert!(heap.allocate(1, Alignment::MAX).unwrap_err().is_out_of_space());
     heap.free(0);
     heap.free(0);
-    heap.assert_one_free_range();
+    assert!(heap.live.is_empty());
+    assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
 }
 
 #[test]
@@ -385,19 +241,20 @@ fn a_capacity_of_zero_or_beyond_2_to_the_63_is_refused() {
 
 #[test]
 fn requests_that_can_never_succeed_say_so() {
-    let mut heap = Shadowed::new(4096);
+    let mut heap = shadowed(4096);
     assert_eq!(heap.allocate(0, alignment(12)).unwrap_err(), SuballocError::ZeroSize);
     for size in [4097, 1 << 63, u64::MAX] {
         let refused = heap.allocate(size, Alignment::MAX).unwrap_err();
         assert!(matches!(refused, SuballocError::LargerThanCapacity { .. }), "{refused}");
         assert!(refused.is_out_of_space());
     }
-    heap.assert_one_free_range();
+    assert!(heap.live.is_empty());
+    assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
 }
 
 #[test]
 fn an_alignment_beyond_the_capacity_leaves_offset_zero() {
-    let mut heap = Shadowed::new(1000);
+    let mut heap = shadowed(1000);
     assert_eq!(heap.allocate(10, alignment(22)).unwrap().range.start(), HeapOffset::ZERO);
     assert!(heap.allocate(10, alignment(22)).is_err());
     heap.allocate(990, Alignment::ONE).unwrap();
@@ -406,7 +263,7 @@ fn an_alignment_beyond_the_capacity_leaves_offset_zero() {
 /// A free range of the right size that starts aligned is taken, and not a larger one that is certain to fit.
 #[test]
 fn an_aligned_hole_of_the_right_size_is_filled() {
-    let mut heap = Shadowed::new(1 << 20);
+    let mut heap = shadowed(1 << 20);
     let page = alignment(12);
     heap.allocate(4096, page).unwrap();
     let hole = heap.allocate(8192, page).unwrap();
@@ -418,7 +275,7 @@ fn an_aligned_hole_of_the_right_size_is_filled() {
 /// The hole has the size but no aligned start; what is certain to fit is taken, and nothing in front of it is lost.
 #[test]
 fn a_hole_without_an_aligned_start_is_passed_over() {
-    let mut heap = Shadowed::new(1 << 20);
+    let mut heap = shadowed(1 << 20);
     heap.allocate(1, Alignment::ONE).unwrap();
     heap.allocate(4096, Alignment::ONE).unwrap();
     heap.allocate(1, Alignment::ONE).unwrap();
@@ -431,7 +288,7 @@ fn a_hole_without_an_aligned_start_is_passed_over() {
 
 /// A heap of holes, (start, size) from the lowest up, each between two used ranges.
 fn with_holes(capacity: u64, holes: &[(u64, u64)]) -> Shadowed {
-    let mut heap = Shadowed::new(capacity);
+    let mut heap = shadowed(capacity);
     let mut end = 0;
     for &(start, size) in holes {
         assert!(start > end, "holes need something between them");
@@ -486,7 +343,7 @@ fn the_smallest_hole_that_is_certain_to_fit_is_taken() {
 
 #[test]
 fn a_stale_id_stays_stale_when_its_range_is_in_use_again() {
-    let mut heap = Shadowed::new(1000);
+    let mut heap = shadowed(1000);
     let old = heap.allocate(1000, Alignment::ONE).unwrap();
     heap.free(0);
     let new = heap.allocate(1000, Alignment::ONE).unwrap();

@@ -16,9 +16,11 @@
 mod audit_error;
 mod error;
 mod suballocation;
+mod suballocator;
 pub mod tlsf;
 
 pub use audit_error::AuditError;
 pub use error::SuballocError;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
+pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;

@@ -21,6 +21,9 @@ pub struct Suballocation {
 /// It carries a stamp that no other suballocation of that suballocator ever gets, so an id whose suballocation was freed
 /// is recognised as stale, even when its range and its place in the tables were given to another one. Ids of two
 /// suballocators cannot be told apart.
+///
+/// Its slot is the place in the tables, counted densely from one, so that notes on suballocations can be kept in a table
+/// beside the suballocator's own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SuballocationId {
     stamp: Stamp,
@@ -81,8 +84,10 @@ impl Stamp {
 pub enum RangeUse {
     /// Handed out.
     Used(Suballocation),
-    /// Not handed out. Its neighbours are used ranges or the edges of the heap.
+    /// Not handed out.
     Free(HeapRange),
+    /// Neither: what a size class or a power of two rounded up by, or alignment skipped, until its neighbour is freed.
+    Padding(HeapRange),
 }
 
 impl RangeUse {
@@ -91,7 +96,7 @@ impl RangeUse {
     pub const fn range(&self) -> HeapRange {
         match self {
             Self::Used(suballocation) => suballocation.range,
-            Self::Free(range) => *range,
+            Self::Free(range) | Self::Padding(range) => *range,
         }
     }
 

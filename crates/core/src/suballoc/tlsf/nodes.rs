@@ -247,6 +247,13 @@ impl Nodes {
         whole
     }
 
+    /// Empties all bins, whatever is in them.
+    pub(super) fn unlink_all_bins(&mut self) {
+        for (number, head) in (0..).zip(&mut self.slots[1..self.fixed]) {
+            *head = Node::empty_head(NodeIndex::head_of_bin(number));
+        }
+    }
+
     /// All slots: the edge, the heads, the ranges and the vacant ones.
     #[inline]
     pub(super) fn slots(&self) -> &[Node] {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::suballocation::{Stamp, Suballocation, SuballocationId};
+use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, SuballocError};
 use super::audit;
 use super::bins::{Bin, Bins};
@@ -21,6 +22,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the table of ranges grows by doubling, see [`reserve`](Self::reserve) |
 /// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
 /// | [`ranges`](Self::ranges) | O(1) a step |
+/// | [`clear`](Self::clear) | O(number of bins) |
 /// | [`audit`](Self::audit) | O(n log n) for n ranges: for tests |
 ///
 /// It is deterministic: the same calls get the same offsets, on every machine. Dropping it frees nothing, as nothing
@@ -301,6 +303,28 @@ impl Tlsf {
         Ok(heap_range(start, size))
     }
 
+    /// The range of a live suballocation. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+    pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+        match self.nodes.find(NodeIndex::from_slot(id.slot())) {
+            Some(node) if node.stamp() == Some(id.stamp()) => Ok(heap_range(node.start(), node.size())),
+            _ => Err(SuballocError::StaleId { id }),
+        }
+    }
+
+    /// Takes everything back at once; ids that were live are stale from then on. O(number of bins), whatever is live.
+    pub fn clear(&mut self) {
+        if self.allocation_count > 0 {
+            self.nodes.unlink_all_bins();
+            self.bins = Bins::new();
+            (self.used, self.allocation_count) = (0, 0);
+            self.reset();
+        }
+    }
+
     /// Makes the whole capacity one free range, as in a fresh one, when all bins are empty. Only the stamps go on. O(1).
     fn reset(&mut self) {
         let whole = self.nodes.reset(self.capacity);
@@ -390,6 +414,8 @@ impl Tlsf {
         audit::audit(self).map_err(AuditError::new)
     }
 }
+
+suballocator_by_methods!(Tlsf);
 
 impl fmt::Debug for Tlsf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

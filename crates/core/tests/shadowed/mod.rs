@@ -1,0 +1,232 @@
+//! A suballocator beside an interval map, which check each other at every step; and random steps for both.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+#[path = "../interval_map/mod.rs"]
+mod interval_map;
+
+use heapwright_core::suballoc::{RangeUse, SuballocError, Suballocation, Suballocator};
+use heapwright_core::{Alignment, ByteSize};
+pub(crate) use interval_map::IntervalMap;
+use proptest::prelude::*;
+
+/// How many heaps each property is tried on, and how many steps at most on each. Miri takes a thousand times as long.
+pub(crate) const CASES: u32 = if cfg!(miri) { 2 } else { 96 };
+pub(crate) const STEPS: usize = if cfg!(miri) { 25 } else { 120 };
+
+pub(crate) fn config() -> ProptestConfig {
+    ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+pub(crate) fn alignment(log2: u32) -> Alignment {
+    Alignment::from_log2(log2).unwrap()
+}
+
+/// Panics when a request of this size and alignment should not have been refused, given what is free.
+pub(crate) type Guarantee<A> = fn(&A, &IntervalMap, u64, Alignment);
+
+/// A suballocator and its shadow.
+pub(crate) struct Shadowed<A> {
+    pub(crate) heap: A,
+    pub(crate) shadow: IntervalMap,
+    pub(crate) live: Vec<Suballocation>,
+    pub(crate) freed: Vec<Suballocation>,
+    guarantee: Guarantee<A>,
+}
+
+impl<A: Suballocator> Shadowed<A> {
+    /// Of a fresh suballocator.
+    pub(crate) fn new(heap: A, guarantee: Guarantee<A>) -> Self {
+        let shadow = IntervalMap::new(heap.capacity().get());
+        let shadowed = Self { heap, shadow, live: Vec::new(), freed: Vec::new(), guarantee };
+        shadowed.check();
+        shadowed
+    }
+
+    /// Allocates, and checks that the answer was allowed.
+    pub(crate) fn allocate(
+        &mut self,
+        size: u64,
+        alignment: Alignment,
+    ) -> Result<Suballocation, SuballocError> {
+        self.allocate_by(size, alignment, |heap| heap.allocate(ByteSize::new(size), alignment))
+    }
+
+    /// The same by a call that the trait does not have.
+    pub(crate) fn allocate_by(
+        &mut self,
+        size: u64,
+        alignment: Alignment,
+        allocate: impl FnOnce(&mut A) -> Result<Suballocation, SuballocError>,
+    ) -> Result<Suballocation, SuballocError> {
+        let before = self.state();
+        let answer = allocate(&mut self.heap);
+        match answer {
+            Ok(suballocation) => {
+                let range = suballocation.range;
+                assert_eq!(range.size(), ByteSize::new(size));
+                assert!(range.start().is_aligned(alignment), "{range} at {alignment}");
+                self.shadow.take(range.start().get(), size);
+                self.live.push(suballocation);
+            }
+            Err(error) => {
+                match error {
+                    SuballocError::ZeroSize => assert_eq!(size, 0),
+                    SuballocError::LargerThanCapacity { requested, capacity } => {
+                        assert_eq!((requested.get(), capacity.get()), (size, self.shadow.capacity()));
+                        assert!(size > capacity.get());
+                    }
+                    SuballocError::OutOfSpace { requested, alignment: asked, free, largest_free } => {
+                        assert_eq!((requested.get(), asked), (size, alignment));
+                        assert_eq!(
+                            (free, largest_free),
+                            (self.heap.free_size(), self.heap.largest_free_range())
+                        );
+                        assert!(
+                            ByteSize::new(size) > largest_free || alignment > Alignment::ONE,
+                            "{size} is refused, and a free range has {largest_free}"
+                        );
+                        (self.guarantee)(&self.heap, &self.shadow, size, alignment);
+                    }
+                    other => panic!("{other}"),
+                }
+                assert_eq!(self.state(), before, "refused, and changed");
+            }
+        }
+        self.check();
+        answer
+    }
+
+    pub(crate) fn free(&mut self, at: usize) {
+        let suballocation = self.live.swap_remove(at);
+        assert_eq!(self.heap.free(suballocation.id), Ok(suballocation.range));
+        self.shadow.give_back(suballocation.range.start().get(), suballocation.range.size().get());
+        self.freed.push(suballocation);
+        self.check();
+    }
+
+    /// Frees what was freed before.
+    pub(crate) fn free_again(&mut self, at: usize) {
+        let id = self.freed[at].id;
+        let before = self.state();
+        assert_eq!(self.heap.free(id), Err(SuballocError::StaleId { id }));
+        assert_eq!(self.heap.range_of(id), Err(SuballocError::StaleId { id }));
+        assert_eq!(self.state(), before, "refused, and changed");
+        self.check();
+    }
+
+    /// Takes everything back at once.
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
+        self.shadow = IntervalMap::new(self.shadow.capacity());
+        self.freed.append(&mut self.live);
+        self.check();
+    }
+
+    /// All that is seen from outside.
+    pub(crate) fn state(&self) -> (Vec<RangeUse>, [u64; 4]) {
+        let heap = &self.heap;
+        let numbers = [
+            heap.used().get(),
+            heap.free_size().get(),
+            heap.allocation_count(),
+            heap.largest_free_range().get(),
+        ];
+        (heap.ranges().collect(), numbers)
+    }
+
+    /// Its own audit, its ranges against the shadow's, its counters against its ranges.
+    pub(crate) fn check(&self) {
+        let heap = &self.heap;
+        heap.audit().unwrap();
+        let (mut end, mut free, mut padding, mut count) = (0, 0, 0, 0);
+        let mut used_ranges = self.shadow.used_ranges();
+        for range_use in heap.ranges() {
+            let range = range_use.range();
+            assert_eq!(range.start().get(), end, "a gap, or an overlap");
+            assert!(!range.is_empty());
+            end = range.end().get();
+            match range_use {
+                RangeUse::Used(suballocation) => {
+                    assert_eq!(used_ranges.next(), Some((range.start().get(), range.size().get())));
+                    assert_eq!(heap.range_of(suballocation.id), Ok(range));
+                    count += 1;
+                }
+                RangeUse::Free(range) => free += range.size().get(),
+                RangeUse::Padding(range) => padding += range.size().get(),
+            }
+        }
+        assert_eq!(end, heap.capacity().get());
+        assert_eq!(used_ranges.next(), None);
+        assert_eq!(heap.free_size().get(), free);
+        assert_eq!(heap.used().get(), self.shadow.capacity() - self.shadow.free());
+        assert_eq!(heap.used().get() + free + padding, heap.capacity().get());
+        assert_eq!(heap.allocation_count(), count);
+        assert!(heap.largest_free_range() <= heap.free_size());
+    }
+
+    /// Whether it looks as a fresh one does, once everything is freed.
+    pub(crate) fn assert_as_fresh(&self, fresh: A) {
+        assert!(self.live.is_empty());
+        let fresh = Self::new(fresh, self.guarantee);
+        assert_eq!(self.state(), fresh.state());
+    }
+}
+
+/// What may happen to a suballocator.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Allocate { size: u64, alignment_log2: u32 },
+    Free(prop::sample::Index),
+    FreeAgain(prop::sample::Index),
+}
+
+/// Sizes of all magnitudes up to `largest`, with the delicate ones more often: powers of two and their neighbours.
+pub(crate) fn sizes(largest_log2: u32) -> impl Strategy<Value = u64> {
+    let magnitude = 0..=largest_log2;
+    prop_oneof![
+        4 => (magnitude.clone(), any::<u64>()).prop_map(|(log2, bits)| (1 << log2) | (bits & ((1 << log2) - 1))),
+        2 => (magnitude, 0_u64..3).prop_map(|(log2, off_by)| ((1_u64 << log2) + off_by).saturating_sub(1).max(1)),
+        1 => 1_u64..300,
+    ]
+}
+
+/// Allocations and frees in any order, with requests that can never be served among them.
+pub(crate) fn steps(
+    largest_log2: u32,
+    largest_alignment_log2: u32,
+    count: std::ops::Range<usize>,
+) -> impl Strategy<Value = Vec<Step>> {
+    let allocate = (sizes(largest_log2), prop_oneof![Just(0), 0..=largest_alignment_log2])
+        .prop_map(|(size, alignment_log2)| Step::Allocate { size, alignment_log2 });
+    let step = prop_oneof![
+        12 => allocate,
+        9 => any::<prop::sample::Index>().prop_map(Step::Free),
+        1 => any::<prop::sample::Index>().prop_map(Step::FreeAgain),
+        1 => Just(Step::Allocate { size: 0, alignment_log2: 4 }),
+        1 => Just(Step::Allocate { size: u64::MAX, alignment_log2: 63 }),
+    ];
+    prop::collection::vec(step, count)
+}
+
+/// Takes the steps, frees what is left in a third order, and compares with a fresh one.
+pub(crate) fn run<A: Suballocator>(make: impl Fn() -> A, guarantee: Guarantee<A>, steps: Vec<Step>) {
+    let mut heap = Shadowed::new(make(), guarantee);
+    for step in steps {
+        match step {
+            Step::Allocate { size, alignment_log2 } => {
+                let _ = heap.allocate(size, alignment(alignment_log2));
+            }
+            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
+            Step::FreeAgain(at) if !heap.freed.is_empty() => heap.free_again(at.index(heap.freed.len())),
+            Step::Free(_) | Step::FreeAgain(_) => {}
+        }
+    }
+    if heap.live.len() % 4 == 3 {
+        heap.clear();
+    }
+    while !heap.live.is_empty() {
+        heap.free(heap.live.len() / 2);
+    }
+    heap.assert_as_fresh(make());
+}
