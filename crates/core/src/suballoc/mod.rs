@@ -17,6 +17,7 @@
 mod audit_error;
 mod error;
 pub mod slab;
+mod strategy;
 mod suballocation;
 mod suballocator;
 pub mod tlsf;
@@ -24,6 +25,7 @@ pub mod tlsf;
 pub use audit_error::AuditError;
 pub use error::SuballocError;
 pub use slab::Slabs;
+pub use strategy::Strategy;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;
