@@ -8,7 +8,7 @@ use windows_core::{BOOL, GUID, IUnknownImpl as _, PCWSTR, Ref, Result};
 
 use crate::api::adapter::luid;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
 use crate::api::{call, shared_handle};
@@ -220,7 +220,13 @@ impl ID3D12Device_Impl for Device_Impl {
         // SAFETY: by the COM contract the array has that many descriptions; no infos are asked for.
         unsafe {
             let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
-            self.allocation_info("ID3D12Device::GetResourceAllocationInfo", visiblemask, descs, null_mut())
+            self.allocation_info(
+                "ID3D12Device::GetResourceAllocationInfo",
+                visiblemask,
+                descs,
+                CastableFormats::NONE,
+                null_mut(),
+            )
         }
     }
 

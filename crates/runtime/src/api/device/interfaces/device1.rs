@@ -7,7 +7,7 @@ use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
 use crate::api::device::residency::read_objects;
 use crate::rules;
 
@@ -177,7 +177,7 @@ impl ID3D12Device4_Impl for Device_Impl {
         unsafe {
             let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
             let name = "ID3D12Device4::GetResourceAllocationInfo1";
-            self.allocation_info(name, visiblemask, descs, presourceallocationinfo1)
+            self.allocation_info(name, visiblemask, descs, CastableFormats::NONE, presourceallocationinfo1)
         }
     }
 }

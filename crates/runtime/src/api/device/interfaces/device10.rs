@@ -8,7 +8,7 @@ use windows_core::{GUID, PCWSTR, Ref, Result};
 use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::api::device::creation::{
-    Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats,
+    CastableFormats, Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats,
 };
 
 impl ID3D12Device10_Impl for Device_Impl {
@@ -104,16 +104,16 @@ impl ID3D12Device12_Impl for Device_Impl {
         visiblemask: u32,
         numresourcedescs: u32,
         presourcedescs: *const D3D12_RESOURCE_DESC1,
-        _pnumcastableformats: *const u32,
-        _ppcastableformats: *const *const DXGI_FORMAT,
+        pnumcastableformats: *const u32,
+        ppcastableformats: *const *const DXGI_FORMAT,
         presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
     ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        // Castable formats change nothing for a buffer, and textures are refused.
-        // SAFETY: by the COM contract the arrays have that many elements, the last may be null.
+        let castable = CastableFormats { counts: pnumcastableformats, lists: ppcastableformats };
+        // SAFETY: by the COM contract the arrays have that many elements, all but the first may be null.
         unsafe {
             let descs = read_descs(numresourcedescs, presourcedescs, |desc| *desc);
             let name = "ID3D12Device12::GetResourceAllocationInfo3";
-            self.allocation_info(name, visiblemask, descs, presourceallocationinfo1)
+            self.allocation_info(name, visiblemask, descs, castable, presourceallocationinfo1)
         }
     }
 }

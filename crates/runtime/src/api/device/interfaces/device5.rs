@@ -7,7 +7,7 @@ use windows_core::{BOOL, GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{Initial, ResourceRequest, read_desc1, read_descs};
+use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc1, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 
 impl ID3D12Device5_Impl for Device_Impl {
@@ -129,7 +129,7 @@ impl ID3D12Device8_Impl for Device_Impl {
         unsafe {
             let descs = read_descs(numresourcedescs, presourcedescs, |desc| *desc);
             let name = "ID3D12Device8::GetResourceAllocationInfo2";
-            self.allocation_info(name, visiblemask, descs, presourceallocationinfo1)
+            self.allocation_info(name, visiblemask, descs, CastableFormats::NONE, presourceallocationinfo1)
         }
     }
 
