@@ -74,8 +74,8 @@ impl Event {
         self.handle
     }
 
-    /// Gives the HANDLE away: whoever takes it closes it, with [`close`], which is
-    /// `CloseHandle` on Windows and `close` on Linux.
+    /// Gives the HANDLE away: whoever takes it closes it, with [`close`] (`CloseHandle` on Windows, `close` on
+    /// Linux).
     pub fn into_handle(self) -> HANDLE {
         std::mem::ManuallyDrop::new(self).handle
     }
