@@ -266,13 +266,33 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        self.allocate_among(self.class_of(size), size, alignment)
+    }
+
+    /// As [`allocate`](Self::allocate), for a slab: it is placed among requests of the size of its slots.
+    pub(super) fn allocate_slab(
+        &mut self,
+        slot_size: ByteSize,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        self.allocate_among(self.class_of(slot_size), size, alignment)
+    }
+
+    #[inline]
+    fn allocate_among(
+        &mut self,
+        class: SizeClass,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         if size.is_zero() {
             return Err(SuballocError::ZeroSize.into());
         }
-        match self.find_heap(size, size) {
-            Some(slot) => match self.try_allocate(slot, size, alignment)? {
+        match self.find_heap(class, size, size) {
+            Some(slot) => match self.try_allocate(slot, class, size, alignment)? {
                 Some(placed) => Ok(Some(self.placed(placed))),
-                None => self.allocate_padded(size, alignment),
+                None => self.allocate_padded(class, size, alignment),
             },
             None => Ok(None),
         }
@@ -283,12 +303,13 @@ impl<H> HeapSet<H> {
     #[cold]
     fn allocate_padded(
         &mut self,
+        class: SizeClass,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
-        let Some(slot) = self.find_heap(size, padded) else { return Ok(None) };
-        let placed = self.try_allocate(slot, size, alignment)?;
+        let Some(slot) = self.find_heap(class, size, padded) else { return Ok(None) };
+        let placed = self.try_allocate(slot, class, size, alignment)?;
         Ok(placed.map(|placed| self.placed(placed)))
     }
 
@@ -304,7 +325,20 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
-        let placed = self.try_allocate(heap.slot, size, alignment)?;
+        let placed = self.try_allocate(heap.slot, self.class_of(size), size, alignment)?;
+        Ok(placed.map(|placed| self.placed(placed)))
+    }
+
+    /// As [`allocate_in`](Self::allocate_in), for a slab.
+    pub(super) fn allocate_slab_in(
+        &mut self,
+        heap: HeapId,
+        slot_size: ByteSize,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
+        let placed = self.try_allocate(heap.slot, self.class_of(slot_size), size, alignment)?;
         Ok(placed.map(|placed| self.placed(placed)))
     }
 
@@ -444,8 +478,7 @@ impl<H> HeapSet<H> {
 
     /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
     #[inline]
-    fn find_heap(&self, size: ByteSize, enough: ByteSize) -> Option<Slot> {
-        let class = self.class_of(size);
+    fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
         if class == SizeClass::Own {
             // Only an empty heap of about its size.
             let slot = self.empty.find(&self.table, enough.get())?;
@@ -472,10 +505,10 @@ impl<H> HeapSet<H> {
     fn try_allocate(
         &mut self,
         slot: Slot,
+        class: SizeClass,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
-        let class = self.class_of(size);
         let entry = self.table.entry_mut(slot);
         let (links, generation) = (entry.links, entry.generation);
         let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");

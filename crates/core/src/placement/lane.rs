@@ -3,7 +3,7 @@
 use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
-use crate::suballoc::{AuditError, SuballocationId};
+use crate::suballoc::{AuditError, SuballocError, SuballocationId};
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// What is held for a slab: where in the set its memory is, and what the owner holds for that heap.
@@ -16,7 +16,8 @@ pub(super) struct SlabMemory<H> {
 /// The slabs that one thread allocates from at a time.
 #[derive(Debug)]
 pub(super) struct Lane<H> {
-    slabs: SlabTable<SlabMemory<H>>,
+    /// From the first slab on: most lanes of most sets are never used.
+    slabs: Option<Box<SlabTable<SlabMemory<H>>>>,
 }
 
 /// Which requests get a slot.
@@ -45,7 +46,7 @@ pub(super) struct Slot<'a, H> {
 
 impl<H> Default for Lane<H> {
     fn default() -> Self {
-        Self { slabs: SlabTable::default() }
+        Self { slabs: None }
     }
 }
 
@@ -60,27 +61,31 @@ impl<H: Clone> Lane<H> {
     /// Whether the class has a free slot. O(1).
     #[inline]
     pub(super) fn has_room(&self, class: SizeClass) -> bool {
-        self.slabs.has_room(class)
+        self.slabs.as_ref().is_some_and(|slabs| slabs.has_room(class))
     }
 
     /// Hands out a free slot; `None` when the class has none. O(1).
     #[inline]
     pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Slot<'_, H>> {
-        let (suballocation, memory) = self.slabs.allocate(class, size)?;
+        let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
         Some(Slot { id: suballocation.id, range: suballocation.range, heap: &memory.heap })
     }
 
     /// Adds a slab to the class, as large as it wants or the heaps have room for; `false` when they have none. O(1).
     pub(super) fn add_slab(&mut self, heaps: &mut HeapSet<H>, source: Source, class: SizeClass) -> bool {
-        let mut wanted = Some(self.slabs.shape(class));
+        let slot_size = ByteSize::new(class.slot_size());
+        let slabs = self.slabs.get_or_insert_default();
+        let mut wanted = Some(slabs.shape(class));
         while let Some(shape) = wanted {
             let placed = match source {
-                Source::AnyHeap => heaps.allocate(shape.bytes(), shape.alignment()),
-                Source::Heap(heap) => heaps.allocate_in(heap, shape.bytes(), shape.alignment()),
+                Source::AnyHeap => heaps.allocate_slab(slot_size, shape.bytes(), shape.alignment()),
+                Source::Heap(heap) => {
+                    heaps.allocate_slab_in(heap, slot_size, shape.bytes(), shape.alignment())
+                }
             };
             if let Ok(Some(placed)) = placed {
                 let memory = SlabMemory { id: placed.id, heap: placed.heap.clone() };
-                return match self.slabs.insert(shape, placed.range.start(), memory) {
+                return match slabs.insert(shape, placed.range.start(), memory) {
                     Ok(_) => true,
                     Err(memory) => {
                         // There are as many slabs as can be numbered. The heap has others in it, or is the owner's to take.
@@ -96,35 +101,36 @@ impl<H: Clone> Lane<H> {
     }
 
     /// What the next slab of the class should be.
-    pub(super) fn shape(&self, class: SizeClass) -> SlabShape {
-        self.slabs.shape(class)
+    pub(super) fn shape(&mut self, class: SizeClass) -> SlabShape {
+        self.slabs.get_or_insert_default().shape(class)
     }
 
     /// Takes a slot back and answers its range. O(1).
     #[inline]
     pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, PlacementError> {
-        Ok(self.slabs.free(id)?)
+        let slabs = self.slabs.as_mut().ok_or(SuballocError::StaleId { id })?;
+        Ok(slabs.free(id)?)
     }
 
     /// The memory of a slab without a used slot, if there are more of them than are worth keeping.
     #[inline]
     pub(super) fn take_surplus(&mut self) -> Option<PlacementId> {
-        self.slabs.take_surplus().map(|memory| memory.id)
+        self.slabs.as_mut()?.take_surplus().map(|memory| memory.id)
     }
 
     /// The memory of a slab without a used slot.
     pub(super) fn take_empty(&mut self) -> Option<PlacementId> {
-        self.slabs.take_empty().map(|memory| memory.id)
+        self.slabs.as_mut()?.take_empty().map(|memory| memory.id)
     }
 
     /// What the slabs hold.
     pub(super) fn slab_totals(&self) -> SlabTotals {
-        self.slabs.totals()
+        self.slabs.as_ref().map(|slabs| slabs.totals()).unwrap_or_default()
     }
 
     /// Checks the slabs themselves. O(slots).
     pub(super) fn audit(&self) -> Result<(), AuditError> {
-        self.slabs.audit().map_err(AuditError::new)
+        self.slabs.as_ref().map_or(Ok(()), |slabs| slabs.audit()).map_err(AuditError::new)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The heaps of one heap type, and how they grow.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use heapwright_core::placement::{HeapSet, HeapSetTotals, PlacementError, PlacementId};
+use heapwright_core::placement::{
+    HeapSetTotals, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId,
+};
 use heapwright_core::{Alignment, ByteSize, HeapRange};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
@@ -17,7 +19,7 @@ use crate::error::Shortage;
 #[derive(Debug)]
 pub(super) struct TypedHeaps {
     kind: HeapKind,
-    set: Mutex<HeapSet<ID3D12Heap>>,
+    set: SharedHeapSet<ID3D12Heap>,
 }
 
 /// Which heaps a resource goes to.
@@ -48,7 +50,7 @@ impl HeapKind {
 pub(super) struct PlacedRange {
     allocator: Arc<Inner>,
     kind: HeapKind,
-    id: PlacementId,
+    id: SharedPlacementId,
     range: HeapRange,
 }
 
@@ -64,8 +66,8 @@ impl PlacedRange {
 
 impl Drop for PlacedRange {
     fn drop(&mut self) {
-        let freed = self.allocator.heaps(self.kind).lock().free(self.id);
-        // The heap that may come back is released here, outside of the lock.
+        let freed = self.allocator.heaps(self.kind).set.free(self.id);
+        // The heaps that may come back are released here, outside of all locks.
         match freed {
             Ok(released) => drop(released),
             Err(error) => debug_assert!(false, "a placed range is freed once: {error}"),
@@ -75,33 +77,32 @@ impl Drop for PlacedRange {
 
 impl TypedHeaps {
     pub(super) fn new(kind: HeapKind, desc: &ResourceAllocatorDesc) -> Self {
-        Self { kind, set: Mutex::new(HeapSet::new(desc.heap_sizing, desc.heap_retention)) }
+        let set = SharedHeapSet::new(
+            desc.heap_sizing,
+            desc.heap_retention,
+            SharedHeapSet::<ID3D12Heap>::SLOTS_UP_TO,
+            SharedHeapSet::<ID3D12Heap>::LANES,
+        );
+        Self { kind, set }
     }
 
     pub(super) fn totals(&self) -> HeapSetTotals {
-        self.lock().totals()
+        self.set.totals()
     }
 
     /// Gives the empty heaps back and answers how many bytes they had.
     pub(super) fn release_empty(&self) -> ByteSize {
-        let mut set = self.lock();
-        let before = set.totals().reserved;
-        let released = set.take_empty();
-        let size = before.saturating_sub(set.totals().reserved);
-        drop(set);
+        let before = self.set.totals().reserved;
+        let released = self.set.take_empty();
+        let size = before.saturating_sub(self.set.totals().reserved);
         drop(released);
         size
     }
 
     pub(super) fn audit(&self) -> Result<(), String> {
-        self.lock()
+        self.set
             .audit()
             .map_err(|error| format!("{} heaps of {:?}: {error}", self.kind.heap_type, self.kind.class))
-    }
-
-    /// The set's invariants hold between its calls, so a panic elsewhere under the lock leaves it usable.
-    fn lock(&self) -> MutexGuard<'_, HeapSet<ID3D12Heap>> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,25 +118,21 @@ impl Inner {
         alignment: Alignment,
     ) -> Result<(PlacedRange, ID3D12Heap), Error> {
         let heaps = this.heaps(kind);
-        let placed_range = |id, range| PlacedRange { allocator: Arc::clone(this), kind, id, range };
-        let wanted = {
-            let mut set = heaps.lock();
-            match set.allocate(size, alignment) {
-                Ok(Some(placed)) => return Ok((placed_range(placed.id, placed.range), placed.heap.clone())),
-                Ok(None) => set.plan(size).map_err(|error| invalid_size(&error))?,
-                Err(error) => return Err(invalid_size(&error)),
-            }
+        let in_heap = |placed: SharedPlaced<ID3D12Heap>| {
+            let range = PlacedRange { allocator: Arc::clone(this), kind, id: placed.id, range: placed.range };
+            (range, placed.heap)
         };
-        // Outside of the lock: the device may take its time, and other threads go on.
+        if let Some(placed) = heaps.set.allocate(size, alignment).map_err(|error| invalid_size(&error))? {
+            return Ok(in_heap(placed));
+        }
+        let wanted = heaps.set.plan(size, alignment).map_err(|error| invalid_size(&error))?;
         drop(wanted.release);
+        // Outside of all locks: the device may take its time, and other threads go on.
         let (heap, heap_size) = this.create_heap_or_smaller(kind, size, wanted.size)?;
-
-        let mut set = heaps.lock();
-        let id = set.insert(heap_size, heap).map_err(|error| invalid_size(&error))?;
-        match set.allocate_in(id, size, alignment) {
-            Ok(Some(placed)) => Ok((placed_range(placed.id, placed.range), placed.heap.clone())),
+        match heaps.set.allocate_in_new(heap_size, heap, size, alignment) {
+            Ok(placed) => Ok(in_heap(placed)),
             // A fresh heap begins at an offset that every alignment divides.
-            Ok(None) => Err(Error::device("ID3D12Device::CreateHeap", E_FAIL)),
+            Err(PlacementError::TooLarge { .. }) => Err(Error::device("ID3D12Device::CreateHeap", E_FAIL)),
             Err(error) => Err(invalid_size(&error)),
         }
     }
