@@ -19,7 +19,8 @@
 //!
 //! # What is kept
 //!
-//! Beside the heap: 56 bytes for a slab, and 8 for each of 64 slots, whether it has as many or not.
+//! Beside the heap: 48 bytes for a slab and what is held for its memory, and 16 for each slot; a slab has numbers for as many
+//! slots as the next power of two.
 //!
 //! # Invariants
 //!
@@ -34,8 +35,8 @@
 mod audit;
 pub(crate) mod class;
 mod class_set;
-mod note;
 mod slabs;
+mod slots;
 mod suballocator;
 pub(crate) mod table;
 #[cfg(test)]

@@ -16,8 +16,8 @@ impl SlabIndex {
     /// The first index that is no head.
     const FIRST: u32 = 112;
 
-    /// How many slabs there can be, so that a slot has a number of 31 bits.
-    pub(super) const LIMIT: u32 = (1 << 31) / MAX_SLOTS - 1;
+    /// How many slabs there can be: there are no more slots.
+    pub(super) const LIMIT: u32 = (1 << 31) - 1;
 
     /// The head of the ring of slabs that have room.
     #[inline]
@@ -61,6 +61,8 @@ pub(super) struct Slab {
     pub(super) start: u64,
     /// In bytes.
     pub(super) slot_size: u64,
+    /// The number of the first slot.
+    pub(super) first_slot: u32,
     next: SlabIndex,
     previous: SlabIndex,
     pub(super) class: SizeClass,
@@ -127,7 +129,16 @@ impl SlabRings {
     pub(super) fn new() -> Self {
         let head = |class| {
             let index = SlabIndex::head(class);
-            Slab { free: 0, all: 0, start: 0, slot_size: 0, next: index, previous: index, class }
+            Slab {
+                free: 0,
+                all: 0,
+                start: 0,
+                slot_size: 0,
+                first_slot: 0,
+                next: index,
+                previous: index,
+                class,
+            }
         };
         Self { places: SizeClass::all().map(head).collect(), vacant: Self::NO_VACANT }
     }
@@ -164,15 +175,6 @@ impl SlabRings {
         (place.free, place.all) = (0, 0);
         place.next = vacant;
         self.vacant = index;
-    }
-
-    /// Adds places that are vacant, to a table that has none.
-    pub(super) fn add_vacant(&mut self, count: u32) {
-        for number in (0..count).rev() {
-            let index = SlabIndex::of(number);
-            self.places.resize(self.places.len().max(index.position() + 1), self.places[0]);
-            self.give_back_place(index);
-        }
     }
 
     /// The slab to use next; the head, which has no free slot, when none has room.

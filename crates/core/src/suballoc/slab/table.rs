@@ -6,8 +6,8 @@ use super::super::suballocation::SuballocationId;
 use super::super::{RangeUse, SuballocError, Suballocation};
 use super::class::SizeClass;
 use super::class_set::ClassSet;
-use super::note::SlotNote;
-use super::slabs::{MAX_SLOTS, Slab, SlabIndex, SlabRings, position};
+use super::slabs::{MAX_SLOTS, SlabIndex, SlabRings, position};
+use super::slots::{SlotRecord, SlotRecords};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
 /// A new slab has this part of the slots that its class has already, as a power of two.
@@ -67,8 +67,7 @@ impl SlabShape {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SlabTable<P> {
     pub(super) slabs: SlabRings,
-    /// 64 for each slab, whether it has as many slots or not.
-    pub(super) notes: Vec<SlotNote>,
+    pub(super) slots: SlotRecords,
     /// For each slab; `None` at vacant places.
     pub(super) parents: Vec<Option<P>>,
     /// Classes with a free slot.
@@ -101,7 +100,7 @@ impl<P> Default for SlabTable<P> {
     fn default() -> Self {
         Self {
             slabs: SlabRings::new(),
-            notes: Vec::new(),
+            slots: SlotRecords::new(),
             parents: Vec::new(),
             with_room: ClassSet::default(),
             with_empty: ClassSet::default(),
@@ -140,7 +139,7 @@ impl<P> SlabTable<P> {
         let was_empty = slab.is_empty();
         let slot = slab.free.trailing_zeros();
         slab.free &= slab.free - 1;
-        let (start, slot_size) = (slab.slot_start(slot), slab.slot_size);
+        let (start, slot_size, number) = (slab.slot_start(slot), slab.slot_size, slab.first_slot + slot);
         let head = SlabIndex::head(class);
         self.slabs.used_first(head, index);
         self.with_room.set(class, self.slabs.first(class) != head);
@@ -148,8 +147,7 @@ impl<P> SlabTable<P> {
             self.totals.empty_slab_bytes -= self.slabs[index].bytes();
             self.note_empties(class);
         }
-        let number = index.number() * MAX_SLOTS + slot;
-        let note = &mut self.notes[position(number)];
+        let note = self.slots.note_mut(number);
         note.set_size(size.get());
         let id = NonZeroU32::new(number | SLOT_BIT).expect("a bit is set");
         let suballocation =
@@ -167,7 +165,7 @@ impl<P> SlabTable<P> {
     #[inline]
     pub(crate) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let (index, slot) = self.find(id).ok_or(SuballocError::StaleId { id })?;
-        let note = &mut self.notes[position(index.number() * MAX_SLOTS + slot)];
+        let note = self.slots.note_mut(id.slot().get() & !SLOT_BIT);
         let size = note.size();
         note.next_generation();
         let slab = &mut self.slabs[index];
@@ -194,18 +192,21 @@ impl<P> SlabTable<P> {
     #[inline]
     fn find(&self, id: SuballocationId) -> Option<(SlabIndex, u32)> {
         let number = id.slot().get() & !SLOT_BIT;
-        let (index, slot) = (SlabIndex::of(number / MAX_SLOTS), number % MAX_SLOTS);
+        let record = self.slots.get(number)?;
+        let index = record.slab();
         let slab = self.slabs.find(index)?;
-        let is_used = (slab.all & !slab.free) >> slot & 1 == 1;
-        (is_used && self.notes[position(number)].stamp() == id.stamp()).then_some((index, slot))
+        // Of a vacant number the slab may be any; then it is none of the slab's slots.
+        let slot = number.wrapping_sub(slab.first_slot);
+        let is_used = slot < MAX_SLOTS && (slab.all & !slab.free) >> slot & 1 == 1;
+        (is_used && record.note.stamp() == id.stamp()).then_some((index, slot))
     }
 
     /// The range of a live suballocation, and what holds it. O(1).
     pub(crate) fn get(&self, id: SuballocationId) -> Result<(HeapRange, &P), SuballocError> {
         let (index, slot) = self.find(id).ok_or(SuballocError::StaleId { id })?;
-        let size = self.notes[position(index.number() * MAX_SLOTS + slot)].size();
+        let record = self.slots.get(id.slot().get() & !SLOT_BIT).ok_or(SuballocError::StaleId { id })?;
         let parent = self.parents[position(index.number())].as_ref().ok_or(SuballocError::StaleId { id })?;
-        Ok((range(self.slabs[index].slot_start(slot), size), parent))
+        Ok((range(self.slabs[index].slot_start(slot), record.note.size()), parent))
     }
 
     /// What the next slab of the class should be. O(1).
@@ -217,19 +218,22 @@ impl<P> SlabTable<P> {
     /// Adds a slab of the shape, whose memory starts at `start` and is held by `parent`, and answers its number, counted from
     /// zero; gives `parent` back when there are too many slabs. O(1), amortised over the growth of the table.
     pub(crate) fn insert(&mut self, shape: SlabShape, start: HeapOffset, parent: P) -> Result<u32, P> {
-        let Some(index) = self.slabs.take_place() else { return Err(parent) };
-        let at = position(index.number());
-        if at == self.parents.len() {
-            self.parents.push(Some(parent));
-            self.notes.resize(self.notes.len() + position(MAX_SLOTS), SlotNote::FRESH);
-        } else {
-            self.parents[at] = Some(parent);
-        }
         let SlabShape { class, slot_count } = shape;
+        let Some(index) = self.slabs.take_place() else { return Err(parent) };
+        let Some(first_slot) = self.slots.take_run(slot_count, index) else {
+            self.slabs.give_back_place(index);
+            return Err(parent);
+        };
+        let at = position(index.number());
+        if at >= self.parents.len() {
+            self.parents.resize_with(at + 1, || None);
+        }
+        self.parents[at] = Some(parent);
         let slab = &mut self.slabs[index];
         slab.all = u64::MAX >> (MAX_SLOTS - slot_count);
         slab.free = slab.all;
         (slab.start, slab.slot_size, slab.class) = (start.get(), class.slot_size(), class);
+        slab.first_slot = first_slot;
         self.slabs.link_last(index);
         self.with_room.set(class, true);
         self.with_empty.set(class, true);
@@ -260,8 +264,9 @@ impl<P> SlabTable<P> {
 
     /// Takes a slab that is in no ring out of the table.
     fn remove(&mut self, index: SlabIndex) -> P {
-        let Slab { class, .. } = self.slabs[index];
-        let (slot_count, bytes) = (self.slabs[index].slot_count(), self.slabs[index].bytes());
+        let slab = self.slabs[index];
+        let (class, slot_count, bytes) = (slab.class, slab.slot_count(), slab.bytes());
+        self.slots.give_back_run(slab.first_slot, slot_count);
         self.slabs.give_back_place(index);
         self.with_room.set(class, self.slabs.first(class) != SlabIndex::head(class));
         self.note_empties(class);
@@ -298,8 +303,8 @@ impl<P> SlabTable<P> {
                 if slab.free >> slot & 1 == 1 {
                     return [Some(RangeUse::Free(range(start, slab.slot_size))), None];
                 }
-                let at = number * MAX_SLOTS + slot;
-                let note = self.notes[position(at)];
+                let at = slab.first_slot + slot;
+                let note = self.slots.get(at).expect("a slab's slots have numbers").note;
                 let id = NonZeroU32::new(at | SLOT_BIT).expect("a bit is set");
                 let used = Suballocation {
                     id: SuballocationId::new(id, note.stamp()),
@@ -314,24 +319,16 @@ impl<P> SlabTable<P> {
 
     /// Everything that is live is stale, and all slabs are gone; what was held for them is dropped. O(slots).
     pub(crate) fn clear(&mut self) {
-        for number in 0..self.slabs.place_count() {
-            let used = self.slabs[SlabIndex::of(number)];
-            for slot in (0..MAX_SLOTS).filter(|slot| (used.all & !used.free) >> slot & 1 == 1) {
-                self.notes[position(number * MAX_SLOTS + slot)].next_generation();
-            }
-        }
-        let notes = std::mem::take(&mut self.notes);
-        let places = self.slabs.place_count();
-        *self = Self { notes, ..Self::default() };
-        self.slabs.add_vacant(places);
-        self.parents.resize_with(position(places), || None);
+        let mut slots = std::mem::replace(&mut self.slots, SlotRecords::new());
+        slots.clear();
+        *self = Self { slots, ..Self::default() };
     }
 
     /// Answers the first rule found broken.
     pub(crate) fn audit(&self) -> Result<(), String> {
         let (linked, vacant) = self.slabs.audit()?;
         let mut counted = SlabTotals::default();
-        let (mut class_slots, mut full, mut free_count) = ([0_u32; SizeClass::COUNT], 0, 0);
+        let (mut class_slots, mut full, mut free_count, mut numbers) = ([0_u32; SizeClass::COUNT], 0, 0, 0);
         let (mut with_room, mut with_empty) = (ClassSet::default(), ClassSet::default());
         for (number, parent) in (0..self.slabs.place_count()).zip(&self.parents) {
             let slab = self.slabs[SlabIndex::of(number)];
@@ -346,6 +343,12 @@ impl<P> SlabTable<P> {
                 return Err(format!("slab {number} is misshapen: {slab:?}"));
             }
             full += u32::from(slab.free == 0);
+            numbers += position(slab.slot_count().next_power_of_two());
+            for slot in slab.first_slot..slab.first_slot + slab.slot_count() {
+                if self.slots.get(slot).map(SlotRecord::slab) != Some(SlabIndex::of(number)) {
+                    return Err(format!("slot {slot} does not know that it is of slab {number}"));
+                }
+            }
             class_slots[slab.class.index()] += slab.slot_count();
             counted.slab_count += 1;
             counted.slab_bytes += slab.bytes();
@@ -378,10 +381,9 @@ impl<P> SlabTable<P> {
         if (with_room, with_empty) != (self.with_room, self.with_empty) {
             return Err("a class is wrongly said to have room, or an empty slab".to_owned());
         }
-        if self.notes.len() != self.parents.len() * position(MAX_SLOTS)
-            || self.parents.len() != position(self.slabs.place_count())
-        {
-            return Err("the tables are not of one length".to_owned());
+        let numbers = numbers + self.slots.audit_vacant()?;
+        if numbers != self.slots.len() || self.parents.len() > position(self.slabs.place_count()) {
+            return Err(format!("{numbers} of {} slot numbers are accounted for", self.slots.len()));
         }
         Ok(())
     }

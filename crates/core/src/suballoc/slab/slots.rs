@@ -1,0 +1,215 @@
+//! What is noted of slots: which slab they are of, how much was asked for, and which suballocation it is.
+
+use super::super::suballocation::Stamp;
+use super::class::SizeClass;
+use super::slabs::{MAX_SLOTS, SlabIndex, position};
+
+/// The size asked for, less one, in the low 16 bits; above them, how many suballocations the slot had, from one up.
+///
+/// As a whole it is the stamp of the suballocation that the slot holds. A count of 48 bits comes round again after one
+/// slot was reused 2^48 times, which takes a month of doing nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotNote(u64);
+
+impl SlotNote {
+    const SIZE_BITS: u32 = 16;
+
+    /// Of a slot that held nothing yet.
+    pub(super) const FRESH: Self = Self(1 << Self::SIZE_BITS);
+
+    /// The slot is handed out for `size` bytes, 1 to 64 KiB.
+    #[inline]
+    pub(super) const fn set_size(&mut self, size: u64) {
+        self.0 = self.0 >> Self::SIZE_BITS << Self::SIZE_BITS | (size - 1);
+    }
+
+    /// The slot was freed.
+    #[inline]
+    pub(super) const fn next_generation(&mut self) {
+        // Around the count of zero, with which the stamp might be zero.
+        let next = self.0.wrapping_add(1 << Self::SIZE_BITS);
+        self.0 = if next >> Self::SIZE_BITS == 0 { Self::FRESH.0 } else { next };
+    }
+
+    /// The size asked for of what is live in the slot.
+    #[inline]
+    pub(super) const fn size(self) -> u64 {
+        (self.0 & (SizeClass::MAX_SIZE - 1)) + 1
+    }
+
+    #[inline]
+    pub(super) fn stamp(self) -> Stamp {
+        Stamp::new(self.0).expect("the count is never zero")
+    }
+}
+
+const _: () = assert!(SizeClass::MAX_SIZE == 1 << SlotNote::SIZE_BITS);
+
+/// A slot of a slab, or a number that no slab has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotRecord {
+    pub(super) note: SlotNote,
+    /// The slab of the slot. In the first record of a vacant run, the next vacant run of the same length.
+    link: u32,
+}
+
+impl SlotRecord {
+    const FRESH: Self = Self { note: SlotNote::FRESH, link: SlotRecords::NONE };
+
+    /// The slab of the slot, if it is one.
+    #[inline]
+    pub(super) const fn slab(self) -> SlabIndex {
+        SlabIndex::of(self.link)
+    }
+}
+
+/// The records of all slots, by their number. The slots of a slab have a run of numbers, as many as the next power of two.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+pub(super) struct SlotRecords {
+    records: Vec<SlotRecord>,
+    /// The first vacant run of 1, 2, 4 and so on up to 64 numbers.
+    vacant: [u32; SlotRecords::LENGTHS],
+}
+
+impl SlotRecords {
+    const LENGTHS: usize = MAX_SLOTS.ilog2() as usize + 1;
+
+    /// No run, and no slab.
+    const NONE: u32 = u32::MAX >> 1;
+
+    /// Numbers have 31 bits, and one of them is no number.
+    const LIMIT: usize = (1 << 31) - 1;
+
+    pub(super) const fn new() -> Self {
+        Self { records: Vec::new(), vacant: [Self::NONE; Self::LENGTHS] }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> Option<SlotRecord> {
+        self.records.get(position(number)).copied()
+    }
+
+    #[inline]
+    pub(super) fn note_mut(&mut self, number: u32) -> &mut SlotNote {
+        &mut self.records[position(number)].note
+    }
+
+    /// How many numbers there are, vacant ones among them.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Numbers for the slots of a slab: the first of them; `None` when there are no more. O(slots).
+    pub(super) fn take_run(&mut self, slot_count: u32, slab: SlabIndex) -> Option<u32> {
+        let length_log2 = slot_count.next_power_of_two().ilog2();
+        let first = self.vacant_run(length_log2)?;
+        for record in &mut self.records[position(first)..][..position(slot_count)] {
+            record.link = slab.number();
+        }
+        Some(first)
+    }
+
+    fn vacant_run(&mut self, length_log2: u32) -> Option<u32> {
+        for log2 in length_log2..=MAX_SLOTS.ilog2() {
+            let first = self.vacant[position(log2)];
+            if first != Self::NONE {
+                self.vacant[position(log2)] = self.records[position(first)].link;
+                // What a longer run has more becomes shorter runs.
+                (length_log2..log2).for_each(|half| self.add_vacant(first + (1 << half), half));
+                return Some(first);
+            }
+        }
+        let length = self.records.len() + (1 << length_log2);
+        (length <= Self::LIMIT).then(|| {
+            let first = u32::try_from(self.records.len()).expect("it is below the limit");
+            self.records.resize(length, SlotRecord::FRESH);
+            first
+        })
+    }
+
+    /// Takes back the numbers of a slab whose slots are all free. O(1).
+    pub(super) fn give_back_run(&mut self, first: u32, slot_count: u32) {
+        self.add_vacant(first, slot_count.next_power_of_two().ilog2());
+    }
+
+    fn add_vacant(&mut self, first: u32, length_log2: u32) {
+        let next = std::mem::replace(&mut self.vacant[position(length_log2)], first);
+        self.records[position(first)].link = next;
+    }
+
+    /// Makes all numbers vacant, and what had one stale. O(n).
+    pub(super) fn clear(&mut self) {
+        self.vacant = [Self::NONE; Self::LENGTHS];
+        self.records.iter_mut().for_each(|record| record.note.next_generation());
+        let mut first = 0;
+        let mut rest = self.records.len();
+        while let Some(log2) = rest.checked_ilog2() {
+            let log2 = log2.min(MAX_SLOTS.ilog2());
+            self.add_vacant(first, log2);
+            first += 1 << log2;
+            rest -= 1 << log2;
+        }
+    }
+
+    /// How many numbers are vacant; an error when a vacant run is not in the table.
+    pub(super) fn audit_vacant(&self) -> Result<usize, String> {
+        let mut found = 0;
+        for (log2, &first) in self.vacant.iter().enumerate() {
+            let mut first = first;
+            while first != Self::NONE {
+                let record =
+                    self.get(first).ok_or_else(|| format!("vacant run {first} is not in the table"))?;
+                found += 1 << log2;
+                if found > self.records.len() {
+                    return Err("more slot numbers are vacant than there are".to_owned());
+                }
+                first = record.link;
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_any_size_and_never_the_same_stamp_twice() {
+        let mut note = SlotNote::FRESH;
+        let mut stamps = Vec::new();
+        for size in [1, 2, 1000, SizeClass::MAX_SIZE, 1, 1] {
+            note.set_size(size);
+            assert_eq!(note.size(), size);
+            stamps.push(note.stamp());
+            note.next_generation();
+        }
+        assert!(stamps.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn runs_are_apart_and_used_again() {
+        let mut records = SlotRecords::new();
+        let slab = SlabIndex::of(7);
+        let first = records.take_run(64, slab).unwrap();
+        let second = records.take_run(5, slab).unwrap();
+        assert_eq!((first, second, records.len()), (0, 64, 72));
+        records.give_back_run(first, 64);
+        // A long run is split, and no number is new.
+        let mut taken: Vec<_> = (0..15).map(|_| records.take_run(4, slab).unwrap()).collect();
+        taken.push(records.take_run(3, slab).unwrap());
+        taken.sort_unstable();
+        assert_eq!(taken, (0..64).step_by(4).collect::<Vec<_>>());
+        assert_eq!((records.len(), records.audit_vacant()), (72, Ok(0)));
+        records.clear();
+        assert_eq!((records.len(), records.audit_vacant()), (72, Ok(72)));
+    }
+
+    #[test]
+    fn a_count_that_comes_round_is_no_zero() {
+        let mut note = SlotNote(u64::MAX);
+        note.next_generation();
+        assert_eq!(note, SlotNote::FRESH);
+    }
+}
