@@ -1,0 +1,41 @@
+//! Heapwright's own.
+
+use heapwright_core::suballoc::{SuballocationId, Tlsf};
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
+
+use crate::rival::{Rival, Terms, Unfit};
+
+/// Makes a suballocator of `heapwright_core` a rival, by its own methods and not through a trait object.
+macro_rules! ours {
+    ($(#[$doc:meta])* $name:ident($type:ty) = $new:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name($type);
+
+        impl Rival for $name {
+            type Handle = SuballocationId;
+
+            fn new(terms: &Terms) -> Result<Self, Unfit> {
+                let new: fn(&Terms) -> Result<$type, _> = $new;
+                new(terms).map(Self).map_err(|_| Unfit("refuses the capacity"))
+            }
+
+            #[inline]
+            fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(SuballocationId, HeapOffset)> {
+                let suballocation = self.0.allocate(size, alignment).ok()?;
+                Some((suballocation.id, suballocation.range.start()))
+            }
+
+            #[inline]
+            fn free(&mut self, handle: SuballocationId) {
+                self.0.free(handle).expect("a workload frees what is live");
+            }
+        }
+    };
+}
+
+// Another algorithm of ours is one more of these, a line in the lists of `rivals/mod.rs`, and nothing else.
+ours! {
+    /// [`Tlsf`] as it comes.
+    OurTlsf(Tlsf) = |terms| Tlsf::new(terms.capacity)
+}
