@@ -41,7 +41,7 @@ fn group<J, O>(
 }
 
 /// The last pass of a script, which is the long one.
-fn script(criterion: &mut Criterion, script: &Script, entrants: &[Entrant<Time<'_>, Timing>]) {
+fn script<'a>(criterion: &mut Criterion, script: &'a Script, entrants: &[Entrant<Time<'a>, Timing>]) {
     let operations = script.passes.last().map_or(0, Vec::len);
     group(criterion, &script.name, operations, &Time(script), entrants, Timing::last_nanoseconds);
 }
