@@ -6,6 +6,7 @@
 //! | type | rule | allocate, free |
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
+//! | [`Slabs`] | slots of size classes for small sizes, good fit for large ones | O(1) |
 //!
 //! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
 //! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
@@ -15,12 +16,16 @@
 
 mod audit_error;
 mod error;
+pub mod slab;
+mod strategy;
 mod suballocation;
 mod suballocator;
 pub mod tlsf;
 
 pub use audit_error::AuditError;
 pub use error::SuballocError;
+pub use slab::Slabs;
+pub use strategy::Strategy;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;
