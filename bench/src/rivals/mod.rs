@@ -18,7 +18,7 @@ use self::buddy_system::BuddySystem;
 use self::checked::{Checked, CheckedShared};
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
-use self::ours::OurTlsf;
+use self::ours::{OurSlabs, OurTlsf, OurTlsfMinTime};
 use self::range_alloc::RangeAlloc;
 use self::vma::Vma;
 use self::vulkano::{VulkanoBuddy, VulkanoFreeList};
@@ -83,8 +83,10 @@ fn shared<S: SharedRival, J: SharedJob>(name: &'static str) -> Entrant<J, J::Out
 #[must_use]
 pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
+        entrant::<OurSlabs, J>("heapwright slabs"),
         entrant::<OurTlsf, J>("heapwright TLSF"),
-        // Slabs, buddy and the exclusive combined allocator come here.
+        entrant::<OurTlsfMinTime, J>("heapwright TLSF min-time"),
+        // Buddy and the exclusive combined allocator come here.
         entrant::<Vma<vma::Default>, J>(BASELINE),
         entrant::<Vma<vma::MinMemory>, J>("VMA min-memory"),
         entrant::<Vma<vma::MinTime>, J>("VMA min-time"),
@@ -103,8 +105,8 @@ pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
 pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     let mut entrants = any_order();
     // Ring and linear of ours come here.
-    entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
-    entrants.insert(2, entrant::<XallocRing, J>("xalloc ring"));
+    entrants.insert(0, entrant::<Vma<vma::Linear>, J>("VMA linear"));
+    entrants.insert(1, entrant::<XallocRing, J>("xalloc ring"));
     entrants
 }
 
@@ -113,6 +115,7 @@ pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
 pub fn threads<J: SharedJob>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
         // The shared combined allocator comes here.
+        shared::<Locked<OurSlabs>, J>("heapwright slabs"),
         shared::<Locked<OurTlsf>, J>("heapwright TLSF"),
         shared::<Locked<Vma<vma::Default>>, J>(BASELINE),
         shared::<Locked<Vma<vma::MinMemory>>, J>("VMA min-memory"),
