@@ -6,6 +6,7 @@
     reason = "a command line program talks through its streams"
 )]
 
+mod bench_table;
 mod bindings;
 mod fuzz;
 mod placement;
@@ -26,6 +27,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compare our suballocators with those of other projects, which are built for it (one needs a C++ compiler).
+    BenchTable(bench_table::Args),
     /// Generate crates/d3d12/src/bindings.rs from the Windows metadata.
     Bindings {
         /// Change nothing; fail when the checked-in file differs from what would be generated.
@@ -51,6 +54,7 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command {
+        Command::BenchTable(args) => bench_table::run(&workspace_root(), &args),
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
         Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Placement { traces } => placement::run(&traces),

@@ -1,0 +1,112 @@
+//! `bench-table`: the suballocators of everybody, side by side. `cargo xtask bench-table` starts it.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use heapwright_rivals::random::SEED;
+use heapwright_rivals::report::Report;
+use heapwright_rivals::report::machine::{Machine, clock_nanoseconds};
+use heapwright_rivals::report::text::{Medium, render};
+use heapwright_rivals::suite::Suite;
+use heapwright_rivals::workload::Effort;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Compares heapwright's suballocators with those of other projects, in one process and on the same operations.
+#[derive(Parser)]
+#[command(name = "bench-table")]
+struct Args {
+    /// Where the traces are that are not in the repository [default: ../shared/traces beside the repository].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Fewer operations, less than a minute; the table is printed, but written only where --output says.
+    #[arg(long)]
+    quick: bool,
+    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity.
+    #[arg(long, conflicts_with_all = ["quick", "json", "output", "date"])]
+    verify: bool,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// The date to write [default: that of the commit].
+    #[arg(long)]
+    date: Option<String>,
+    /// The markdown file to write [default: bench/TABLE.md, unless --quick].
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // When standard error is closed there is nowhere left to say so.
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.parent().unwrap_or(package);
+    let effort = match (args.verify, args.quick) {
+        (true, _) => Effort::Check,
+        (false, true) => Effort::Quick,
+        (false, false) => Effort::Full,
+    };
+    let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
+    let suite = Suite::new(effort, &[root.join("traces"), elsewhere])?;
+    if args.verify {
+        let mut checked = 0_u32;
+        suite.check(|what| {
+            checked += 1;
+            let _ = writeln!(anstream::stderr(), "checking {what}");
+        });
+        writeln!(anstream::stdout(), "{checked} runs, and no answer was wrong")?;
+        return Ok(());
+    }
+
+    let machine = Machine::here(root, args.date);
+    let clock_nanoseconds = clock_nanoseconds();
+    let bar = progress(suite.len());
+    let sections = suite.run(|workload| {
+        bar.inc(1);
+        bar.set_message(workload.to_owned());
+    });
+    bar.finish_and_clear();
+    let report = Report {
+        machine,
+        seed: SEED,
+        is_quick: args.quick,
+        clock_nanoseconds,
+        traces_left_out: suite.traces.left_out.clone(),
+        sections,
+    };
+    let file = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md")));
+    if let Some(file) = file {
+        fs::write(&file, render(&report, Medium::Markdown))
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    let text = if args.json {
+        serde_json::to_string_pretty(&report)? + "\n"
+    } else {
+        render(&report, Medium::Terminal)
+    };
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// A bar on standard error where that is a terminal. It draws when told to and has no thread of its own, which would be measured.
+fn progress(sections: usize) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    }
+    let style = ProgressStyle::with_template("{wide_bar:.green} {pos}/{len} {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(sections as u64).with_style(style)
+}

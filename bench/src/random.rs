@@ -1,0 +1,67 @@
+//! Random numbers that are the same in every run.
+
+use heapwright_core::ByteSize;
+
+/// The seed of every workload; a workload adds its own number to it.
+pub const SEED: u64 = 20_261_121;
+
+/// SplitMix64, by Steele, Lea and Flood (OOPSLA 2014).
+#[derive(Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence number `stream` of [`SEED`].
+    #[must_use]
+    pub fn new(stream: u64) -> Self {
+        Self(SEED.wrapping_add(stream.wrapping_mul(0x9E37_79B9_0000_0001)))
+    }
+
+    /// Any 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `limit`, which is not zero.
+    pub fn below(&mut self, limit: u32) -> u32 {
+        scale(self.bits(), limit)
+    }
+
+    /// A size of `low` to `high` bytes, each as likely.
+    pub fn size(&mut self, low: u32, high: u32) -> ByteSize {
+        ByteSize::new(u64::from(low) + u64::from(self.below(high - low + 1)))
+    }
+
+    /// A multiple of `unit` from one unit up to `units` of them, each power of two as likely as any other.
+    pub fn log_size(&mut self, units: u32, unit: ByteSize) -> ByteSize {
+        let fraction = f64::from(self.below(1 << 30)) / f64::from(1 << 30);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to units + 1")]
+        let count = (f64::from(units) + 1.0).powf(fraction) as u64;
+        ByteSize::new(count.clamp(1, u64::from(units)) * unit.get())
+    }
+}
+
+/// Maps any 64 bits to a number below `limit`, without a division.
+#[must_use]
+#[inline]
+pub fn scale(bits: u64, limit: u32) -> u32 {
+    // Both factors are below 2^32, so that what is left after the shift is below `limit`.
+    (((bits >> 32) * u64::from(limit)) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_stay_in_their_bounds_and_reach_them() {
+        let mut random = Random::new(1);
+        let uniform: Vec<u64> = (0..100_000).map(|_| random.size(1, 20).get()).collect();
+        assert_eq!((uniform.iter().min(), uniform.iter().max()), (Some(&1), Some(&20)));
+        let log: Vec<u64> = (0..100_000).map(|_| random.log_size(128, ByteSize::new(64)).get()).collect();
+        assert_eq!((log.iter().min(), log.iter().max()), (Some(&64), Some(&(128 * 64))));
+        assert!(log.iter().all(|size| size % 64 == 0));
+    }
+}

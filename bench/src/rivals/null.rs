@@ -1,0 +1,38 @@
+//! Nobody: what the harness itself costs, and what no suballocator can beat.
+
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
+
+use crate::rival::{Rival, Terms, Unfit};
+
+/// Counts bytes, refuses what is beyond the capacity, and keeps no range apart from another.
+///
+/// Its time is that of the harness. Its utilisation is that of moving everything together before each request, with each size
+/// a multiple of the alignment: an upper bound, except for rivals that use the rest of the last unit for smaller alignments.
+#[derive(Debug)]
+pub struct Null {
+    capacity: ByteSize,
+    used: ByteSize,
+}
+
+impl Rival for Null {
+    /// As large as ours.
+    type Handle = (ByteSize, u64);
+
+    fn new(terms: &Terms) -> Result<Self, Unfit> {
+        Ok(Self { capacity: terms.capacity, used: ByteSize::ZERO })
+    }
+
+    // Not inlined, as a suballocator would not be.
+    #[inline(never)]
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)> {
+        let size = size.align_up(alignment)?;
+        let end = self.used.checked_add(size).filter(|&end| end <= self.capacity)?;
+        let start = std::mem::replace(&mut self.used, end);
+        Some(((size, 0), HeapOffset::new(start.get())))
+    }
+
+    #[inline(never)]
+    fn free(&mut self, handle: Self::Handle) {
+        self.used = self.used.saturating_sub(handle.0);
+    }
+}

@@ -1,0 +1,57 @@
+//! Heapwright's own.
+
+use heapwright_core::suballoc::{Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf};
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
+
+use crate::rival::{Rival, Terms, Unfit};
+
+/// Makes a suballocator of `heapwright_core` a rival, by its own methods and not through a trait object.
+macro_rules! ours {
+    ($(#[$doc:meta])* $name:ident($type:ty) = $new:expr) => {
+        ours! { $(#[$doc])* $name($type) = $new, <$type>::allocate }
+    };
+    ($(#[$doc:meta])* $name:ident($type:ty) = $new:expr, $allocate:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name($type);
+
+        impl Rival for $name {
+            type Handle = SuballocationId;
+
+            fn new(terms: &Terms) -> Result<Self, Unfit> {
+                let new: fn(&Terms) -> Result<$type, _> = $new;
+                new(terms).map(Self).map_err(|_| Unfit("refuses the capacity"))
+            }
+
+            #[inline]
+            fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(SuballocationId, HeapOffset)> {
+                let suballocation = $allocate(&mut self.0, size, alignment).ok()?;
+                Some((suballocation.id, suballocation.range.start()))
+            }
+
+            #[inline]
+            fn free(&mut self, handle: SuballocationId) {
+                self.0.free(handle).expect("a workload frees what is live");
+            }
+        }
+    };
+}
+
+// Another algorithm of ours is one more of these, a line in the lists of `rivals/mod.rs`, and nothing else.
+ours! {
+    /// [`Tlsf`] as it comes, which is for little waste.
+    OurTlsf(Tlsf) = |terms| Tlsf::new(terms.capacity)
+}
+ours! {
+    /// [`Tlsf`] with the strategy for little time.
+    OurTlsfMinTime(Tlsf) = |terms| Tlsf::new(terms.capacity), min_time
+}
+ours! {
+    /// [`Slabs`], with TLSF beneath.
+    OurSlabs(Slabs) = |terms| Slabs::new(terms.capacity)
+}
+
+#[inline]
+fn min_time(tlsf: &mut Tlsf, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+    tlsf.allocate_with(size, alignment, Strategy::MinTime)
+}

@@ -1,0 +1,98 @@
+//! AMD's Vulkan Memory Allocator 3: its virtual block, which is its suballocator without Vulkan.
+
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use vk_mem::{
+    VirtualAllocation, VirtualAllocationCreateFlags, VirtualAllocationCreateInfo, VirtualBlock,
+    VirtualBlockCreateFlags, VirtualBlockCreateInfo,
+};
+
+use crate::rival::{Rival, Terms, Unfit};
+
+/// What VMA tries first.
+pub trait Choice {
+    /// How the block is made.
+    const BLOCK: VirtualBlockCreateFlags = VirtualBlockCreateFlags::empty();
+    /// How each allocation is made.
+    const ALLOCATION: VirtualAllocationCreateFlags = VirtualAllocationCreateFlags::empty();
+}
+
+/// TLSF, with the strategy that VMA takes when nothing is said.
+#[derive(Debug)]
+pub struct Default;
+impl Choice for Default {}
+
+/// TLSF, the strategy for little waste.
+#[derive(Debug)]
+pub struct MinMemory;
+impl Choice for MinMemory {
+    const ALLOCATION: VirtualAllocationCreateFlags =
+        VirtualAllocationCreateFlags::VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT;
+}
+
+/// TLSF, the strategy for little time.
+#[derive(Debug)]
+pub struct MinTime;
+impl Choice for MinTime {
+    const ALLOCATION: VirtualAllocationCreateFlags =
+        VirtualAllocationCreateFlags::VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT;
+}
+
+/// The linear algorithm, which is a ring where the oldest are freed first.
+#[derive(Debug)]
+pub struct Linear;
+impl Choice for Linear {
+    const BLOCK: VirtualBlockCreateFlags =
+        VirtualBlockCreateFlags::VMA_VIRTUAL_BLOCK_CREATE_LINEAR_ALGORITHM_BIT;
+}
+
+/// A virtual block. It says "virtual" because VMA does without memory there too.
+pub struct Vma<C> {
+    block: VirtualBlock,
+    choice: std::marker::PhantomData<C>,
+}
+
+// SAFETY: a virtual block has no tie to the thread that made it. VMA asks that no two threads use it at the same time, and each
+// call here takes `&mut self`.
+unsafe impl<C> Send for Vma<C> {}
+
+impl<C: Choice> Rival for Vma<C> {
+    type Handle = VirtualAllocation;
+
+    fn new(terms: &Terms) -> Result<Self, Unfit> {
+        let info = VirtualBlockCreateInfo {
+            size: terms.capacity.get(),
+            flags: C::BLOCK,
+            allocation_callbacks: None,
+        };
+        let block = VirtualBlock::new(info).map_err(|_| Unfit("refuses the capacity"))?;
+        Ok(Self { block, choice: std::marker::PhantomData })
+    }
+
+    #[inline]
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(VirtualAllocation, HeapOffset)> {
+        let info = VirtualAllocationCreateInfo {
+            size: size.get(),
+            alignment: alignment.get(),
+            user_data: 0,
+            flags: C::ALLOCATION,
+        };
+        // SAFETY: VMA asks for a size that is not zero, which workloads promise, and an alignment that is a power of two, which
+        // the type promises. It reads nothing but the description, which outlives the call.
+        let (allocation, offset) = unsafe { self.block.allocate(info) }.ok()?;
+        Some((allocation, HeapOffset::new(offset)))
+    }
+
+    #[inline]
+    fn free(&mut self, mut handle: VirtualAllocation) {
+        // SAFETY: the handle is of this block and live, as the trait asks; it cannot be freed twice, since it is consumed and
+        // cannot be copied.
+        unsafe { self.block.free(&mut handle) }
+    }
+}
+
+impl<C> Drop for Vma<C> {
+    fn drop(&mut self) {
+        // SAFETY: handles that are left cannot be used any more, since each use takes the block.
+        unsafe { self.block.clear() }
+    }
+}

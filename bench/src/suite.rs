@@ -1,0 +1,304 @@
+//! All workloads, one section each.
+
+use std::path::PathBuf;
+
+use heapwright_trace::TraceError;
+
+use crate::interleave::{self, Result as Best};
+use crate::report::{Format, Section};
+use crate::rival::Unfit;
+use crate::rivals::{self, BASELINE, Entrant};
+use crate::workload::full::Fullness;
+use crate::workload::script::{Script, Survey, Time, TimeEach, Timing};
+use crate::workload::shapes::{SHAPES, Shape};
+use crate::workload::threads::Threads;
+use crate::workload::traces::Traces;
+use crate::workload::{Effort, flatness, in_order, threads};
+
+/// Nobody waits for a size of flatness whose preparation is likely to take longer than this.
+const PATIENCE_NANOSECONDS: f64 = 40e9;
+
+/// Makes the sections, one after the other.
+#[derive(Debug)]
+pub struct Suite {
+    effort: Effort,
+    /// The traces that were found and those that were not.
+    pub traces: Traces,
+}
+
+impl Suite {
+    /// A suite with the traces in these folders.
+    ///
+    /// # Errors
+    ///
+    /// A trace that is there and cannot be read.
+    pub fn new(effort: Effort, trace_folders: &[PathBuf]) -> Result<Self, TraceError> {
+        Ok(Self { effort, traces: Traces::read(trace_folders)? })
+    }
+
+    /// How many times `begin` of [`run`](Self::run) will be told something.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        SHAPES.len() + self.traces.scripts.len() + 3
+    }
+
+    /// Never: some workloads need no traces.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Runs everything; `begin` is told of each section before it is run.
+    pub fn run(&self, mut begin: impl FnMut(&str)) -> Vec<Section> {
+        let mut sections = Vec::new();
+        for shape in &SHAPES {
+            begin(shape.name);
+            sections.push(self.shape(shape));
+        }
+        for script in &self.traces.scripts {
+            begin(&script.name);
+            sections.push(self.trace(script));
+        }
+        begin("upload ring");
+        sections.push(self.upload_ring());
+        begin("threads");
+        sections.push(self.threads());
+        begin("flatness");
+        sections.extend(self.flatness());
+        sections
+    }
+
+    fn rounds(&self) -> u32 {
+        self.effort.pick(7, 3, 1)
+    }
+
+    fn shape(&self, shape: &Shape) -> Section {
+        let churn = shape.churn(self.effort);
+        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), &churn);
+        let full = interleave::run(&rivals::any_order(), &shape.full(self.effort), self.rounds().min(3));
+        let rows = timing.into_iter().zip(survey).zip(full).map(|((timing, survey), full)| {
+            let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
+                let full = full.outcome.ok();
+                vec![
+                    Some(timing.nanoseconds(0) * 2.0),
+                    Some(timing.nanoseconds(1) * 2.0),
+                    Some(survey.percentile(0.999)),
+                    Some(survey.percentile(1.0)),
+                    full.as_ref().map(|full| full.first),
+                    full.as_ref().map(|full| full.mean),
+                    full.as_ref().map(Fullness::nanoseconds),
+                    Some(timing.refused),
+                ]
+            });
+            (timing.name, values)
+        });
+        let columns = [
+            ("early pair, ns", Format::Nanoseconds),
+            ("pair, ns", Format::Nanoseconds),
+            ("p99.9, ns", Format::Nanoseconds),
+            ("worst, ns", Format::Nanoseconds),
+            ("used at first refusal", Format::Share),
+            ("used at later ones", Format::Share),
+            ("full, ns", Format::Nanoseconds),
+            ("refused", Format::Percent),
+        ];
+        let about = format!(
+            "{} \"Pair\" is one free and one allocation of a random slot, \"early\" for the first 7,200 after filling. \"Full\" is one served \
+             request where room has to be made, with the refusals and frees that took.",
+            shape.about
+        );
+        Section::new(shape.name, about, &columns, rows.collect(), BASELINE)
+    }
+
+    fn trace(&self, script: &Script) -> Section {
+        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), script);
+        let columns = [
+            ("operation, ns", Format::Nanoseconds),
+            ("p99.9, ns", Format::Nanoseconds),
+            ("worst, ns", Format::Nanoseconds),
+            ("high-water / peak live", Format::Share),
+            ("refused", Format::Percent),
+        ];
+        let rows = timing.into_iter().zip(survey).map(|(timing, survey)| {
+            let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
+                vec![
+                    Some(timing.nanoseconds(0)),
+                    Some(survey.percentile(0.999)),
+                    Some(survey.percentile(1.0)),
+                    Some(survey.high_water),
+                    Some(timing.refused),
+                ]
+            });
+            (timing.name, values)
+        });
+        let title = format!("Trace {}", script.name);
+        let about = format!(
+            "{} operations at alignment 256 in 32 GiB. High-water is the highest end of any allocation.",
+            script.passes[0].len()
+        );
+        Section::new(title, about, &columns, rows.collect(), BASELINE)
+    }
+
+    fn upload_ring(&self) -> Section {
+        let script = in_order::upload_ring(self.effort);
+        let (timing, survey) = self.both(rivals::oldest_first(), rivals::oldest_first(), &script);
+        let columns = [
+            ("pair, ns", Format::Nanoseconds),
+            ("p99.9, ns", Format::Nanoseconds),
+            ("worst, ns", Format::Nanoseconds),
+            ("refused", Format::Percent),
+        ];
+        let rows = timing.into_iter().zip(survey).map(|(timing, survey)| {
+            let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
+                vec![
+                    Some(timing.nanoseconds(0) * 2.0),
+                    Some(survey.percentile(0.999)),
+                    Some(survey.percentile(1.0)),
+                    Some(timing.refused),
+                ]
+            });
+            (timing.name, values)
+        });
+        let about = "256 B to 64 KiB in 256 B units at alignment 256, log-uniform; 2,000 live in 64 MiB, the oldest freed first.";
+        Section::new("Upload ring", about, &columns, rows.collect(), BASELINE)
+    }
+
+    fn threads(&self) -> Section {
+        let measured = threads::COUNTS.map(|count| {
+            interleave::run(&rivals::threads(), &Threads::new(count, self.effort), self.rounds())
+        });
+        let columns = [
+            ("1 thread, ns", Format::Nanoseconds),
+            ("2 threads, ns", Format::Nanoseconds),
+            ("4 threads, ns", Format::Nanoseconds),
+            ("4 threads' speed / 1's", Format::Factor),
+        ];
+        let rows = (0..measured[0].len()).map(|place| {
+            let [one, two, four] = [0, 1, 2].map(|count: usize| {
+                measured[count][place].outcome.as_ref().ok().map(|throughput| throughput.0)
+            });
+            let speed = one.zip(four).map(|(one, four)| one / four);
+            (measured[0][place].name, Ok(vec![one, two, four, speed]))
+        });
+        let about = "1 to 2,056 B at alignment 256, 1,000 live in each thread, one suballocator for all. Nanoseconds are the time of all \
+                     threads together over the pairs of all threads. Those that are not made for threads are behind one mutex.";
+        Section::new("Threads", about, &columns, rows.collect(), BASELINE)
+    }
+
+    fn flatness(&self) -> [Section; 2] {
+        let counts = flatness::live_counts(self.effort);
+        let names = rivals::any_order::<Time<'_>>().into_iter().map(|entrant| entrant.name);
+        // By rival and live count: a pair anywhere, a pair nearby.
+        let mut measured: Vec<(&str, Vec<Option<[f64; 2]>>)> = names.map(|name| (name, Vec::new())).collect();
+        for &count in counts {
+            let script = flatness::churn_of(count, self.effort);
+            for ((_, pairs), entrant) in measured.iter_mut().zip(rivals::any_order()) {
+                // As many pairs as are live, and half of a pair to fill each slot.
+                let is_worth_it = expected_pair(pairs) * 1.5 * f64::from(count) < PATIENCE_NANOSECONDS;
+                let timing = is_worth_it.then(|| (entrant.run)(&Time(&script)).ok()).flatten();
+                pairs.push(timing.map(|timing| [timing.nanoseconds(0) * 2.0, timing.nanoseconds(1) * 2.0]));
+            }
+        }
+        let mut headings: Vec<(String, Format)> = counts
+            .iter()
+            .map(|&count| (format!("{} live, ns", thousands(count)), Format::Nanoseconds))
+            .collect();
+        headings.push(("last / first".to_owned(), Format::Factor));
+        let columns: Vec<(&str, Format)> =
+            headings.iter().map(|(heading, format)| (heading.as_str(), *format)).collect();
+        let section = |title: &str, about: &str, pass: usize| {
+            let rows = measured.iter().map(|&(name, ref pairs)| {
+                let mut values: Vec<Option<f64>> =
+                    pairs.iter().map(|pair| pair.map(|pair| pair[pass])).collect();
+                let growth = values.last().copied().flatten().zip(values.first().copied().flatten());
+                values.push(growth.map(|(last, first)| last / first));
+                (name, Ok(values))
+            });
+            Section::new(title, about, &columns, rows.collect(), BASELINE)
+        };
+        [
+            section(
+                "Flatness, any of the live ones",
+                "A pair with more and more live; 1 to 2,056 B at alignment 16, half of the capacity live. Growth here is that of the \
+                 algorithm and of cache misses; the last row has the harness's own misses. \"-\": would have taken too long.",
+                0,
+            ),
+            section(
+                "Flatness, one of 1,000",
+                "As above, but only 1,000 of the live ones are ever replaced, so that caches hold what is touched. Growth here is that \
+                 of the algorithm.",
+                1,
+            ),
+        ]
+    }
+
+    /// The time of all operations together and of each by itself.
+    fn both<'a>(
+        &self,
+        time: Vec<Entrant<Time<'a>, Timing>>,
+        time_each: Vec<Entrant<TimeEach<'a>, Survey>>,
+        script: &'a Script,
+    ) -> (Vec<Best<Timing>>, Vec<Best<Survey>>) {
+        (
+            interleave::run(&time, &Time(script), self.rounds()),
+            interleave::run(&time_each, &TimeEach(script), self.rounds().min(5)),
+        )
+    }
+
+    /// Runs every workload with each answer checked, and panics at the first wrong one; `begin` is told of each before it is run.
+    pub fn check(&self, mut begin: impl FnMut(&str)) {
+        for shape in &SHAPES {
+            check(&rivals::any_order(), &Time(&shape.churn(self.effort)), shape.name, &mut begin);
+            check(
+                &rivals::any_order(),
+                &shape.full(self.effort),
+                &format!("{}, full", shape.name),
+                &mut begin,
+            );
+        }
+        for script in &self.traces.scripts {
+            check(&rivals::any_order(), &Time(script), &script.name, &mut begin);
+        }
+        let ring = in_order::upload_ring(self.effort);
+        check(&rivals::oldest_first(), &Time(&ring), &ring.name, &mut begin);
+        for count in threads::COUNTS {
+            let job = Threads::new(count, self.effort);
+            check(&rivals::threads(), &job, &format!("{count} threads"), &mut begin);
+        }
+        for &count in flatness::live_counts(self.effort) {
+            let script = flatness::churn_of(count, self.effort);
+            check(&rivals::any_order(), &Time(&script), &script.name, &mut begin);
+        }
+    }
+}
+
+fn check<J, O>(entrants: &[Entrant<J, O>], job: &J, workload: &str, begin: &mut impl FnMut(&str)) {
+    for entrant in entrants {
+        if let Some(check) = entrant.check {
+            begin(&format!("{workload}: {}", entrant.name));
+            // One that does not fit has no answers.
+            let _ = check(job);
+        }
+    }
+}
+
+fn all<A, B>(a: Result<A, Unfit>, b: Result<B, Unfit>) -> Result<(A, B), &'static str> {
+    Ok((a.map_err(|unfit| unfit.0)?, b.map_err(|unfit| unfit.0)?))
+}
+
+/// What a pair will take with ten times as many live, if it grows as it did last; infinite when it was not run last.
+fn expected_pair(pairs: &[Option<[f64; 2]>]) -> f64 {
+    let pair = |pair: &Option<[f64; 2]>| pair.map_or(f64::INFINITY, |[anywhere, _]| anywhere);
+    match pairs {
+        [.., before, last] => pair(last) * (pair(last) / pair(before)).max(1.0),
+        [last] => pair(last),
+        [] => 0.0,
+    }
+}
+
+fn thousands(count: u32) -> String {
+    match count {
+        1_000_000.. => format!("{} M", count / 1_000_000),
+        _ => format!("{} k", count / 1000),
+    }
+}

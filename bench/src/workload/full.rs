@@ -1,0 +1,132 @@
+//! A heap that is kept full: how much fits, and what it takes to find room.
+
+use std::time::Instant;
+
+use heapwright_core::{Alignment, ByteSize};
+
+use super::{Best, Slices};
+use crate::random::scale;
+use crate::rival::{Rival, Terms, Unfit};
+use crate::rivals::Job;
+
+/// Fills a heap, with one free for every two allocations, until something is refused; so with several. In the last one it goes on:
+/// allocates, and when that is refused, frees one at random and tries again.
+///
+/// Which ones are freed depends on the refusals, so the rivals do not do the same operations from the first refusal on. Each
+/// has to serve the same sizes in the same order.
+#[derive(Clone, Debug)]
+pub struct Full {
+    /// What each rival is told.
+    pub terms: Terms,
+    /// Where to look for what to free, and the size to allocate. Each list is longer than it takes to fill a heap.
+    pub fills: Vec<Vec<Step>>,
+    /// What is done in the full heap.
+    pub steps: Vec<Step>,
+}
+
+/// Where to look for what to free, and the size to allocate.
+pub type Step = (u64, ByteSize);
+
+/// What came of [`Full`].
+#[derive(Clone, Debug)]
+pub struct Fullness {
+    /// Bytes asked for and live over the capacity, when an allocation was refused for the first time; the mean over the heaps.
+    pub first: f64,
+    /// The same, the mean over all refusals after the first.
+    pub mean: f64,
+    slices: Slices,
+    steps: usize,
+}
+
+impl Fullness {
+    /// From one served request to the next, with all refusals and frees between, after the first refusal.
+    #[must_use]
+    pub fn nanoseconds(&self) -> f64 {
+        self.slices.nanoseconds() / self.steps as f64
+    }
+}
+
+impl Best for Fullness {
+    fn keep_best(&mut self, again: Self) {
+        self.slices.keep_best(again.slices);
+    }
+}
+
+impl Job for Full {
+    type Outcome = Fullness;
+
+    fn run<R: Rival>(&self) -> Result<Fullness, Unfit> {
+        let Terms { capacity, alignment, .. } = self.terms;
+        let mut heap = Heap::<R>::new(&self.terms)?;
+        let mut first = 0.0;
+        for (place, fill) in self.fills.iter().enumerate() {
+            if place > 0 {
+                heap = Heap::new(&self.terms)?;
+            }
+            heap.fill(fill, alignment);
+            first += heap.used as f64 / self.fills.len() as f64;
+        }
+        let Heap { mut rival, mut live, mut used } = heap;
+        let (mut refused_at, mut refusals) = (0_u128, 0_u64);
+        let mut slices = Slices::default();
+        for slice in self.steps.chunks(Slices::LENGTH) {
+            let start = Instant::now();
+            for &(bits, size) in slice {
+                let mut bits = bits;
+                loop {
+                    if let Some((handle, _)) = rival.allocate(size, alignment) {
+                        live.push((handle, size));
+                        used += size.get();
+                        break;
+                    }
+                    refused_at += u128::from(used);
+                    refusals += 1;
+                    bits = bits.rotate_left(23);
+                    let Ok(count @ 1..) = u32::try_from(live.len()) else {
+                        return Err(Unfit("refuses a size though nothing is live"));
+                    };
+                    let (handle, freed) = live.swap_remove(scale(bits, count) as usize);
+                    used -= freed.get();
+                    rival.free(handle);
+                }
+            }
+            slices.push(start.elapsed());
+        }
+        let share = |bytes: f64| bytes / capacity.get() as f64;
+        Ok(Fullness {
+            first: share(first),
+            mean: share(refused_at as f64 / refusals as f64),
+            slices,
+            steps: self.steps.len(),
+        })
+    }
+}
+
+struct Heap<R: Rival> {
+    rival: R,
+    live: Vec<(R::Handle, ByteSize)>,
+    used: u64,
+}
+
+impl<R: Rival> Heap<R> {
+    fn new(terms: &Terms) -> Result<Self, Unfit> {
+        Ok(Self { rival: R::new(terms)?, live: Vec::new(), used: 0 })
+    }
+
+    /// Until the first refusal. Without the frees there would be no holes, and everybody would fill the heap to its end.
+    fn fill(&mut self, steps: &[Step], alignment: Alignment) {
+        for &(bits, size) in steps {
+            let Some((handle, _)) = self.rival.allocate(size, alignment) else { return };
+            self.live.push((handle, size));
+            self.used += size.get();
+            // The low bit says whether, the high bits say which.
+            if bits & 1 == 1
+                && let Ok(count) = u32::try_from(self.live.len())
+            {
+                let (handle, freed) = self.live.swap_remove(scale(bits, count) as usize);
+                self.used -= freed.get();
+                self.rival.free(handle);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A list of operations, known before the clock starts.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use heapwright_core::{ByteSize, HeapOffset};
+
+use super::{Best, Slices};
+use crate::rival::{Rival, Terms, Unfit};
+use crate::rivals::Job;
+
+/// One call. A slot is where the workload keeps the handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Allocate into a slot, which is empty.
+    Allocate {
+        /// The slot's number.
+        slot: u32,
+        /// The size to ask for.
+        size: ByteSize,
+    },
+    /// Free what is in a slot; nothing when its allocation was refused.
+    Free {
+        /// The slot's number.
+        slot: u32,
+    },
+}
+
+/// Operations on a fresh rival.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// As the table calls it.
+    pub name: String,
+    /// What the rival is told. All operations have the alignment of the terms.
+    pub terms: Terms,
+    /// Slots are counted from zero to this.
+    pub slots: usize,
+    /// Done first, not timed.
+    pub warm_up: Vec<Operation>,
+    /// Each is timed by itself, one after the other.
+    pub passes: Vec<Vec<Operation>>,
+    /// The passes are done so many times with the same rival, for which each has to leave as many slots full as before.
+    pub repeats: u32,
+}
+
+/// What the passes of a [`Script`] took.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Of each pass.
+    passes: Vec<(Slices, usize)>,
+    /// Refused allocations in warm-up and passes, by all allocations asked for.
+    pub refused: f64,
+}
+
+impl Timing {
+    /// Nanoseconds of one operation, the mean over a pass.
+    #[must_use]
+    pub fn nanoseconds(&self, pass: usize) -> f64 {
+        let (slices, operations) = &self.passes[pass];
+        slices.nanoseconds() / *operations as f64
+    }
+
+    /// The same of the last pass.
+    #[must_use]
+    pub fn last_nanoseconds(&self) -> f64 {
+        self.passes.len().checked_sub(1).map_or(f64::NAN, |last| self.nanoseconds(last))
+    }
+}
+
+impl Best for Timing {
+    fn keep_best(&mut self, again: Self) {
+        for ((best, _), (again, _)) in self.passes.iter_mut().zip(again.passes) {
+            best.keep_best(again);
+        }
+    }
+}
+
+/// Times the passes of a script.
+#[derive(Clone, Copy, Debug)]
+pub struct Time<'a>(pub &'a Script);
+
+impl Job for Time<'_> {
+    type Outcome = Timing;
+
+    fn run<R: Rival>(&self) -> Result<Timing, Unfit> {
+        let script = self.0;
+        let mut stage = Stage::<R>::new(script)?;
+        stage.play(&script.warm_up);
+        let mut passes: Vec<_> = script.passes.iter().map(|pass| (Slices::default(), pass.len())).collect();
+        for _ in 0..script.repeats {
+            for (pass, (best, _)) in script.passes.iter().zip(&mut passes) {
+                let mut slices = Slices::default();
+                for slice in pass.chunks(Slices::LENGTH) {
+                    let start = Instant::now();
+                    stage.play(slice);
+                    slices.push(start.elapsed());
+                }
+                best.keep_best(slices);
+            }
+        }
+        Ok(Timing { passes, refused: stage.refused() })
+    }
+}
+
+/// What single operations of a [`Script`] took, and how far up its allocations reached.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Nanoseconds of each operation, warm-up included, in order; the cost of one clock reading is in each.
+    pub nanoseconds: Vec<u32>,
+    /// The highest end of any allocation over the most bytes that were live at once.
+    pub high_water: f64,
+}
+
+impl Survey {
+    /// The time that `share` of all operations do not exceed; 1.0 for the worst.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> f64 {
+        let mut sorted = self.nanoseconds.clone();
+        sorted.sort_unstable();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+        let rank = (sorted.len() as f64 * share).ceil() as usize;
+        sorted.get(rank.saturating_sub(1)).map_or(f64::NAN, |&time| f64::from(time))
+    }
+}
+
+/// The rivals are deterministic, so an operation does the same in each repetition. The least time of each operation is its own; what
+/// was above it was the machine's.
+impl Best for Survey {
+    fn keep_best(&mut self, again: Self) {
+        for (best, again) in self.nanoseconds.iter_mut().zip(again.nanoseconds) {
+            *best = (*best).min(again);
+        }
+    }
+}
+
+/// Times each operation of a script, warm-up and the passes once.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeEach<'a>(pub &'a Script);
+
+impl Job for TimeEach<'_> {
+    type Outcome = Survey;
+
+    fn run<R: Rival>(&self) -> Result<Survey, Unfit> {
+        let script = self.0;
+        let mut stage = Stage::<R>::new(script)?;
+        let operations: usize = script.warm_up.len() + script.passes.iter().map(Vec::len).sum::<usize>();
+        let mut nanoseconds = Vec::with_capacity(operations);
+        let mut sizes = vec![0; script.slots];
+        let (mut live, mut peak, mut end) = (0_u64, 0_u64, 0_u64);
+        for &operation in script.warm_up.iter().chain(script.passes.iter().flatten()) {
+            let start = Instant::now();
+            let offset = stage.perform(operation);
+            let time = start.elapsed();
+            nanoseconds.push(u32::try_from(time.as_nanos()).unwrap_or(u32::MAX));
+            match operation {
+                Operation::Allocate { slot, size } => {
+                    if let Some(offset) = offset {
+                        sizes[slot as usize] = size.get();
+                        live += size.get();
+                        peak = peak.max(live);
+                        end = end.max(offset.get() + size.get());
+                    }
+                }
+                Operation::Free { slot } => live -= std::mem::take(&mut sizes[slot as usize]),
+            }
+        }
+        Ok(Survey { nanoseconds, high_water: end as f64 / peak as f64 })
+    }
+}
+
+/// A rival and the handles that it gave.
+struct Stage<'a, R: Rival> {
+    script: &'a Script,
+    rival: R,
+    handles: Vec<Option<R::Handle>>,
+    asked: u64,
+    refused: u64,
+}
+
+impl<'a, R: Rival> Stage<'a, R> {
+    fn new(script: &'a Script) -> Result<Self, Unfit> {
+        let rival = R::new(&script.terms)?;
+        let handles = std::iter::repeat_with(|| None).take(script.slots).collect();
+        Ok(Self { script, rival, handles, asked: 0, refused: 0 })
+    }
+
+    fn play(&mut self, operations: &[Operation]) {
+        for &operation in operations {
+            black_box(self.perform(operation));
+        }
+    }
+
+    /// Answers the offset of an allocation that was not refused.
+    #[inline]
+    fn perform(&mut self, operation: Operation) -> Option<HeapOffset> {
+        match operation {
+            Operation::Allocate { slot, size } => {
+                self.asked += 1;
+                let Some((handle, offset)) = self.rival.allocate(size, self.script.terms.alignment) else {
+                    self.refused += 1;
+                    return None;
+                };
+                self.handles[slot as usize] = Some(handle);
+                Some(offset)
+            }
+            Operation::Free { slot } => {
+                if let Some(handle) = self.handles[slot as usize].take() {
+                    self.rival.free(handle);
+                }
+                None
+            }
+        }
+    }
+
+    fn refused(&self) -> f64 {
+        self.refused as f64 / self.asked as f64
+    }
+}

@@ -1,0 +1,156 @@
+//! The three shapes of sizes that heapwright's research measured first, and their scripts.
+//!
+//! | shape | sizes | alignment | after |
+//! |---|---|---|---|
+//! | S1 | 1 to 2,056 B, each as likely; 7,200 live | 1 and 256 | VMA's own test of virtual blocks |
+//! | S2 | 64 KiB to 8 MiB in 64 KiB units, log-uniform; 256 MiB | 64 KiB | textures |
+//! | S3 | 256 B to 64 KiB in 256 B units, log-uniform; 64 MiB | 256 | buffers |
+
+use heapwright_core::{Alignment, ByteSize};
+
+use super::Effort;
+use super::full::Full;
+use super::script::{Operation, Script};
+use crate::random::Random;
+use crate::rival::Terms;
+
+/// How large the allocations of a workload are.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// As the table calls it.
+    pub name: &'static str,
+    /// In a sentence.
+    pub about: &'static str,
+    alignment: Alignment,
+    sizes: Sizes,
+    /// The capacity where not the utilisation but the time is asked for. A power of two, as one rival takes nothing else.
+    capacity: ByteSize,
+    live: u32,
+    /// The capacity that is filled up.
+    full_capacity: ByteSize,
+    stream: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Sizes {
+    Uniform { low: u32, high: u32 },
+    Log { units: u32, unit: ByteSize },
+}
+
+impl Sizes {
+    fn draw(self, random: &mut Random) -> ByteSize {
+        match self {
+            Self::Uniform { low, high } => random.size(low, high),
+            Self::Log { units, unit } => random.log_size(units, unit),
+        }
+    }
+
+    /// In bytes, rounded down.
+    fn mean(self) -> u64 {
+        match self {
+            Self::Uniform { low, high } => u64::from(low.midpoint(high)),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the bounds")]
+            Self::Log { units, unit } => {
+                (unit.get() as f64 * f64::from(units) / (f64::from(units) + 1.0).ln()) as u64
+            }
+        }
+    }
+}
+
+/// The pairs of the first pass of a churn: as many operations as VMA's own test has after filling.
+const EARLY_PAIRS: u32 = 7200;
+
+const ALIGN_256: Alignment = Alignment::new(256).unwrap();
+const ALIGN_64K: Alignment = Alignment::new(64 << 10).unwrap();
+
+const SMALL: Shape = Shape {
+    name: "S1, alignment 1",
+    about: "1 to 2,056 B at alignment 1, uniform. Pairs: 7,200 live in 16 MiB. Full: 8 MiB.",
+    alignment: Alignment::ONE,
+    sizes: Sizes::Uniform { low: 1, high: 2056 },
+    capacity: ByteSize::from_mib(16),
+    live: 7200,
+    full_capacity: ByteSize::from_mib(8),
+    stream: 1,
+};
+
+/// All of them. The two alignments of S1 get the same sizes.
+pub const SHAPES: [Shape; 4] = [
+    SMALL,
+    Shape {
+        name: "S1, alignment 256",
+        about: "1 to 2,056 B at alignment 256, uniform. Pairs: 7,200 live in 16 MiB. Full: 8 MiB.",
+        alignment: ALIGN_256,
+        ..SMALL
+    },
+    Shape {
+        name: "S2",
+        about: "64 KiB to 8 MiB in 64 KiB units at alignment 64 KiB, log-uniform. Pairs: 100 live in 256 MiB, about two \
+                thirds of it. Full: 256 MiB.",
+        alignment: ALIGN_64K,
+        sizes: Sizes::Log { units: 128, unit: ByteSize::from_kib(64) },
+        capacity: ByteSize::from_mib(256),
+        live: 100,
+        full_capacity: ByteSize::from_mib(256),
+        stream: 2,
+    },
+    Shape {
+        name: "S3",
+        about: "256 B to 64 KiB in 256 B units at alignment 256, log-uniform. Pairs: 4,000 live in 64 MiB, about two \
+                thirds of it. Full: 64 MiB.",
+        alignment: ALIGN_256,
+        sizes: Sizes::Log { units: 256, unit: ByteSize::new(256) },
+        capacity: ByteSize::from_mib(64),
+        live: 4000,
+        full_capacity: ByteSize::from_mib(64),
+        stream: 3,
+    },
+];
+
+impl Shape {
+    /// Fills all slots; then frees and allocates again, a slot at random each time. The first pass is the first 7,200 pairs, while
+    /// there is one large free range still, as in VMA's own test; the second is what comes after.
+    #[must_use]
+    pub fn churn(&self, effort: Effort) -> Script {
+        let pairs = effort.pick(200_000, 20_000, 20_000);
+        let mut random = Random::new(self.stream);
+        let warm_up =
+            (0..self.live).map(|slot| Operation::Allocate { slot, size: self.sizes.draw(&mut random) });
+        let warm_up = warm_up.collect();
+        let passes = [EARLY_PAIRS, pairs].map(|pairs| {
+            let pairs = (0..pairs).map(|_| {
+                let slot = random.below(self.live);
+                [Operation::Free { slot }, Operation::Allocate { slot, size: self.sizes.draw(&mut random) }]
+            });
+            pairs.flatten().collect()
+        });
+        Script {
+            name: self.name.to_owned(),
+            terms: Terms { capacity: self.capacity, alignment: self.alignment, most_live: self.live },
+            slots: self.live as usize,
+            warm_up,
+            passes: passes.into(),
+            repeats: 1,
+        }
+    }
+
+    /// Fills the capacity until something is refused, and goes on there.
+    #[must_use]
+    pub fn full(&self, effort: Effort) -> Full {
+        let mut random = Random::new(self.stream + 100);
+        let mut steps =
+            |count: u64| (0..count).map(|_| (random.bits(), self.sizes.draw(&mut random))).collect();
+        // Two and a half times what fills the heap if nothing is wasted: one in two is freed again, and sizes vary.
+        let fill = self.full_capacity.get() * 5 / 2 / self.sizes.mean();
+        let fills = (0..effort.pick(16, 4, 2)).map(|_| steps(fill)).collect();
+        Full {
+            terms: Terms {
+                capacity: self.full_capacity,
+                alignment: self.alignment,
+                most_live: u32::try_from(fill).unwrap_or(u32::MAX),
+            },
+            fills,
+            steps: steps(effort.pick(100_000, 15_000, 10_000)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Several threads with one suballocator.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::time::Instant;
+
+use heapwright_core::{Alignment, ByteSize};
+
+use super::script::Operation;
+use super::{Best, Effort};
+use crate::random::Random;
+use crate::rival::{SharedRival, Terms, Unfit};
+use crate::rivals::SharedJob;
+
+/// What is live at once in each thread.
+const LIVE: u32 = 1000;
+
+/// How many threads, for each column of the table.
+pub const COUNTS: [u32; 3] = [1, 2, 4];
+
+/// Threads that each free and allocate small sizes, as a program does that records on several threads.
+#[derive(Clone, Debug)]
+pub struct Threads {
+    terms: Terms,
+    /// Warm-up and pairs of each thread.
+    threads: Vec<[Vec<Operation>; 2]>,
+}
+
+/// Nanoseconds from the first thread's start to the last one's end, over all pairs of all threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Throughput(pub f64);
+
+impl Best for Throughput {
+    fn keep_best(&mut self, again: Self) {
+        self.0 = self.0.min(again.0);
+    }
+}
+
+impl Threads {
+    /// 1 to 2,056 B at alignment 256, 1,000 live in each thread.
+    #[must_use]
+    pub fn new(count: u32, effort: Effort) -> Self {
+        let pairs = effort.pick(200_000, 50_000, 10_000);
+        let threads = (0..count).map(|thread| {
+            let mut random = Random::new(1000 + u64::from(thread));
+            let warm_up =
+                (0..LIVE).map(|slot| Operation::Allocate { slot, size: random.size(1, 2056) }).collect();
+            let pairs = (0..pairs).map(|_| {
+                let slot = random.below(LIVE);
+                [Operation::Free { slot }, Operation::Allocate { slot, size: random.size(1, 2056) }]
+            });
+            [warm_up, pairs.flatten().collect()]
+        });
+        Self {
+            terms: Terms {
+                capacity: ByteSize::from_mib(16),
+                alignment: Alignment::new(256).expect("a power of two"),
+                most_live: LIVE * count,
+            },
+            threads: threads.collect(),
+        }
+    }
+
+    /// How many pairs all threads do together.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.threads.iter().map(|[_, pairs]| pairs.len() / 2).sum()
+    }
+}
+
+impl SharedJob for Threads {
+    type Outcome = Throughput;
+
+    fn run<S: SharedRival>(&self) -> Result<Throughput, Unfit> {
+        let rival = S::new(&self.terms)?;
+        let barrier = Barrier::new(self.threads.len());
+        let alignment = self.terms.alignment;
+        let run = |[warm_up, pairs]: &[Vec<Operation>; 2]| {
+            let mut handles: Vec<Option<S::Handle>> =
+                std::iter::repeat_with(|| None).take(LIVE as usize).collect();
+            let mut play = |operations: &[Operation]| {
+                for &operation in operations {
+                    match operation {
+                        Operation::Allocate { slot, size } => {
+                            let allocated = black_box(rival.allocate(size, alignment));
+                            handles[slot as usize] = allocated.map(|(handle, _)| handle);
+                        }
+                        Operation::Free { slot } => {
+                            if let Some(handle) = handles[slot as usize].take() {
+                                rival.free(handle);
+                            }
+                        }
+                    }
+                }
+            };
+            play(warm_up);
+            barrier.wait();
+            let start = Instant::now();
+            play(pairs);
+            (start, Instant::now())
+        };
+        let times: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                self.threads.iter().map(|operations| scope.spawn(|| run(operations))).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("it was checked or does not panic"))
+                .collect()
+        });
+        let start = times.iter().map(|&(start, _)| start).min();
+        let end = times.iter().map(|&(_, end)| end).max();
+        let (Some(start), Some(end)) = (start, end) else { return Err(Unfit("there are no threads")) };
+        Ok(Throughput((end - start).as_secs_f64() * 1e9 / self.pairs() as f64))
+    }
+}
