@@ -7,6 +7,8 @@
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
 //!
+//! [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
+//!
 //! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
 //! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
 //! holds the free ranges of one size class. *Block* is a word of the inside of a strategy and of nothing else.
@@ -15,12 +17,14 @@
 
 mod audit_error;
 mod error;
+pub mod statistics;
 mod suballocation;
 mod suballocator;
 pub mod tlsf;
 
 pub use audit_error::AuditError;
 pub use error::SuballocError;
+pub use statistics::{DetailedStatistics, Statistics};
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;
