@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::SuballocationId;
+use super::virtual_block::{Algorithm, Feature};
 use crate::{Alignment, ByteSize};
 
 /// Why a suballocator declined. Its state is what it was before the call.
@@ -61,6 +62,15 @@ pub enum SuballocError {
     StaleId {
         /// The id that was given.
         id: SuballocationId,
+    },
+
+    /// The algorithm does not have what the request asks for.
+    #[error("the algorithm {algorithm} has no {feature}")]
+    Unsupported {
+        /// The algorithm that was asked.
+        algorithm: Algorithm,
+        /// What it was asked for.
+        feature: Feature,
     },
 }
 

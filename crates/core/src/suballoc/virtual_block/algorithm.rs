@@ -1,0 +1,57 @@
+//! Which algorithm serves a virtual block.
+
+use std::fmt;
+
+/// The algorithm of a [`VirtualBlock`](super::VirtualBlock).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// [`Tlsf`](crate::suballoc::Tlsf): a good fit for sizes and lifetimes of any kind. What to take when in doubt.
+    #[default]
+    Tlsf,
+}
+
+impl Algorithm {
+    /// All that there are.
+    pub const ALL: &[Self] = &[Self::Tlsf];
+
+    /// Whether requests may ask for it.
+    #[must_use]
+    pub const fn has(self, feature: Feature) -> bool {
+        match (self, feature) {
+            (Self::Tlsf, _) => false,
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    /// One word: "tlsf".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Tlsf => "tlsf",
+        })
+    }
+}
+
+/// What some algorithms have and others do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Feature {
+    /// A choice of what matters most: memory, time or low offsets.
+    Strategies,
+    /// An upper end to hand out from, besides the lower.
+    UpperEnd,
+    /// Taking back all that a fence has passed.
+    Fences,
+}
+
+impl fmt::Display for Feature {
+    /// To follow "has no": "strategies".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Strategies => "strategies",
+            Self::UpperEnd => "upper end",
+            Self::Fences => "fences",
+        })
+    }
+}
