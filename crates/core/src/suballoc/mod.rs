@@ -6,6 +6,7 @@
 //! | type | rule | allocate, free |
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
+//! | [`Slabs`] | slots of size classes for small sizes, good fit for large ones | O(1) |
 //!
 //! A [`VirtualBlock`] is a range served by any of them, chosen when it is made, with a value of the user's beside each
 //! suballocation. [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
@@ -19,6 +20,7 @@
 
 mod audit_error;
 mod error;
+pub mod slab;
 pub mod statistics;
 mod suballocation;
 mod suballocator;
@@ -27,6 +29,7 @@ pub mod virtual_block;
 
 pub use audit_error::AuditError;
 pub use error::SuballocError;
+pub use slab::Slabs;
 pub use statistics::{DetailedStatistics, Statistics};
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;

@@ -14,7 +14,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 ///
 /// - A range handed out has exactly the size asked for, starts at a multiple of the alignment, and overlaps no other.
 /// - Used bytes, free bytes and padding are the whole capacity.
-/// - A call that is refused changes nothing.
+/// - A call that is refused changes nothing of what is used and free.
 /// - When everything is freed, the state is that of a fresh one, but for the stamps of ids.
 /// - The same calls get the same answers, on every machine.
 ///

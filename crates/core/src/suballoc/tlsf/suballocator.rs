@@ -102,7 +102,10 @@ impl Tlsf {
     }
 
     /// As [`new`](Self::new), with no more than `range_limit` ranges, used and free; it has to be 1 or more.
-    pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
+    pub(in crate::suballoc) fn with_range_limit(
+        capacity: ByteSize,
+        range_limit: u32,
+    ) -> Result<Self, SuballocError> {
         if capacity.is_zero() || capacity > Self::MAX_CAPACITY {
             return Err(SuballocError::CapacityOutOfBounds { capacity, limit: Self::MAX_CAPACITY });
         }

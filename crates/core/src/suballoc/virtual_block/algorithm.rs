@@ -9,17 +9,20 @@ pub enum Algorithm {
     /// [`Tlsf`](crate::suballoc::Tlsf): a good fit for sizes and lifetimes of any kind. What to take when in doubt.
     #[default]
     Tlsf,
+    /// [`Slabs`](crate::suballoc::Slabs): slots of size classes for sizes up to 64 KiB, a good fit for larger ones. The
+    /// fastest where many small things come and go.
+    Slabs,
 }
 
 impl Algorithm {
     /// All that there are.
-    pub const ALL: &[Self] = &[Self::Tlsf];
+    pub const ALL: &[Self] = &[Self::Tlsf, Self::Slabs];
 
     /// Whether requests may ask for it.
     #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
         match (self, feature) {
-            (Self::Tlsf, _) => false,
+            (Self::Tlsf | Self::Slabs, _) => false,
         }
     }
 }
@@ -29,6 +32,7 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Tlsf => "tlsf",
+            Self::Slabs => "slabs",
         })
     }
 }

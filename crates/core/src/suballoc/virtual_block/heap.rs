@@ -2,43 +2,50 @@
 
 use super::{Algorithm, VirtualAllocationDesc};
 use crate::ByteSize;
-use crate::suballoc::{SuballocError, Suballocation, Suballocator, Tlsf};
+use crate::suballoc::{Slabs, SuballocError, Suballocation, Suballocator, Tlsf};
 
-/// One suballocator of any algorithm. An enum and not a trait object, for the calls that only one of them has.
+/// One suballocator of any algorithm. An enum and not a trait object, for the calls that only one of them has; boxed, as
+/// their sizes differ by a thousand bytes.
 pub(super) enum Heap {
-    Tlsf(Tlsf),
+    Tlsf(Box<Tlsf>),
+    Slabs(Box<Slabs>),
 }
 
 impl Heap {
     pub(super) fn new(algorithm: Algorithm, capacity: ByteSize) -> Result<Self, SuballocError> {
         Ok(match algorithm {
-            Algorithm::Tlsf => Self::Tlsf(Tlsf::new(capacity)?),
+            Algorithm::Tlsf => Self::Tlsf(Box::new(Tlsf::new(capacity)?)),
+            Algorithm::Slabs => Self::Slabs(Box::new(Slabs::new(capacity)?)),
         })
     }
 
     pub(super) const fn algorithm(&self) -> Algorithm {
         match self {
             Self::Tlsf(_) => Algorithm::Tlsf,
+            Self::Slabs(_) => Algorithm::Slabs,
         }
     }
 
     /// What it has in common with the others.
     pub(super) fn common(&self) -> &dyn Suballocator {
         match self {
-            Self::Tlsf(tlsf) => tlsf,
+            Self::Tlsf(tlsf) => &**tlsf,
+            Self::Slabs(slabs) => &**slabs,
         }
     }
 
     /// What it has in common with the others.
     pub(super) fn common_mut(&mut self) -> &mut dyn Suballocator {
         match self {
-            Self::Tlsf(tlsf) => tlsf,
+            Self::Tlsf(tlsf) => &mut **tlsf,
+            Self::Slabs(slabs) => &mut **slabs,
         }
     }
 
     pub(super) fn allocate(&mut self, desc: &VirtualAllocationDesc) -> Result<Suballocation, SuballocError> {
         match self {
             Self::Tlsf(tlsf) => tlsf.allocate(desc.size, desc.alignment),
+            Self::Slabs(slabs) => slabs.allocate(desc.size, desc.alignment),
         }
     }
 }

@@ -1,0 +1,33 @@
+//! A set of size classes.
+
+use super::class::SizeClass;
+
+/// A bit for each class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ClassSet([u64; 2]);
+
+impl ClassSet {
+    #[inline]
+    pub(super) fn set(&mut self, class: SizeClass, holds: bool) {
+        let word = &mut self.0[class.index() / 64 % 2];
+        let bit = class.index() % 64;
+        *word = *word & !(1 << bit) | u64::from(holds) << bit;
+    }
+
+    /// The class of the smallest sizes, `from` or above.
+    pub(super) fn lowest_from(self, from: SizeClass) -> Option<SizeClass> {
+        let [low, high] = self.0.map(u128::from);
+        let bits = (high << 64 | low) >> from.index() << from.index();
+        (bits != 0).then(|| SizeClass::at(bits.trailing_zeros()))
+    }
+
+    /// The class of the largest sizes.
+    #[inline]
+    pub(super) fn highest(self) -> Option<SizeClass> {
+        let [low, high] = self.0;
+        match high.checked_ilog2() {
+            Some(bit) => Some(SizeClass::at(64 + bit)),
+            None => Some(SizeClass::at(low.checked_ilog2()?)),
+        }
+    }
+}

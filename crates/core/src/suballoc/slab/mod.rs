@@ -1,0 +1,44 @@
+//! Slabs: slots of few sizes, found by a bit scan.
+//!
+//! ```text
+//!   class      640 B              768 B                    896 B
+//!   ring        -                 slab - slab              slab
+//!                                 |      |
+//!                                 |      free slots 0011
+//!                                 free slots 0100...        one word, so at most 64 slots
+//! ```
+//!
+//! A size is rounded up to its *class*, 8 for each power of two, so that a slot is larger than its size by less than an
+//! eighth. A *slab* is a stretch of the heap cut into slots of one class; a word has a bit for each slot that is free. The
+//! slabs of a class that have room are in a ring, so an allocation is one bit scan in the first of them.
+//!
+//! # How large a slab is
+//!
+//! A new slab has an eighth of the slots that its class has already, from 4 to 64. So a class that is used little costs
+//! little, and the slots that are free in a class's newest slab are a small part of it.
+//!
+//! # What is kept
+//!
+//! Beside the heap: 56 bytes for a slab, and 8 for each of 64 slots, whether it has as many or not.
+//!
+//! # Invariants
+//!
+//! [`Slabs::audit`] checks each of them:
+//!
+//! - each slab lies in a used range of the heap that is its own, from end to end;
+//! - a slab with a free slot is in the ring of its class, and in no other; those without a used slot come last;
+//! - the sets of classes that have room, or an empty slab, are right;
+//! - the counters are the sums they claim to be;
+//! - when nothing is live there is no slab.
+
+mod audit;
+pub(crate) mod class;
+mod class_set;
+mod note;
+mod slabs;
+mod suballocator;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
+
+pub use suballocator::Slabs;

@@ -1,0 +1,274 @@
+//! A slab: a stretch of a heap cut into slots of one size, and the rings that slabs are linked in.
+
+use std::hint::select_unpredictable;
+use std::ops::{Index, IndexMut};
+
+use super::class::SizeClass;
+
+/// How many slots a slab has at most: one bit of a word for each.
+pub(super) const MAX_SLOTS: u32 = u64::BITS;
+
+/// The place of a slab in the table. The first ones are heads of rings, one for each class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SlabIndex(u32);
+
+impl SlabIndex {
+    /// The first index that is no head.
+    const FIRST: u32 = 112;
+
+    /// How many slabs there can be, so that a slot has a number of 31 bits.
+    pub(super) const LIMIT: u32 = (1 << 31) / MAX_SLOTS - 1;
+
+    /// The head of the ring of slabs that have room.
+    #[inline]
+    pub(super) fn head(class: SizeClass) -> Self {
+        Self(u32::try_from(class.index()).expect("there are 112 classes"))
+    }
+
+    /// The slab of this number; slabs are counted from zero.
+    #[inline]
+    pub(super) const fn of(number: u32) -> Self {
+        Self(number + Self::FIRST)
+    }
+
+    /// The number of the slab, which must not be a head.
+    #[inline]
+    pub(super) const fn number(self) -> u32 {
+        self.0 - Self::FIRST
+    }
+
+    #[inline]
+    fn position(self) -> usize {
+        position(self.0)
+    }
+}
+
+const _: () = assert!(SlabIndex::FIRST as usize == SizeClass::COUNT);
+
+#[inline]
+pub(super) fn position(number: u32) -> usize {
+    usize::try_from(number).expect("wherever there is a GPU, a usize has 32 bits or more")
+}
+
+/// A slab, or the head of a ring, or a vacant place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slab {
+    /// Bit s: slot s is free. A head and a vacant place have none.
+    pub(super) free: u64,
+    /// Bit s: there is a slot s.
+    pub(super) all: u64,
+    /// The offset of the first slot.
+    pub(super) start: u64,
+    /// In bytes.
+    pub(super) slot_size: u64,
+    next: SlabIndex,
+    previous: SlabIndex,
+    pub(super) class: SizeClass,
+}
+
+impl Slab {
+    /// How many slots.
+    pub(super) const fn slot_count(&self) -> u32 {
+        self.all.count_ones()
+    }
+
+    /// The bytes of all slots.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.slot_count()) * self.slot_size
+    }
+
+    /// Whether no slot is used.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.free == self.all
+    }
+
+    /// The offset of a slot.
+    #[inline]
+    pub(super) fn slot_start(&self, slot: u32) -> u64 {
+        self.start + u64::from(slot) * self.slot_size
+    }
+}
+
+/// The slabs, and which of them have room.
+///
+/// # Invariants
+///
+/// - Each class has a ring of its slabs with a free slot, through a head that is no slab, so that linking needs no branch.
+/// - A full slab is a ring of its own, so that unlinking it does nothing.
+/// - In a ring, slabs without a used slot come last, so that they are used last and go back first.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+pub(super) struct SlabRings {
+    places: Vec<Slab>,
+    /// The first vacant place; they are linked through `next`, and the last one names the first head.
+    vacant: SlabIndex,
+}
+
+impl Index<SlabIndex> for SlabRings {
+    type Output = Slab;
+
+    #[inline]
+    fn index(&self, index: SlabIndex) -> &Slab {
+        &self.places[index.position()]
+    }
+}
+
+impl IndexMut<SlabIndex> for SlabRings {
+    #[inline]
+    fn index_mut(&mut self, index: SlabIndex) -> &mut Slab {
+        &mut self.places[index.position()]
+    }
+}
+
+impl SlabRings {
+    const NO_VACANT: SlabIndex = SlabIndex(0);
+
+    pub(super) fn new() -> Self {
+        let head = |class| {
+            let index = SlabIndex::head(class);
+            Slab { free: 0, all: 0, start: 0, slot_size: 0, next: index, previous: index, class }
+        };
+        Self { places: SizeClass::all().map(head).collect(), vacant: Self::NO_VACANT }
+    }
+
+    /// How many places there are for slabs.
+    pub(super) fn place_count(&self) -> u32 {
+        u32::try_from(self.places.len()).map_or(SlabIndex::LIMIT, |places| places - SlabIndex::FIRST)
+    }
+
+    /// The slab at a place that an id names; it may be vacant.
+    #[inline]
+    pub(super) fn find(&self, index: SlabIndex) -> Option<&Slab> {
+        self.places.get(index.position())
+    }
+
+    /// A place for a new slab, in no ring; `None` when there are too many.
+    pub(super) fn take_place(&mut self) -> Option<SlabIndex> {
+        let index = self.vacant;
+        if index != Self::NO_VACANT {
+            self.vacant = self[index].next;
+            return Some(index);
+        }
+        let number = self.place_count();
+        (number < SlabIndex::LIMIT).then(|| {
+            self.places.push(self.places[0]);
+            SlabIndex::of(number)
+        })
+    }
+
+    /// Takes back the place of a slab that is in no ring.
+    pub(super) fn give_back_place(&mut self, index: SlabIndex) {
+        let vacant = self.vacant;
+        let place = &mut self[index];
+        (place.free, place.all) = (0, 0);
+        place.next = vacant;
+        self.vacant = index;
+    }
+
+    /// Adds places that are vacant, to a table that has none.
+    pub(super) fn add_vacant(&mut self, count: u32) {
+        for number in (0..count).rev() {
+            let index = SlabIndex::of(number);
+            self.places.resize(self.places.len().max(index.position() + 1), self.places[0]);
+            self.give_back_place(index);
+        }
+    }
+
+    /// The slab to use next; the head, which has no free slot, when none has room.
+    #[inline]
+    pub(super) fn first(&self, class: SizeClass) -> SlabIndex {
+        self.places[class.index()].next
+    }
+
+    /// The slab to give back first; the head when none has room.
+    #[inline]
+    pub(super) fn last(&self, class: SizeClass) -> SlabIndex {
+        self.places[class.index()].previous
+    }
+
+    /// Puts a slab that is in no ring behind all others of its class.
+    pub(super) fn link_last(&mut self, index: SlabIndex) {
+        let head = SlabIndex::head(self[index].class);
+        self.link_after(self[head].previous, index);
+    }
+
+    #[inline]
+    fn link_after(&mut self, previous: SlabIndex, index: SlabIndex) {
+        let next = self[previous].next;
+        self[previous].next = index;
+        self[next].previous = index;
+        let slab = &mut self[index];
+        (slab.previous, slab.next) = (previous, next);
+    }
+
+    /// Takes a slab out of its ring.
+    #[inline]
+    pub(super) fn unlink(&mut self, index: SlabIndex) {
+        let Slab { previous, next, .. } = self[index];
+        self[previous].next = next;
+        self[next].previous = previous;
+    }
+
+    /// After a slot of the first slab of a class was used: takes the slab out of its ring if it is full.
+    ///
+    /// Without a branch: whether it is cannot be predicted where sizes are random. The same goes for
+    /// [`freed_into`](Self::freed_into); together they save 6 of 23 ns of an allocate and free (2026-11-21).
+    #[inline]
+    pub(super) fn used_first(&mut self, head: SlabIndex, index: SlabIndex) {
+        let is_full = self[index].free == 0;
+        let next = self[index].next;
+        self[head].next = select_unpredictable(is_full, next, index);
+        self[next].previous = select_unpredictable(is_full, head, index);
+        let slab = &mut self[index];
+        slab.next = select_unpredictable(is_full, index, next);
+        slab.previous = select_unpredictable(is_full, index, head);
+    }
+
+    /// After a slot was freed: puts the slab in front of the ring of its class if it was full.
+    #[inline]
+    pub(super) fn freed_into(&mut self, head: SlabIndex, index: SlabIndex, was_full: bool) {
+        let previous = select_unpredictable(was_full, head, self[index].previous);
+        self.unlink(index);
+        self.link_after(previous, index);
+    }
+
+    /// Answers the first link found broken, and how many slabs are in rings and how many places are vacant.
+    pub(super) fn audit(&self) -> Result<(u32, u32), String> {
+        let (mut linked, mut vacant) = (0, 0);
+        for class in SizeClass::all() {
+            let head = SlabIndex::head(class);
+            let (mut previous, mut index, mut empty_before) = (head, self.first(class), false);
+            while index != head {
+                let slab = self.find(index).ok_or_else(|| format!("{index:?} is not in the table"))?;
+                if slab.previous != previous {
+                    return Err(format!("{index:?} is after {previous:?} and does not know it"));
+                }
+                if slab.class != class || slab.free == 0 || slab.free & !slab.all != 0 {
+                    return Err(format!("{slab:?} does not belong into the ring of {class:?}"));
+                }
+                if empty_before && !slab.is_empty() {
+                    return Err(format!("an empty slab comes before {slab:?}"));
+                }
+                linked += 1;
+                if linked > self.place_count() {
+                    return Err(format!("the ring of {class:?} does not end"));
+                }
+                (previous, index, empty_before) = (index, slab.next, slab.is_empty());
+            }
+            if self.last(class) != previous {
+                return Err(format!("{previous:?} is last of {class:?}"));
+            }
+        }
+        let mut index = self.vacant;
+        while index != Self::NO_VACANT {
+            let place = self.find(index).ok_or_else(|| format!("vacant {index:?} is not in the table"))?;
+            vacant += 1;
+            if place.all != 0 || vacant > self.place_count() {
+                return Err(format!("{index:?} is not vacant, or twice"));
+            }
+            index = place.next;
+        }
+        Ok((linked, vacant))
+    }
+}

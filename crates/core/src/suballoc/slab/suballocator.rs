@@ -1,0 +1,307 @@
+//! Slabs over the free ranges of one heap.
+
+use std::fmt;
+
+use super::super::suballocator::suballocator_by_methods;
+use super::super::{AuditError, RangeUse, SuballocError, Suballocation, SuballocationId, Tlsf};
+use super::class::SizeClass;
+use super::table::{SlabShape, SlabTable};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// Hands out slots of slabs for small sizes, and ranges by good fit for large ones.
+///
+/// The fastest of the algorithms where many small things come and go. The [module page](super) tells how it works.
+///
+/// | call | cost |
+/// |---|---|
+/// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the tables grow by doubling |
+/// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
+/// | [`ranges`](Self::ranges) | O(1) a step |
+/// | [`clear`](Self::clear), [`audit`](Self::audit) | O(slabs); O(n log n) for n ranges |
+///
+/// # Examples
+///
+/// ```
+/// use heapwright_core::suballoc::Slabs;
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let mut heap = Slabs::new(ByteSize::from_mib(64))?;
+/// let constants = Alignment::new(256).unwrap();
+/// let a = heap.allocate(ByteSize::new(640), constants)?;
+/// let b = heap.allocate(ByteSize::new(700), constants)?;
+/// // Both have a slot of 768 bytes, in one slab.
+/// assert_eq!(b.range.start().get() - a.range.start().get(), 768);
+/// heap.free(a.id)?;
+/// assert_eq!(heap.allocate(ByteSize::new(768), constants)?.range.start(), a.range.start());
+/// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+/// ```
+pub struct Slabs {
+    pub(super) tlsf: Tlsf,
+    pub(super) table: SlabTable<SuballocationId>,
+    /// By the slot of a suballocation of `tlsf`: the slab whose memory it is, counted from one; zero for anything else.
+    pub(super) slab_in: Vec<u32>,
+}
+
+impl Slabs {
+    /// The largest size that gets a slot, at an alignment up to the same: 64 KiB.
+    pub const MAX_SLOT_SIZE: ByteSize = ByteSize::new(SizeClass::MAX_SIZE);
+
+    /// A suballocator for the offsets from zero to `capacity`, all of them free.
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`Tlsf::MAX_CAPACITY`].
+    pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
+        // With fewer slots than 2^31, a bit of the id is left to say that it names a slot of a slab.
+        let tlsf = Tlsf::with_range_limit(capacity, (1 << 31) - 4096)?;
+        Ok(Self { tlsf, table: SlabTable::default(), slab_in: Vec::new() })
+    }
+
+    /// Hands out `size` bytes that start at a multiple of `alignment`. O(1).
+    ///
+    /// A size up to [`MAX_SLOT_SIZE`](Self::MAX_SLOT_SIZE), once it is rounded up to the alignment, gets a slot of its class:
+    /// of a slab that has one free, or of a new slab. When there is no room for one, these are tried in turn:
+    ///
+    /// 1. a slab with fewer slots;
+    /// 2. the size by itself, in a free range;
+    /// 3. the same once more, after all slabs without a used slot are free ranges again;
+    /// 4. a free slot of a larger class, less than twice as large.
+    ///
+    /// So it is served wherever [`Tlsf::allocate`] is certain to find room outside of the slabs that something is in.
+    ///
+    /// # Errors
+    ///
+    /// What is used and free is what it was before the call.
+    ///
+    /// - [`SuballocError::OutOfSpace`]: no free slot of the class and no free range was found.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
+    /// - [`SuballocError::TooManyRanges`]: there are some two thousand million ranges.
+    #[inline]
+    pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+        let class = SizeClass::of(size, alignment);
+        if let Some(class) = class
+            && let Some((suballocation, _)) = self.table.allocate(class, size)
+        {
+            return Ok(suballocation);
+        }
+        self.allocate_range(class, size, alignment)
+    }
+
+    /// The rest of [`allocate`](Self::allocate), when no slot is free.
+    #[cold]
+    fn allocate_range(
+        &mut self,
+        class: Option<SizeClass>,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Suballocation, SuballocError> {
+        loop {
+            if let Some(class) = class
+                && self.add_slab(class)
+                && let Some((suballocation, _)) = self.table.allocate(class, size)
+            {
+                return Ok(suballocation);
+            }
+            match self.tlsf.allocate(size, alignment) {
+                Err(SuballocError::OutOfSpace { .. }) if self.give_up_empty_slabs() => {}
+                Err(SuballocError::OutOfSpace { requested, alignment, .. }) => {
+                    if let Some(class) = class.and_then(|class| self.table.larger_class_with_room(class))
+                        && class.slot_alignment() >= alignment
+                        && let Some((suballocation, _)) = self.table.allocate(class, size)
+                    {
+                        return Ok(suballocation);
+                    }
+                    let (free, largest_free) = (self.free_size(), self.largest_free_range());
+                    return Err(SuballocError::OutOfSpace { requested, alignment, free, largest_free });
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Adds a slab to the class, as large as it wants or there is room for.
+    fn add_slab(&mut self, class: SizeClass) -> bool {
+        let mut wanted = Some(self.table.shape(class));
+        while let Some(shape) = wanted {
+            if let Ok(memory) = self.tlsf.allocate(shape.bytes(), shape.alignment()) {
+                return self.insert_slab(shape, memory);
+            }
+            // What is free may be large enough and start in the wrong place.
+            let halved = shape.halved();
+            wanted = halved.and_then(|halved| halved.within(self.tlsf.largest_free_range()));
+        }
+        false
+    }
+
+    fn insert_slab(&mut self, shape: SlabShape, memory: Suballocation) -> bool {
+        match self.table.insert(shape, memory.range.start(), memory.id) {
+            Ok(number) => {
+                let at = slot_position(memory.id);
+                if at >= self.slab_in.len() {
+                    self.slab_in.resize(at + 1, 0);
+                }
+                self.slab_in[at] = number + 1;
+                true
+            }
+            Err(memory) => {
+                // There are as many slabs as can be numbered.
+                let freed = self.tlsf.free(memory);
+                debug_assert!(freed.is_ok());
+                false
+            }
+        }
+    }
+
+    /// Gives the memory of slabs without a used slot back to the heap; whether there were any.
+    fn give_up_empty_slabs(&mut self) -> bool {
+        let mut any = false;
+        while let Some(memory) = self.table.take_empty() {
+            self.give_back(memory);
+            any = true;
+        }
+        any
+    }
+
+    fn give_back(&mut self, memory: SuballocationId) {
+        self.slab_in[slot_position(memory)] = 0;
+        let freed = self.tlsf.free(memory);
+        debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+    }
+
+    /// Takes a suballocation back and answers its range. O(1).
+    ///
+    /// A slab whose last used slot this was is kept for the next of its class, while all such slabs are no more than a quarter
+    /// of the others; else its memory is a free range again.
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here.
+    #[inline]
+    pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+        if SlabTable::<SuballocationId>::is_slot(id) {
+            let range = self.table.free(id)?;
+            while let Some(memory) = self.table.take_surplus() {
+                self.give_back(memory);
+            }
+            return Ok(range);
+        }
+        if self.slab_of(id).is_some() {
+            return Err(SuballocError::StaleId { id });
+        }
+        let range = self.tlsf.free(id)?;
+        Ok(range)
+    }
+
+    /// The slab whose memory a suballocation of the heap is.
+    fn slab_of(&self, id: SuballocationId) -> Option<u32> {
+        self.slab_in.get(slot_position(id)).and_then(|number| number.checked_sub(1))
+    }
+
+    /// The range of a live suballocation. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+    pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+        if SlabTable::<SuballocationId>::is_slot(id) {
+            Ok(self.table.get(id)?.0)
+        } else if self.slab_of(id).is_some() {
+            Err(SuballocError::StaleId { id })
+        } else {
+            self.tlsf.range_of(id)
+        }
+    }
+
+    /// Takes everything back at once; ids that were live are stale from then on. O(slabs).
+    pub fn clear(&mut self) {
+        self.table.clear();
+        self.tlsf.clear();
+        self.slab_in.clear();
+    }
+
+    /// The size of the whole range that is managed. O(1).
+    #[must_use]
+    pub const fn capacity(&self) -> ByteSize {
+        self.tlsf.capacity()
+    }
+
+    /// The bytes handed out: the sum of the sizes asked for, without what slots have more. O(1).
+    #[must_use]
+    pub fn used(&self) -> ByteSize {
+        let totals = self.table.totals();
+        ByteSize::new(self.tlsf.used().get() - totals.slab_bytes + totals.used)
+    }
+
+    /// The bytes of free ranges and free slots. O(1).
+    #[must_use]
+    pub fn free_size(&self) -> ByteSize {
+        let totals = self.table.totals();
+        ByteSize::new(self.tlsf.free_size().get() + totals.slab_bytes - totals.used_slot_bytes)
+    }
+
+    /// How many suballocations are live. O(1).
+    #[must_use]
+    pub fn allocation_count(&self) -> u64 {
+        let totals = self.table.totals();
+        self.tlsf.allocation_count() - totals.slab_count + totals.allocation_count
+    }
+
+    /// Whether nothing is handed out. O(1).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.allocation_count() == 0
+    }
+
+    /// The size of one of the largest free ranges, or of the largest free slot if that is larger. O(1).
+    ///
+    /// A lower bound: see [`Tlsf::largest_free_range`]; and slabs without a used slot may make room for more. A request of
+    /// this size at alignment 1 succeeds.
+    #[must_use]
+    pub fn largest_free_range(&self) -> ByteSize {
+        self.tlsf.largest_free_range().max(ByteSize::new(self.table.largest_free_slot()))
+    }
+
+    /// All ranges, from the lowest offset to the highest. O(1) a step.
+    ///
+    /// Each free slot is a free range of its own, as it holds one suballocation and no more; what a slot has more than was
+    /// asked for is padding.
+    pub fn ranges(&self) -> impl Iterator<Item = RangeUse> + '_ {
+        self.tlsf.ranges().flat_map(|range_use| {
+            let slab = match range_use {
+                RangeUse::Used(suballocation) => self.slab_of(suballocation.id),
+                RangeUse::Free(_) | RangeUse::Padding(_) => None,
+            };
+            let itself = slab.is_none().then_some(range_use);
+            slab.into_iter().flat_map(|number| self.table.slots(number)).chain(itself)
+        })
+    }
+
+    /// Checks the whole structure: every invariant of the [module page](super). O(n log n) for n ranges; for tests.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError`] with the first rule found broken, a defect in this crate.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        self.tlsf.audit()?;
+        super::audit::audit(self).map_err(AuditError::new)
+    }
+}
+
+suballocator_by_methods!(Slabs);
+
+impl fmt::Debug for Slabs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slabs")
+            .field("capacity", &self.capacity())
+            .field("used", &self.used())
+            .field("allocation_count", &self.allocation_count())
+            .field("slab_count", &self.table.totals().slab_count)
+            .field("largest_free_range", &self.largest_free_range())
+            .finish_non_exhaustive()
+    }
+}
+
+#[inline]
+fn slot_position(id: SuballocationId) -> usize {
+    super::slabs::position(id.slot().get())
+}

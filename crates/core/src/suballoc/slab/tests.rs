@@ -1,0 +1,154 @@
+//! What needs to see the inside. Behaviour through the public face is in `tests/slabs.rs`.
+
+use super::super::{SuballocationId, Suballocator};
+use super::class::SizeClass;
+use super::slabs::SlabIndex;
+use super::suballocator::Slabs;
+use crate::{Alignment, ByteSize};
+
+fn slabs() -> Slabs {
+    Slabs::new(ByteSize::from_mib(1)).unwrap()
+}
+
+fn allocate(heap: &mut Slabs, size: u64) -> SuballocationId {
+    heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap().id
+}
+
+#[test]
+fn a_class_gets_larger_slabs_as_it_grows() {
+    let mut heap = slabs();
+    let mut counts = Vec::new();
+    for _ in 0..1000 {
+        allocate(&mut heap, 100);
+        counts.push(heap.table.totals().slab_count);
+    }
+    // 4 slots each while the class has fewer than 40.
+    assert_eq!(counts[..9], [1, 1, 1, 1, 2, 2, 2, 2, 3]);
+    assert!(*counts.last().unwrap() < 60, "{counts:?}");
+    heap.audit().unwrap();
+}
+
+#[test]
+fn an_empty_slab_is_kept_while_there_are_others_and_goes_with_the_last() {
+    let mut heap = slabs();
+    let others: Vec<_> = (0..64).map(|_| allocate(&mut heap, 1000)).collect();
+    let one = allocate(&mut heap, 100);
+    let count = heap.table.totals().slab_count;
+    heap.free(one).unwrap();
+    assert_eq!(heap.table.totals().slab_count, count, "kept");
+    for id in others {
+        heap.free(id).unwrap();
+        heap.audit().unwrap();
+    }
+    assert_eq!(heap.table.totals(), Default::default());
+    assert_eq!(heap.tlsf.largest_free_range(), heap.capacity());
+}
+
+#[test]
+fn places_of_slabs_are_used_again() {
+    let mut heap = slabs();
+    for _ in 0..10 {
+        let all: Vec<_> = (0..500).map(|size| allocate(&mut heap, size + 1)).collect();
+        for id in all {
+            heap.free(id).unwrap();
+        }
+    }
+    let places = heap.table.parents.len();
+    heap.clear();
+    for size in 0..500 {
+        allocate(&mut heap, size + 1);
+    }
+    heap.clear();
+    assert_eq!(heap.table.parents.len(), places);
+    heap.audit().unwrap();
+}
+
+#[test]
+fn no_id_is_live_again_after_everything_is_taken_back() {
+    let mut heap = slabs();
+    let old = allocate(&mut heap, 100);
+    heap.clear();
+    let new = allocate(&mut heap, 100);
+    assert!(heap.free(old).is_err());
+    heap.free(new).unwrap();
+}
+
+/// One broken rule at a time, so that the audit is known to see it.
+mod audit_finds {
+    use super::*;
+
+    const SIZE: u64 = 100;
+
+    /// A full slab, one that is partly free, one without a used slot, and something large.
+    fn heap() -> Slabs {
+        let mut heap = slabs();
+        let all: Vec<_> = (0..12).map(|_| allocate(&mut heap, SIZE)).collect();
+        allocate(&mut heap, 200_000);
+        for _ in 0..16 {
+            allocate(&mut heap, 2000);
+        }
+        heap.free(all[4]).unwrap();
+        for &id in &all[8..] {
+            heap.free(id).unwrap();
+        }
+        heap.audit().unwrap();
+        heap
+    }
+
+    fn class() -> SizeClass {
+        SizeClass::of(ByteSize::new(SIZE), Alignment::ONE).unwrap()
+    }
+
+    #[track_caller]
+    fn assert_found(break_it: impl FnOnce(&mut Slabs), finding: &str) {
+        let mut heap = heap();
+        break_it(&mut heap);
+        let error = Suballocator::audit(&heap).unwrap_err().to_string();
+        assert!(error.contains(finding), "{error}");
+    }
+
+    #[test]
+    fn a_slot_that_is_neither_free_nor_counted() {
+        assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free = 0, "does not belong into the ring");
+        assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free |= 2, "counted");
+    }
+
+    #[test]
+    fn a_slab_in_no_ring() {
+        assert_found(|heap| heap.table.slabs.unlink(SlabIndex::of(1)), "slabs in rings");
+    }
+
+    #[test]
+    fn an_empty_slab_in_front_of_others() {
+        assert_found(
+            |heap| {
+                let index = heap.table.slabs.first(class());
+                heap.table.slabs.unlink(index);
+                heap.table.slabs.link_last(index);
+            },
+            "an empty slab comes before",
+        );
+    }
+
+    #[test]
+    fn a_slab_of_another_shape() {
+        assert_found(|heap| heap.table.slabs[SlabIndex::of(0)].slot_size += 1, "misshapen");
+    }
+
+    #[test]
+    fn wrong_counters() {
+        assert_found(|heap| heap.table.totals.used += 1, "noted");
+        assert_found(|heap| heap.table.totals.empty_slab_bytes += 1, "noted");
+    }
+
+    #[test]
+    fn a_slab_whose_memory_is_not_its_own() {
+        assert_found(|heap| heap.table.parents.swap(0, 1), "has the memory of");
+        assert_found(|heap| heap.slab_in.iter_mut().for_each(|slab| *slab = 0), "slabs lie in the heap");
+    }
+
+    #[test]
+    fn slots_that_lie_elsewhere() {
+        assert_found(|heap| heap.table.slabs[SlabIndex::of(0)].start += 8, "have a gap");
+    }
+}
