@@ -2,7 +2,7 @@
 
 mod shadowed;
 
-use heapwright_core::suballoc::{RangeUse, SuballocError, Tlsf};
+use heapwright_core::suballoc::{self, RangeUse, SuballocError, Suballocation, Tlsf};
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use proptest::prelude::*;
 use shadowed::{IntervalMap, STEPS, Step, alignment, config, sizes, steps};
@@ -141,6 +141,64 @@ proptest! {
             }).collect::<Vec<_>>()
         };
         prop_assert_eq!(offsets(), offsets());
+    }
+}
+
+fn allocate_with(
+    heap: &mut Shadowed,
+    size: u64,
+    alignment: Alignment,
+    strategy: suballoc::Strategy,
+) -> Result<Suballocation, SuballocError> {
+    heap.allocate_by(size, alignment, |tlsf| tlsf.allocate_with(ByteSize::new(size), alignment, strategy))
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// All strategies in one heap; the lowest offset is indeed the lowest, while fewer than 64 do not fit.
+    #[test]
+    fn strategies_agree_with_an_interval_map(
+        capacity in 1_u64..20_000,
+        steps in prop::collection::vec((steps(9, 8, 1..2), 0_usize..3), 0..STEPS),
+    ) {
+        let mut heap = shadowed(capacity);
+        for (mut step, strategy) in steps {
+            let strategy = [suballoc::Strategy::MinMemory, suballoc::Strategy::MinTime, suballoc::Strategy::MinOffset][strategy];
+            match step.remove(0) {
+                Step::Allocate { size, alignment_log2 } if size < 1 << 60 => {
+                    let alignment = alignment(alignment_log2);
+                    let lowest = heap.shadow.free_ranges().filter_map(|(start, length)| {
+                        let aligned = start.next_multiple_of(alignment.get());
+                        (aligned + size <= start + length).then_some(aligned)
+                    }).next();
+                    let answer = allocate_with(&mut heap, size, alignment, strategy);
+                    if let (suballoc::Strategy::MinOffset, Some(lowest), Ok(made)) = (strategy, lowest, answer) {
+                        prop_assert_eq!(made.range.start().get(), lowest);
+                    }
+                }
+                Step::Free(at) | Step::FreeAgain(at) if !heap.live.is_empty() => {
+                    heap.free(at.index(heap.live.len()));
+                }
+                Step::Allocate { .. } | Step::Free(_) | Step::FreeAgain(_) => {}
+            }
+        }
+        while !heap.live.is_empty() {
+            heap.free(heap.live.len() / 2);
+        }
+        heap.assert_as_fresh(tlsf(capacity));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "minutes in Miri")]
+fn the_lowest_offset_is_found_among_hundreds_of_free_ranges() {
+    let holes: Vec<_> = (0..400).map(|at| (10 + at * 100, 20 + at % 50)).collect();
+    let mut heap = with_holes(1 << 20, &holes);
+    for size in (20..70).rev() {
+        let lowest = heap.shadow.free_ranges().find(|&(_, length)| length >= size).unwrap().0;
+        let made = allocate_with(&mut heap, size, Alignment::ONE, suballoc::Strategy::MinOffset).unwrap();
+        assert_eq!(made.range.start().get(), lowest);
     }
 }
 

@@ -8,6 +8,9 @@ use super::nodes::{Node, NodeIndex};
 pub(super) fn audit(tlsf: &Tlsf) -> Result<(), String> {
     audit_ranges(tlsf)?;
     audit_bins(tlsf)?;
+    if let Some(tree) = &tlsf.by_offset {
+        tree.audit(tlsf.nodes.slots(), tlsf.free_range_count())?;
+    }
     tlsf.nodes.audit_vacant()
 }
 

@@ -30,6 +30,7 @@
 //! - each free range is in the bin of its size, and in no other;
 //! - a bit is set exactly when its bin, or its word of the second level, has something in it;
 //! - the counters are the sums they claim to be;
+//! - once something was allocated at the lowest offset, a tree has each free range in the order of offsets;
 //! - when nothing is used, there is one free range and no trace of what was there before.
 //!
 //! # What it does not do
@@ -41,6 +42,7 @@
 mod audit;
 mod bins;
 mod nodes;
+mod offset_index;
 mod ranges;
 mod search;
 mod suballocator;

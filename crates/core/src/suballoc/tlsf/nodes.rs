@@ -50,8 +50,14 @@ impl NodeIndex {
         self.0 - 1
     }
 
+    /// The number of the slot.
+    pub(super) const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The place in the table.
     #[inline]
-    fn position(self) -> usize {
+    pub(super) fn position(self) -> usize {
         usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
     }
 }

@@ -5,7 +5,7 @@ use std::iter::successors;
 
 use super::Tlsf;
 use super::bins::Bin;
-use super::nodes::NodeIndex;
+use super::nodes::{Node, NodeIndex};
 
 /// Free ranges looked at that may fit, after the first two did not, before one that is certain to fit is taken.
 ///
@@ -36,8 +36,17 @@ impl Request {
 
     /// With this size, a free range fits wherever it starts. At most 2^64 - 1.
     #[inline]
-    const fn certain_size(self) -> u64 {
+    pub(super) const fn certain_size(self) -> u64 {
         self.size + self.alignment_mask
+    }
+
+    /// Where in the free range the request lies, if it fits: at the first offset that is aligned.
+    #[inline]
+    pub(super) fn place(self, slots: &[Node], free: NodeIndex) -> Option<Placement> {
+        let node = &slots[free];
+        let padding = node.start().wrapping_neg() & self.alignment_mask;
+        // At most 2^63 - 1 and 2^63.
+        (padding + self.size <= node.size()).then(|| Placement { free, start: node.start() + padding })
     }
 }
 
@@ -52,6 +61,7 @@ impl Tlsf {
     /// Finds a place for the request. O(1): it looks at no more than two free ranges, or 83 when they do not fit.
     #[inline]
     pub(super) fn search(&self, request: Request) -> Option<Placement> {
+        let slots = self.nodes.slots();
         let own = Bin::of(request.rounded_size());
         if own <= self.highest_bin {
             // Where sizes are random, which of the two fits cannot be predicted, so both are looked up. Of an allocate
@@ -60,11 +70,24 @@ impl Tlsf {
             let first = self.first_in(own);
             let second =
                 self.bins.lowest_from(own.next()).map_or(NodeIndex::EDGE, |next| self.first_in(next));
-            let fits = self.place(first, request).is_some();
-            let likely = self.place(select_unpredictable(fits, first, second), request);
+            let fits = request.place(slots, first).is_some();
+            let likely = request.place(slots, select_unpredictable(fits, first, second));
             if likely.is_some() {
                 return likely;
             }
+        }
+        self.search_further(request, own)
+    }
+
+    /// As [`search`](Self::search), with one look where it takes two: at the first free range that fits for its size.
+    #[inline]
+    pub(super) fn search_fast(&self, request: Request) -> Option<Placement> {
+        let own = Bin::of(request.rounded_size());
+        if let Some(enough) = Bin::at_least(request.rounded_size()).filter(|&bin| bin <= self.highest_bin)
+            && let Some(bin) = self.bins.lowest_from(enough)
+            && let Some(placement) = request.place(self.nodes.slots(), self.first_in(bin))
+        {
+            return Some(placement);
         }
         self.search_further(request, own)
     }
@@ -73,15 +96,16 @@ impl Tlsf {
     #[cold]
     #[inline(never)]
     fn search_further(&self, request: Request, own: Bin) -> Option<Placement> {
+        let slots = self.nodes.slots();
         let certain = Bin::at_least(request.certain_size());
         let may_fit = successors(self.bins.lowest_from(own), |bin| self.bins.lowest_from(bin.next()))
             .take_while(|&bin| certain.is_none_or(|certain| bin < certain));
         let likely = may_fit.flat_map(|bin| self.in_bin(bin)).take(LIKELY_CANDIDATES);
-        if let Some(placement) = likely.into_iter().find_map(|free| self.place(free, request)) {
+        if let Some(placement) = likely.into_iter().find_map(|free| request.place(slots, free)) {
             return Some(placement);
         }
         if let Some(bin) = certain.and_then(|certain| self.bins.lowest_from(certain)) {
-            return self.place(self.first_in(bin), request);
+            return request.place(slots, self.first_in(bin));
         }
         // Nothing that is certain to fit is left, so the highest bins are the most promising.
         let smallest = Bin::of(request.size);
@@ -89,7 +113,7 @@ impl Tlsf {
             .take_while(|&bin| bin >= smallest)
             .flat_map(|bin| self.in_bin(bin))
             .take(LAST_CANDIDATES)
-            .find_map(|free| self.place(free, request))
+            .find_map(|free| request.place(slots, free))
     }
 
     /// The free range in front of the bin; the head itself, in which nothing fits, when the bin is empty.
@@ -102,14 +126,5 @@ impl Tlsf {
     fn in_bin(&self, bin: Bin) -> impl Iterator<Item = NodeIndex> {
         let or_end = move |index| (index != bin.head()).then_some(index);
         successors(or_end(self.first_in(bin)), move |&index| or_end(self.nodes.slots()[index].next_in_bin()))
-    }
-
-    /// Where in the free range the request lies, if it fits: at the first offset that is aligned.
-    #[inline]
-    fn place(&self, free: NodeIndex, request: Request) -> Option<Placement> {
-        let node = &self.nodes.slots()[free];
-        let padding = node.start().wrapping_neg() & request.alignment_mask;
-        // At most 2^63 - 1 and 2^63.
-        (padding + request.size <= node.size()).then(|| Placement { free, start: node.start() + padding })
     }
 }

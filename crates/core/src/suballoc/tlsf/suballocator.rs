@@ -4,10 +4,11 @@ use std::fmt;
 
 use super::super::suballocation::{Stamp, Suballocation, SuballocationId};
 use super::super::suballocator::suballocator_by_methods;
-use super::super::{AuditError, SuballocError};
+use super::super::{AuditError, Strategy, SuballocError};
 use super::audit;
 use super::bins::{Bin, Bins};
 use super::nodes::{NodeIndex, Nodes};
+use super::offset_index::OffsetIndex;
 use super::ranges::{Ranges, heap_range, suballocation};
 use super::search::{Placement, Request};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -20,6 +21,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// | call | cost |
 /// |---|---|
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the table of ranges grows by doubling, see [`reserve`](Self::reserve) |
+/// | [`allocate_with`](Self::allocate_with) | O(1), or O(log n) at the lowest offset |
 /// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
 /// | [`ranges`](Self::ranges) | O(1) a step |
 /// | [`clear`](Self::clear) | O(number of bins) |
@@ -74,6 +76,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 pub struct Tlsf {
     pub(super) nodes: Nodes,
     pub(super) bins: Bins,
+    /// The free ranges by offset, from the first allocation at the lowest offset until everything is freed.
+    pub(super) by_offset: Option<Box<OffsetIndex>>,
     /// The bin of a free range of the whole capacity: there are no bins above it.
     pub(super) highest_bin: Bin,
     /// In bytes: 1 to 2^63.
@@ -113,6 +117,7 @@ impl Tlsf {
         let mut tlsf = Self {
             nodes: Nodes::new(highest_bin.number() + 1, range_limit),
             bins: Bins::new(),
+            by_offset: None,
             highest_bin,
             capacity: capacity.get(),
             used: 0,
@@ -170,7 +175,67 @@ impl Tlsf {
     /// assert_eq!(small.range.start(), HeapOffset::new(1));
     /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
     /// ```
+    #[inline]
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+        self.allocate_by(size, alignment, Self::search)
+    }
+
+    /// As [`allocate`](Self::allocate), which is this with [`Strategy::MinMemory`].
+    ///
+    /// - [`Strategy::MinTime`] takes the first free range that is certain to fit, once the size is rounded up to the
+    ///   alignment; when there is none, it goes on as `MinMemory` does. O(1).
+    /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits. Of those that are large enough and have
+    ///   no aligned start for it, 64 are looked at; then it takes the lowest one that is certain to fit. O(log n) for n free
+    ///   ranges; and the first such call, after which every call is O(log n) until everything is freed, is O(n log n).
+    ///
+    /// Whatever the strategy, the same requests are certain to be served.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate).
+    ///
+    /// ```
+    /// use heapwright_core::suballoc::{Strategy, Tlsf};
+    /// use heapwright_core::{Alignment, ByteSize, HeapOffset};
+    ///
+    /// let mut heap = Tlsf::new(ByteSize::new(1000))?;
+    /// let low = heap.allocate(ByteSize::new(300), Alignment::ONE)?;
+    /// heap.allocate(ByteSize::new(500), Alignment::ONE)?;
+    /// heap.free(low.id)?;
+    /// // 300 bytes are free below, and 200 above, which fit better.
+    /// let (size, one) = (ByteSize::new(200), Alignment::ONE);
+    /// let lowest = heap.allocate_with(size, one, Strategy::MinOffset)?;
+    /// assert_eq!(lowest.range.start(), HeapOffset::ZERO);
+    /// assert_eq!(heap.allocate(size, one)?.range.start(), HeapOffset::new(800));
+    /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+    /// ```
+    pub fn allocate_with(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+        strategy: Strategy,
+    ) -> Result<Suballocation, SuballocError> {
+        match strategy {
+            Strategy::MinMemory => self.allocate_by(size, alignment, Self::search),
+            Strategy::MinTime => self.allocate_by(size, alignment, Self::search_fast),
+            Strategy::MinOffset => {
+                let slots = self.nodes.slots();
+                self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
+                self.allocate_by(size, alignment, |tlsf, request| {
+                    let lowest = tlsf.by_offset.as_ref()?.lowest(tlsf.nodes.slots(), request);
+                    lowest.or_else(|| tlsf.search(request))
+                })
+            }
+        }
+    }
+
+    #[inline]
+    fn allocate_by(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+        search: impl FnOnce(&Self, Request) -> Option<Placement>,
+    ) -> Result<Suballocation, SuballocError> {
         if size.is_zero() {
             return Err(SuballocError::ZeroSize);
         }
@@ -178,7 +243,7 @@ impl Tlsf {
             return Err(SuballocError::LargerThanCapacity { requested: size, capacity: self.capacity() });
         }
         let request = Request { size: size.get(), alignment_mask: alignment.mask() };
-        let Some(placement) = self.search(request) else {
+        let Some(placement) = search(self, request) else {
             return Err(self.out_of_space(size, alignment));
         };
         if !self.nodes.prepare_two() {
@@ -207,10 +272,16 @@ impl Tlsf {
             let node = &mut slots[free];
             node.set_free(start + size, rest);
             node.below = used;
+            if let Some(tree) = &mut self.by_offset {
+                tree.update(slots, free);
+            }
             slots[used].above = free;
             slots[used].below = below;
             slots[below].above = used;
         } else {
+            if let Some(tree) = &mut self.by_offset {
+                tree.remove(slots, free);
+            }
             self.bins.remove(slots, free);
         }
         if padding > 0 {
@@ -221,6 +292,9 @@ impl Tlsf {
             slots[below].above = front;
             slots[used].below = front;
             self.bins.insert(slots, front, padding);
+            if let Some(tree) = &mut self.by_offset {
+                tree.insert(slots, front);
+            }
         }
         let stamp = self.next_stamp;
         slots[used].set_used(start, size, stamp);
@@ -281,6 +355,9 @@ impl Tlsf {
             free_start = lower.start();
             free_size += lower.size();
             let next = lower.below;
+            if let Some(tree) = &mut self.by_offset {
+                tree.remove(slots, below);
+            }
             self.bins.remove(slots, below);
             vacant.give_back(slots, below);
             slots[next].above = index;
@@ -290,6 +367,9 @@ impl Tlsf {
         if !upper.is_used() {
             free_size += upper.size();
             let next = upper.above;
+            if let Some(tree) = &mut self.by_offset {
+                tree.remove(slots, above);
+            }
             self.bins.remove(slots, above);
             vacant.give_back(slots, above);
             slots[next].below = index;
@@ -300,6 +380,9 @@ impl Tlsf {
             node.set_free(free_start, free_size);
             (node.below, node.above) = (below, above);
             self.bins.insert(slots, index, free_size);
+            if let Some(tree) = &mut self.by_offset {
+                tree.insert(slots, index);
+            }
         } else {
             self.reset();
         }
@@ -330,6 +413,7 @@ impl Tlsf {
 
     /// Makes the whole capacity one free range, as in a fresh one, when all bins are empty. Only the stamps go on. O(1).
     fn reset(&mut self) {
+        self.by_offset = None;
         let whole = self.nodes.reset(self.capacity);
         self.bins.insert(self.nodes.slots_mut().0, whole, self.capacity);
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::SuballocError;
+use super::super::{Strategy, SuballocError};
 use super::nodes::Node;
 use super::*;
 use crate::{Alignment, ByteSize, HeapOffset};
@@ -15,6 +15,7 @@ fn tlsf(capacity: u64) -> Tlsf {
 fn assert_same_state(left: &Tlsf, right: &Tlsf) {
     assert_eq!(left.nodes, right.nodes);
     assert_eq!(left.bins, right.bins);
+    assert_eq!(left.by_offset, right.by_offset);
     assert_eq!(
         (left.capacity, left.used, left.allocation_count, left.highest_bin),
         (right.capacity, right.used, right.allocation_count, right.highest_bin)
@@ -241,6 +242,34 @@ mod audit_finds {
     fn wrong_counters() {
         assert_found(|heap| heap.used += 1, "bytes are used");
         assert_found(|heap| heap.allocation_count += 1, "ranges are used");
+    }
+
+    #[test]
+    fn a_tree_that_misses_a_free_range_or_is_out_of_date() {
+        let with_tree = |heap: &mut Tlsf| {
+            heap.allocate_with(ByteSize::new(1), Alignment::ONE, Strategy::MinOffset).unwrap();
+            let index = heap.nodes.slots()[NodeIndex::EDGE].above;
+            heap.nodes.slots()[index].above
+        };
+        assert_found(
+            |heap| {
+                let free = with_tree(heap);
+                heap.by_offset.as_mut().unwrap().remove(heap.nodes.slots(), free);
+            },
+            "free ranges are in the tree",
+        );
+        assert_found(
+            |heap| {
+                with_tree(heap);
+                let largest = heap.nodes.slots()[NodeIndex::EDGE].below;
+                let (slots, _) = heap.nodes.slots_mut();
+                let (start, size) = (slots[largest].start(), slots[largest].size());
+                slots[largest].set_free(start, size + 1);
+                heap.by_offset.as_mut().unwrap().update(heap.nodes.slots(), largest);
+                heap.nodes.slots_mut().0[largest].set_free(start, size);
+            },
+            "is not the largest size",
+        );
     }
 
     #[test]

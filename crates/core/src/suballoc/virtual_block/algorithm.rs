@@ -22,6 +22,7 @@ impl Algorithm {
     #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
         match (self, feature) {
+            (Self::Tlsf, Feature::Strategies) => true,
             (Self::Tlsf | Self::Slabs, _) => false,
         }
     }
@@ -41,7 +42,7 @@ impl fmt::Display for Algorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Feature {
-    /// A choice of what matters most: memory, time or low offsets.
+    /// A choice of what matters most: a [`Strategy`](crate::suballoc::Strategy).
     Strategies,
     /// An upper end to hand out from, besides the lower.
     UpperEnd,

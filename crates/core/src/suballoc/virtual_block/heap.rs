@@ -1,6 +1,6 @@
 //! The suballocator of a virtual block: one of those there are.
 
-use super::{Algorithm, VirtualAllocationDesc};
+use super::{Algorithm, Feature, VirtualAllocationDesc};
 use crate::ByteSize;
 use crate::suballoc::{Slabs, SuballocError, Suballocation, Suballocator, Tlsf};
 
@@ -43,9 +43,22 @@ impl Heap {
     }
 
     pub(super) fn allocate(&mut self, desc: &VirtualAllocationDesc) -> Result<Suballocation, SuballocError> {
-        match self {
-            Self::Tlsf(tlsf) => tlsf.allocate(desc.size, desc.alignment),
-            Self::Slabs(slabs) => slabs.allocate(desc.size, desc.alignment),
+        let VirtualAllocationDesc { size, alignment, strategy } = *desc;
+        if strategy.is_some() {
+            self.require(Feature::Strategies)?;
         }
+        match self {
+            Self::Tlsf(tlsf) => match strategy {
+                Some(strategy) => tlsf.allocate_with(size, alignment, strategy),
+                None => tlsf.allocate(size, alignment),
+            },
+            Self::Slabs(slabs) => slabs.allocate(size, alignment),
+        }
+    }
+
+    /// An error unless the algorithm has the feature.
+    fn require(&self, feature: Feature) -> Result<(), SuballocError> {
+        let algorithm = self.algorithm();
+        if algorithm.has(feature) { Ok(()) } else { Err(SuballocError::Unsupported { algorithm, feature }) }
     }
 }
