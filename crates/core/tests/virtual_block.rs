@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use heapwright_core::suballoc::virtual_block::{Feature, Refused};
 use heapwright_core::suballoc::{
-    Algorithm, AuditError, DetailedStatistics, RangeUse, SuballocError, Suballocation, SuballocationId,
+    self, Algorithm, AuditError, DetailedStatistics, RangeUse, SuballocError, Suballocation, SuballocationId,
     Suballocator, VirtualAllocationDesc, VirtualBlock,
 };
 use heapwright_core::{Alignment, ByteSize, HeapRange};
@@ -225,14 +225,8 @@ fn a_refused_request_gives_its_value_back() {
     assert!(refused.error.is_out_of_space());
     assert_eq!(refused.to_string(), "101 B requested from a range of 100 B in all");
     assert!(block.is_empty());
-    assert_eq!(SuballocError::from(refused), {
-        let plain = Suballocator::allocate(
-            &mut heapwright_core::suballoc::Tlsf::new(ByteSize::new(100)).unwrap(),
-            ByteSize::new(101),
-            Alignment::ONE,
-        );
-        plain.unwrap_err()
-    });
+    let (requested, capacity) = (ByteSize::new(101), ByteSize::new(100));
+    assert_eq!(SuballocError::from(refused), SuballocError::LargerThanCapacity { requested, capacity });
 }
 
 #[test]
@@ -351,11 +345,46 @@ offset  size  use      user data
     }
 }
 
+/// What an algorithm does not have is refused, and not ignored; the value comes back.
 #[test]
-fn algorithms_say_what_they_have() {
-    assert_eq!(Algorithm::default(), Algorithm::Tlsf);
-    assert_eq!(Algorithm::Tlsf.to_string(), "tlsf");
-    let error = SuballocError::Unsupported { algorithm: Algorithm::Tlsf, feature: Feature::UpperEnd };
-    assert_eq!(error.to_string(), "the algorithm tlsf has no upper end");
-    assert!(!error.is_out_of_space());
+fn a_request_for_what_an_algorithm_has_not_is_refused() {
+    let desc = VirtualAllocationDesc::new(ByteSize::new(10));
+    let requests = [(Feature::Strategies, desc.with_strategy(suballoc::Strategy::MinOffset))];
+    for &algorithm in Algorithm::ALL {
+        let mut block = VirtualBlock::new(algorithm, ByteSize::new(1000)).unwrap();
+        assert_eq!(block.algorithm(), algorithm);
+        for (feature, desc) in requests {
+            match block.allocate_desc(&desc, feature) {
+                Ok(_) => assert!(algorithm.has(feature), "{algorithm} ignored {feature}"),
+                Err(Refused { error, user_data }) => {
+                    assert_eq!(error, SuballocError::Unsupported { algorithm, feature });
+                    assert!(!algorithm.has(feature) && user_data == feature && !error.is_out_of_space());
+                    assert!(block.is_empty());
+                }
+            }
+            block.clear();
+        }
+    }
+}
+
+#[test]
+fn strategies_reach_the_algorithm() {
+    let mut block = block(1000);
+    let desc = VirtualAllocationDesc::new(ByteSize::new(200));
+    let low = block.allocate(ByteSize::new(300), Alignment::ONE, "low").unwrap();
+    block.allocate(ByteSize::new(500), Alignment::ONE, "middle").unwrap();
+    block.free(low.id).unwrap();
+    let best_fit = block.allocate_desc(&desc.with_strategy(suballoc::Strategy::MinMemory), "best").unwrap();
+    assert_eq!(best_fit.range.start().get(), 800);
+    block.free(best_fit.id).unwrap();
+    let lowest = block.allocate_desc(&desc.with_strategy(suballoc::Strategy::MinOffset), "lowest").unwrap();
+    assert_eq!(lowest.range.start().get(), 0);
+}
+
+#[test]
+fn algorithms_have_names_of_one_word() {
+    let names: Vec<String> = Algorithm::ALL.iter().map(Algorithm::to_string).collect();
+    assert!(names.iter().all(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '-')), "{names:?}");
+    assert!(names.iter().enumerate().all(|(at, name)| !names[..at].contains(name)), "{names:?}");
+    assert_eq!(Algorithm::default().to_string(), "tlsf");
 }
