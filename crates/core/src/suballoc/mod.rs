@@ -6,6 +6,7 @@
 //! | type | rule | allocate, free |
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
+//! | [`Buddy`] | blocks of powers of two, halved and joined again | O(log capacity) |
 //!
 //! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
 //! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
@@ -14,12 +15,15 @@
 //! None of these types locks: give each thread its own, or put a lock around it.
 
 mod audit_error;
+pub mod buddy;
 mod error;
+mod slots;
 mod suballocation;
 mod suballocator;
 pub mod tlsf;
 
 pub use audit_error::AuditError;
+pub use buddy::Buddy;
 pub use error::SuballocError;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
