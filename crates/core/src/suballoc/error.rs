@@ -57,6 +57,15 @@ pub enum SuballocError {
         limit: ByteSize,
     },
 
+    /// The range does not hold a single block of the smallest size that was asked for.
+    #[error("a range of {capacity} holds no block of {minimum}, the smallest asked for")]
+    CapacityBelowMinimum {
+        /// The size of the range.
+        capacity: ByteSize,
+        /// The size of the smallest block.
+        minimum: Alignment,
+    },
+
     /// The id names no live suballocation: it was freed before, or comes from another suballocator.
     #[error("{id:?} is not live: freed before, or not from here")]
     StaleId {

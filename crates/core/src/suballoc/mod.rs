@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
 //! | [`Slabs`] | slots of size classes for small sizes, good fit for large ones | O(1) |
+//! | [`Buddy`] | blocks of powers of two, halved and joined again | O(log capacity) |
 //!
 //! A [`VirtualBlock`] is a range served by any of them, chosen when it is made, with a value of the user's beside each
 //! suballocation. [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
@@ -19,8 +20,10 @@
 //! None of these types locks: give each thread its own, or put a lock around it.
 
 mod audit_error;
+pub mod buddy;
 mod error;
 pub mod slab;
+mod slots;
 pub mod statistics;
 mod strategy;
 mod suballocation;
@@ -29,6 +32,7 @@ pub mod tlsf;
 pub mod virtual_block;
 
 pub use audit_error::AuditError;
+pub use buddy::Buddy;
 pub use error::SuballocError;
 pub use slab::Slabs;
 pub use statistics::{DetailedStatistics, Statistics};

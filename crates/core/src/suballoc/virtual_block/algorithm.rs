@@ -12,18 +12,20 @@ pub enum Algorithm {
     /// [`Slabs`](crate::suballoc::Slabs): slots of size classes for sizes up to 64 KiB, a good fit for larger ones. The
     /// fastest where many small things come and go.
     Slabs,
+    /// [`Buddy`](crate::suballoc::Buddy), with blocks down to one byte: for sizes that are powers of two.
+    Buddy,
 }
 
 impl Algorithm {
     /// All that there are.
-    pub const ALL: &[Self] = &[Self::Tlsf, Self::Slabs];
+    pub const ALL: &[Self] = &[Self::Tlsf, Self::Slabs, Self::Buddy];
 
     /// Whether requests may ask for it.
     #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
         match (self, feature) {
             (Self::Tlsf, Feature::Strategies) => true,
-            (Self::Tlsf | Self::Slabs, _) => false,
+            (Self::Tlsf | Self::Slabs | Self::Buddy, _) => false,
         }
     }
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Algorithm {
         f.pad(match self {
             Self::Tlsf => "tlsf",
             Self::Slabs => "slabs",
+            Self::Buddy => "buddy",
         })
     }
 }

@@ -2,13 +2,14 @@
 
 use super::{Algorithm, Feature, VirtualAllocationDesc};
 use crate::ByteSize;
-use crate::suballoc::{Slabs, SuballocError, Suballocation, Suballocator, Tlsf};
+use crate::suballoc::{Buddy, Slabs, SuballocError, Suballocation, Suballocator, Tlsf};
 
 /// One suballocator of any algorithm. An enum and not a trait object, for the calls that only one of them has; boxed, as
 /// their sizes differ by a thousand bytes.
 pub(super) enum Heap {
     Tlsf(Box<Tlsf>),
     Slabs(Box<Slabs>),
+    Buddy(Box<Buddy>),
 }
 
 impl Heap {
@@ -16,6 +17,7 @@ impl Heap {
         Ok(match algorithm {
             Algorithm::Tlsf => Self::Tlsf(Box::new(Tlsf::new(capacity)?)),
             Algorithm::Slabs => Self::Slabs(Box::new(Slabs::new(capacity)?)),
+            Algorithm::Buddy => Self::Buddy(Box::new(Buddy::new(capacity)?)),
         })
     }
 
@@ -23,6 +25,7 @@ impl Heap {
         match self {
             Self::Tlsf(_) => Algorithm::Tlsf,
             Self::Slabs(_) => Algorithm::Slabs,
+            Self::Buddy(_) => Algorithm::Buddy,
         }
     }
 
@@ -31,6 +34,7 @@ impl Heap {
         match self {
             Self::Tlsf(tlsf) => &**tlsf,
             Self::Slabs(slabs) => &**slabs,
+            Self::Buddy(buddy) => &**buddy,
         }
     }
 
@@ -39,6 +43,7 @@ impl Heap {
         match self {
             Self::Tlsf(tlsf) => &mut **tlsf,
             Self::Slabs(slabs) => &mut **slabs,
+            Self::Buddy(buddy) => &mut **buddy,
         }
     }
 
@@ -53,6 +58,7 @@ impl Heap {
                 None => tlsf.allocate(size, alignment),
             },
             Self::Slabs(slabs) => slabs.allocate(size, alignment),
+            Self::Buddy(buddy) => buddy.allocate(size, alignment),
         }
     }
 
