@@ -332,6 +332,25 @@ free ranges: 4 KiB: 1, 512 GiB: 1
     }
 
     #[test]
+    fn with_padding() {
+        let mut block = VirtualBlock::new(Algorithm::Buddy, ByteSize::new(96)).unwrap();
+        block.allocate(ByteSize::new(24), Alignment::ONE, Some("tree")).unwrap();
+        let expected = r#"buddy: 24 B of 96 B used in 1 allocation, 64 B free, 8 B padding
+largest free range 64 B; fragmentation: internal 25.0 %, external 0.0 %
+free ranges: 64 B: 1
+offset  size  use      user data
+   0x0    64  free
+  0x40    24  used     Some("tree")
+  0x58     8  padding
+"#;
+        assert_eq!(block.dump().to_string(), expected);
+        let lines: Vec<String> = block.dump_json().to_string().lines().map(str::to_owned).collect();
+        assert!(lines[0].contains(r#""padding":8,"allocation_count":1,"#), "{}", lines[0]);
+        assert!(lines[0].contains(r#""internal_fragmentation":0.250000,"#), "{}", lines[0]);
+        assert_eq!(lines[3], r#"{"offset":88,"size":8,"use":"padding"}"#);
+    }
+
+    #[test]
     fn of_a_full_block() {
         let mut block = block(10);
         block.allocate(ByteSize::new(10), Alignment::ONE, 7).unwrap();

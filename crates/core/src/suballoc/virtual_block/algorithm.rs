@@ -25,7 +25,7 @@ impl Algorithm {
     pub const fn has(self, feature: Feature) -> bool {
         match (self, feature) {
             (Self::Tlsf, Feature::Strategies) => true,
-            (Self::Tlsf | Self::Slabs | Self::Buddy, _) => false,
+            (Self::Slabs | Self::Buddy, Feature::Strategies) => false,
         }
     }
 }
@@ -47,10 +47,6 @@ impl fmt::Display for Algorithm {
 pub enum Feature {
     /// A choice of what matters most: a [`Strategy`](crate::suballoc::Strategy).
     Strategies,
-    /// An upper end to hand out from, besides the lower.
-    UpperEnd,
-    /// Taking back all that a fence has passed.
-    Fences,
 }
 
 impl fmt::Display for Feature {
@@ -58,8 +54,6 @@ impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Strategies => "strategies",
-            Self::UpperEnd => "upper end",
-            Self::Fences => "fences",
         })
     }
 }
