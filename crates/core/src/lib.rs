@@ -12,6 +12,7 @@
 
 pub mod placement;
 pub mod suballoc;
+mod sync;
 pub mod units;
 
 pub use units::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};

@@ -74,7 +74,8 @@ impl Event {
         self.handle
     }
 
-    /// Gives the HANDLE away: whoever takes it closes it, with `CloseHandle` on Windows and `close` on Linux.
+    /// Gives the HANDLE away: whoever takes it closes it, with [`close`] (`CloseHandle` on Windows, `close` on
+    /// Linux).
     pub fn into_handle(self) -> HANDLE {
         std::mem::ManuallyDrop::new(self).handle
     }
@@ -189,6 +190,17 @@ impl Drop for EventSignal {
 pub unsafe fn signal(handle: HANDLE) -> io::Result<()> {
     // SAFETY: the caller's promise.
     unsafe { system::set(handle) }
+}
+
+/// Closes a HANDLE that the caller owns: that of an [`Event::into_handle`], or a shared handle, which D3D12's
+/// `CreateSharedHandle` and `OpenSharedHandleByName` leave to the application.
+///
+/// # Safety
+///
+/// `handle` is open, nobody else closes it, and it is not used afterwards.
+pub unsafe fn close(handle: HANDLE) {
+    // SAFETY: the caller's promise. Closing does not depend on what a handle refers to.
+    unsafe { system::close(handle) }
 }
 
 /// Whether `handle` is open in this process and nothing else than an event, as far as the operating system tells.

@@ -16,7 +16,7 @@ use crate::api::call;
 use crate::api::device::Device;
 use crate::api::device_factory::DeviceFactory;
 use crate::api::factory::Factory;
-use crate::ddi::Driver;
+use crate::ddi::{DeviceArgs, Driver};
 use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
@@ -130,7 +130,7 @@ pub(crate) fn create_device(
     };
     let (riid, ppv) = out;
     call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-        Ok(Device::create(driver, settings, Options::default()))
+        Ok(Device::create(driver, &DeviceArgs::default(), settings, Options::default())?)
     })
 }
 

@@ -6,10 +6,11 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
 
 use crate::api::adapter::Adapter;
+use crate::api::call;
 use crate::api::device::Device;
 use crate::api::factory::Factory;
-use crate::ddi::{Driver, SegmentGroup};
-use crate::debug::DebugSettings;
+use crate::ddi::{DeviceArgs, Driver, SegmentGroup};
+use crate::debug::{DebugSettings, MessageLog};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 use crate::rules::Options;
@@ -47,7 +48,8 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// Passes on what the objects answer to QueryInterface, which does not fail for the interfaces asked here.
+    /// Passes on what the driver answers to the creation of a device, and the objects to QueryInterface. Neither fails for
+    /// what is asked here.
     ///
     /// ```
     /// use heapwright_runtime::{HostProfile, Instance};
@@ -71,7 +73,9 @@ impl Instance {
         let driver: Arc<dyn Driver> = Arc::clone(&gpu) as Arc<dyn Driver>;
         let factory = Factory::create(vec![Arc::clone(&driver)], 0);
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
-        let device = Device::create(driver, DebugSettings::ON, options.into());
+        let device = call::run(MessageLog::unattached(), "Instance::open", || {
+            Ok(Device::create(driver, &DeviceArgs::default(), DebugSettings::ON, options.into())?)
+        })?;
         Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()?, gpu })
     }
 

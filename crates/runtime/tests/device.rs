@@ -508,3 +508,38 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     assert_eq!(info(&later, &low), (1000, 8));
     assert_eq!(info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0, u64::MAX, "no power of two");
 }
+
+/// What a castable format allows is no mistake, and a castable format may itself be one.
+#[test]
+fn allocation_info_follows_the_castable_formats() {
+    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+    let device: ID3D12Device12 = gpu.device.cast().expect("known");
+    let desc = D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 64,
+        Height: 64,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM_SRGB,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        ..Default::default()
+    };
+    let plain = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_NONE, ..desc };
+    let (linear, wide) = ([DXGI_FORMAT_R8G8B8A8_UNORM], [DXGI_FORMAT_R32G32_FLOAT]);
+    let size = |descs: &[D3D12_RESOURCE_DESC1], counts: Option<&[u32]>, lists: &[*const DXGI_FORMAT]| {
+        let (count, first) = (u32::try_from(descs.len()).expect("few"), descs.as_ptr());
+        let counts = counts.map_or(null(), <[u32]>::as_ptr);
+        let info =
+            unsafe { device.GetResourceAllocationInfo3(0, count, first, counts, lists.as_ptr(), None) };
+        info.SizeInBytes
+    };
+    let one = size(&[plain], None, &[]);
+    assert_ne!(one, u64::MAX);
+    assert_eq!(size(&[desc], None, &[]), u64::MAX, "SRGB has no unordered access");
+    assert_eq!(size(&[desc], Some(&[1]), &[linear.as_ptr()]), one);
+    assert_eq!(size(&[plain], Some(&[1]), &[wide.as_ptr()]), u64::MAX, "of another size");
+    assert_eq!(size(&[plain], Some(&[1]), &[null()]), u64::MAX, "none where one is counted");
+    assert_eq!(size(&[plain, desc], Some(&[0, 1]), &[null(), linear.as_ptr()]), 2 * one);
+    assert_eq!(size(&[desc, plain], Some(&[0, 1]), &[null(), linear.as_ptr()]), u64::MAX);
+}

@@ -86,16 +86,7 @@ fn find(device: &ID3D12Device14, name: &str) -> Result<HANDLE, HRESULT> {
 
 /// What the application does with a handle that it has no use for any more.
 fn close(handle: HANDLE) {
-    #[cfg(windows)]
-    unsafe {
-        assert!(CloseHandle(handle).as_bool());
-    }
-    #[cfg(not(windows))]
-    {
-        use std::os::fd::FromRawFd as _;
-        let fd = i32::try_from(handle.0.addr()).expect("a descriptor");
-        drop(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) });
-    }
+    unsafe { event::close(handle) };
 }
 
 fn usage(gpu: &Instance) -> u64 {

@@ -364,7 +364,8 @@ pub(super) const CHECKS: &[Check] = &[
         let child: ID3D12DeviceChild = child.map_err(|_| Stop::Failed("no ID3D12DeviceChild".to_owned()))?;
         let handle = commands::create_shared_handle(ctx.device(), &child);
         let handle = ctx.answer("CreateSharedHandle", handle).ok("a shared buffer")?;
-        let opened = commands::open_shared_handle(ctx.device(), handle);
+        let opened = commands::open_shared_handle(ctx.device(), &handle);
+        drop(handle);
         let opened: ID3D12Resource = ctx.answer("OpenSharedHandle", opened).ok("as a resource")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)?;
         Ok("opened again in the same process".to_owned())

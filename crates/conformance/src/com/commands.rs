@@ -460,16 +460,28 @@ pub(crate) fn create_query_heap(
     super::created(unsafe { device.CreateQueryHeap(desc, &mut heap) }, heap)
 }
 
-/// `CreateSharedHandle`. The handle stays open until the process ends.
-pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Result<HANDLE> {
+/// A shared handle, which is closed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct SharedHandle(HANDLE);
+
+impl Drop for SharedHandle {
+    fn drop(&mut self) {
+        // SAFETY: the device made the handle for the caller of CreateSharedHandle, and nobody else knows it.
+        unsafe { event::close(self.0) };
+    }
+}
+
+/// `CreateSharedHandle`.
+pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Result<SharedHandle> {
     const GENERIC_ALL: u32 = 0x1000_0000;
     // SAFETY: the object is live, and attributes and name may be null.
     made(unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, windows_core::PCWSTR::null()) })
+        .map(SharedHandle)
 }
 
 /// `OpenSharedHandle` as a resource or a heap.
-pub(crate) fn open_shared_handle<T: Interface>(device: &ID3D12Device, handle: HANDLE) -> Result<T> {
+pub(crate) fn open_shared_handle<T: Interface>(device: &ID3D12Device, handle: &SharedHandle) -> Result<T> {
     let mut object = None;
-    // SAFETY: the handle came from create_shared_handle, object takes one interface.
-    super::created(unsafe { device.OpenSharedHandle(handle, &mut object) }, object)
+    // SAFETY: the handle is open, object takes one interface.
+    super::created(unsafe { device.OpenSharedHandle(handle.0, &mut object) }, object)
 }

@@ -1,14 +1,16 @@
 //! Heaps by a size: their largest free range, or their own size when they are empty.
 
+use crate::suballoc::Tlsf;
+
 /// A position in the set's table of heaps.
 pub(super) type Slot = u32;
 
 const NONE: Slot = Slot::MAX;
 
-/// Bins per power of two.
-const SUBDIVISIONS_LOG2: u32 = 3;
-const BIN_COUNT: usize = 64 << SUBDIVISIONS_LOG2;
-const WORD_COUNT: usize = BIN_COUNT / 64;
+/// Size classes of a suballocator in a bin: 4 of 32, so that there are 8 bins for each power of two.
+const CLASSES_LOG2: u32 = 2;
+const BIN_COUNT: usize = 1920 >> CLASSES_LOG2;
+const WORD_COUNT: usize = BIN_COUNT.div_ceil(64);
 
 /// How many heaps of a bin are looked at before one is taken; what keeps a search O(1).
 const CANDIDATES: usize = 8;
@@ -23,6 +25,12 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) const NONE: Self = Self { bin: 0, before: NONE, after: NONE };
+
+    /// Whether a heap of this size class is in the bin that it should be in.
+    #[inline]
+    pub(super) fn fit(self, key_class: u32) -> bool {
+        self.bin == bin_of(key_class)
+    }
 }
 
 /// Access to the links and keys of the heaps that an index holds.
@@ -31,6 +39,8 @@ pub(super) trait IndexedHeaps {
     fn links_mut(&mut self, slot: Slot) -> &mut Links;
     /// The size by which the heap is found.
     fn key(&self, slot: Slot) -> u64;
+    /// The size class of that size, as a suballocator counts them.
+    fn key_class(&self, slot: Slot) -> u32;
 }
 
 /// Doubly linked lists of heaps in bins of similar size, with a bitmap of the bins that are not empty.
@@ -40,21 +50,24 @@ pub(super) trait IndexedHeaps {
 pub(super) struct HeapIndex {
     heads: Box<[Slot; BIN_COUNT]>,
     bitmap: [u64; WORD_COUNT],
+    /// Bit w: word w of the bitmap is not zero.
+    words: u32,
 }
 
 impl HeapIndex {
     pub(super) fn new() -> Self {
-        Self { heads: Box::new([NONE; BIN_COUNT]), bitmap: [0; WORD_COUNT] }
+        Self { heads: Box::new([NONE; BIN_COUNT]), bitmap: [0; WORD_COUNT], words: 0 }
     }
 
     pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
-        let bin = bin_of(heaps.key(slot));
+        let bin = bin_of(heaps.key_class(slot));
         let head = std::mem::replace(&mut self.heads[usize::from(bin)], slot);
         *heaps.links_mut(slot) = Links { bin, before: NONE, after: head };
         if head != NONE {
             heaps.links_mut(head).before = slot;
         }
         self.bitmap[usize::from(bin) / 64] |= 1 << (bin % 64);
+        self.words |= 1 << (bin / 64);
     }
 
     pub(super) fn remove(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
@@ -62,7 +75,9 @@ impl HeapIndex {
         if before == NONE {
             self.heads[usize::from(bin)] = after;
             if after == NONE {
-                self.bitmap[usize::from(bin) / 64] &= !(1 << (bin % 64));
+                let word = &mut self.bitmap[usize::from(bin) / 64];
+                *word &= !(1 << (bin % 64));
+                self.words &= !(u32::from(*word == 0) << (bin / 64));
             }
         } else {
             heaps.links_mut(before).after = after;
@@ -72,28 +87,32 @@ impl HeapIndex {
         }
     }
 
-    /// Moves a heap to the bin of its present key; nothing to do most of the time.
+    /// Moves a heap to the bin of its present key, when it does not [fit](Links::fit) its bin any more.
     pub(super) fn update(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
-        if heaps.links(slot).bin != bin_of(heaps.key(slot)) {
-            self.remove(heaps, slot);
-            self.insert(heaps, slot);
-        }
+        self.remove(heaps, slot);
+        self.insert(heaps, slot);
     }
 
     /// A heap whose key is at least `size`, the smallest of the candidates that were looked at.
     ///
     /// Heaps in the bin of `size` may or may not be large enough: a bounded number of them is tried. In the bins above all
     /// are.
+    #[inline]
     pub(super) fn find(&self, heaps: &impl IndexedHeaps, size: u64) -> Option<Slot> {
-        let own = bin_of(size);
-        self.smallest_in(heaps, own, size)
-            .or_else(|| self.bin_from(own + 1).and_then(|bin| self.smallest_in(heaps, bin, size)))
+        let own = bin_of(Tlsf::size_class(size));
+        if let Some(slot) = self.smallest_in(heaps, own, size) {
+            return Some(slot);
+        }
+        let bin = self.bin_from(own + 1)?;
+        let first = self.heads[usize::from(bin)];
+        // One heap needs no comparing, and often there is only one.
+        if heaps.links(first).after == NONE { Some(first) } else { Self::smallest_from(heaps, first, size) }
     }
 
     /// A heap of the highest bin that is not empty.
     pub(super) fn largest(&self) -> Option<Slot> {
-        let word = self.bitmap.iter().rposition(|&word| word != 0)?;
-        let bit = self.bitmap[word].ilog2() as usize;
+        let word = self.words.checked_ilog2()? as usize;
+        let bit = self.bitmap[word].checked_ilog2()? as usize;
         Some(self.heads[word * 64 + bit])
     }
 
@@ -110,9 +129,16 @@ impl HeapIndex {
         slots
     }
 
+    #[inline]
     fn smallest_in(&self, heaps: &impl IndexedHeaps, bin: u16, size: u64) -> Option<Slot> {
+        let first = *self.heads.get(usize::from(bin))?;
+        if first == NONE { None } else { Self::smallest_from(heaps, first, size) }
+    }
+
+    #[inline(never)]
+    fn smallest_from(heaps: &impl IndexedHeaps, first: Slot, size: u64) -> Option<Slot> {
         let mut best: Option<(u64, Slot)> = None;
-        let mut next = *self.heads.get(usize::from(bin))?;
+        let mut next = first;
         for _ in 0..CANDIDATES {
             if next == NONE {
                 break;
@@ -129,22 +155,20 @@ impl HeapIndex {
     /// The lowest bin from `first` on that holds a heap.
     fn bin_from(&self, first: u16) -> Option<u16> {
         let start = usize::from(first) / 64;
-        let mut word = *self.bitmap.get(start)? & (u64::MAX << (first % 64));
-        let mut index = start;
-        while word == 0 {
-            index += 1;
-            word = *self.bitmap.get(index)?;
+        let bits = *self.bitmap.get(start)? & (u64::MAX << (first % 64));
+        if bits != 0 {
+            return u16::try_from(start * 64 + bits.trailing_zeros() as usize).ok();
         }
-        u16::try_from(index * 64 + word.trailing_zeros() as usize).ok()
+        let words = self.words & (u32::MAX << start << 1);
+        let word = (words != 0).then(|| words.trailing_zeros() as usize)?;
+        u16::try_from(word * 64 + self.bitmap[word].trailing_zeros() as usize).ok()
     }
 }
 
-/// The bin of a size: its power of two and the next three bits below.
-fn bin_of(size: u64) -> u16 {
-    let log2 = size.checked_ilog2().unwrap_or(0);
-    let mantissa = (size << (63 - log2)) >> (63 - SUBDIVISIONS_LOG2);
-    let below = mantissa & ((1 << SUBDIVISIONS_LOG2) - 1);
-    u16::try_from((u64::from(log2) << SUBDIVISIONS_LOG2) | below).unwrap_or(u16::MAX)
+/// The bin of a size class.
+#[inline]
+fn bin_of(size_class: u32) -> u16 {
+    u16::try_from(size_class >> CLASSES_LOG2).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]
@@ -153,11 +177,12 @@ mod tests {
 
     #[test]
     fn bins_grow_with_the_size() {
-        let sizes = [0, 1, 2, 3, 255, 256, 257, 65_535, 65_536, 1 << 40, (1 << 40) + (1 << 37), u64::MAX];
+        let bin_of = |size| bin_of(Tlsf::size_class(size));
+        let sizes = [0, 1, 2, 3, 255, 256, 257, 65_535, 65_536, 1 << 40, (1 << 40) + (1 << 37), 1 << 63];
         for pair in sizes.windows(2) {
             assert!(bin_of(pair[0]) <= bin_of(pair[1]), "{pair:?}");
         }
-        assert_eq!(usize::from(bin_of(u64::MAX)), BIN_COUNT - 1);
+        assert!(usize::from(bin_of(u64::MAX)) < BIN_COUNT);
         assert_eq!(bin_of(1 << 40) + 1, bin_of((1 << 40) + (1 << 37)));
     }
 }

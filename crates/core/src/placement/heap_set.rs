@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::{HeapRetention, HeapSizing};
+use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, SuballocError, SuballocationId, Tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -79,6 +80,22 @@ pub struct PlacementId {
 }
 
 impl PlacementId {
+    /// Of a slot in a slab, which is in a lane and not directly in a heap.
+    #[inline]
+    pub(super) const fn of_slot(lane: u32, suballocation: SuballocationId) -> Self {
+        Self { heap: HeapId { slot: lane, generation: 0 }, suballocation }
+    }
+
+    /// The lane and the slot, if it is one in a slab.
+    #[inline]
+    pub(super) const fn slot(self) -> Option<(u32, SuballocationId)> {
+        if SlabTable::<()>::is_slot(self.suballocation) {
+            Some((self.heap.slot, self.suballocation))
+        } else {
+            None
+        }
+    }
+
     /// The heap that the allocation is in.
     #[must_use]
     pub fn heap(self) -> HeapId {
@@ -184,10 +201,6 @@ impl<H> Table<H> {
         self.entry(slot).heap.as_ref().expect("an index holds only slots with a heap")
     }
 
-    fn heap_mut(&mut self, slot: Slot) -> &mut Heap<H> {
-        self.entry_mut(slot).heap.as_mut().expect("an index holds only slots with a heap")
-    }
-
     fn find(&self, id: HeapId) -> Option<&Heap<H>> {
         let entry = self.entries.get(id.slot as usize)?;
         entry.heap.as_ref().filter(|_| entry.generation == id.generation)
@@ -209,6 +222,10 @@ impl<H> IndexedHeaps for Table<H> {
 
     fn key(&self, slot: Slot) -> u64 {
         self.heap(slot).suballocator.largest_free_range().get()
+    }
+
+    fn key_class(&self, slot: Slot) -> u32 {
+        self.heap(slot).suballocator.largest_size_class()
     }
 }
 
@@ -252,17 +269,27 @@ impl<H> HeapSet<H> {
         if size.is_zero() {
             return Err(SuballocError::ZeroSize.into());
         }
-        // A range of this many bytes holds the request wherever it begins. Tried only after the size itself, since most
-        // ranges begin aligned.
-        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
-        for enough in [size, padded] {
-            if let Some(slot) = self.find_heap(size, enough)
-                && let Some(placed) = self.try_allocate(slot, size, alignment)?
-            {
-                return Ok(Some(self.placed(placed)));
-            }
+        match self.find_heap(size, size) {
+            Some(slot) => match self.try_allocate(slot, size, alignment)? {
+                Some(placed) => Ok(Some(self.placed(placed))),
+                None => self.allocate_padded(size, alignment),
+            },
+            None => Ok(None),
         }
-        Ok(None)
+    }
+
+    /// The rest of [`allocate`](Self::allocate), when what has the size has it in the wrong place, which is rare: most ranges
+    /// begin aligned. A range of size and alignment together holds the request wherever it begins.
+    #[cold]
+    fn allocate_padded(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
+        let Some(slot) = self.find_heap(size, padded) else { return Ok(None) };
+        let placed = self.try_allocate(slot, size, alignment)?;
+        Ok(placed.map(|placed| self.placed(placed)))
     }
 
     /// Places a request in a particular heap, or answers `None` when the heap has no room for it. O(1).
@@ -342,20 +369,26 @@ impl<H> HeapSet<H> {
     /// An id that is not live in this set.
     pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         let slot = id.heap.slot;
-        self.table.find(id.heap).ok_or(PlacementError::UnknownHeap)?;
-        let heap = self.table.heap_mut(slot);
-        let class = heap.class;
+        let entry =
+            self.table.entries.get_mut(slot as usize).filter(|entry| entry.generation == id.heap.generation);
+        let (links, heap) = entry
+            .and_then(|entry| Some((entry.links, entry.heap.as_mut()?)))
+            .ok_or(PlacementError::UnknownHeap)?;
         let range = heap.suballocator.free(id.suballocation)?;
+        let class = heap.class;
         if heap.suballocator.is_empty() {
             self.occupied[class.index()].remove(&mut self.table, slot);
             self.empty.insert(&mut self.table, slot);
             self.totals.empty_heap_count += 1;
-        } else {
+        } else if !links.fit(heap.suballocator.largest_size_class()) {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
         self.totals.allocation_count -= 1;
         self.totals.used = self.totals.used.saturating_sub(range.size());
         self.mark = self.retention.sink(self.mark, self.totals.used);
+        if self.totals.empty_heap_count == 0 {
+            return Ok(None);
+        }
         let candidate = self.empty.largest().filter(|&slot| {
             let size = ByteSize::new(self.table.key(slot));
             HeapRetention::lets_go(self.mark, self.totals.reserved, size)
@@ -410,6 +443,7 @@ impl<H> HeapSet<H> {
     }
 
     /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
+    #[inline]
     fn find_heap(&self, size: ByteSize, enough: ByteSize) -> Option<Slot> {
         let class = self.class_of(size);
         if class == SizeClass::Own {
@@ -434,6 +468,7 @@ impl<H> HeapSet<H> {
         }
     }
 
+    #[inline(always)]
     fn try_allocate(
         &mut self,
         slot: Slot,
@@ -441,7 +476,9 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
         let class = self.class_of(size);
-        let heap = self.table.heap_mut(slot);
+        let entry = self.table.entry_mut(slot);
+        let (links, generation) = (entry.links, entry.generation);
+        let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");
         let was_empty = heap.suballocator.is_empty();
         let suballocation = match heap.suballocator.allocate(size, alignment) {
             Ok(suballocation) => suballocation,
@@ -453,13 +490,13 @@ impl<H> HeapSet<H> {
             self.empty.remove(&mut self.table, slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
-        } else {
+        } else if !links.fit(heap.suballocator.largest_size_class()) {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot);
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
-        let id = PlacementId { heap: self.table.id(slot), suballocation: suballocation.id };
+        let id = PlacementId { heap: HeapId { slot, generation }, suballocation: suballocation.id };
         Ok(Some((id, suballocation.range)))
     }
 

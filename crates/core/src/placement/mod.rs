@@ -3,6 +3,8 @@
 //! | type | is |
 //! |---|---|
 //! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by what they have free |
+//! | [`SlabHeapSet`] | the same with slabs for small sizes |
+//! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
 //!
@@ -11,12 +13,21 @@
 
 mod heap_index;
 mod heap_set;
+mod lane;
 mod retention;
+mod shared_heap_set;
 mod sizing;
+mod slab_heap_set;
 
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
+pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
 pub use sizing::HeapSizing;
+pub use slab_heap_set::{SlabHeapSet, SlabPlaced, SlabPlacementId};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod slab_tests;
 #[cfg(test)]
 mod tests;

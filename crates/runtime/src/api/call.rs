@@ -121,7 +121,9 @@ impl From<DriverError> for Refusal {
             DriverError::OutOfMemory { .. }
             | DriverError::HostOutOfMemory { .. }
             | DriverError::OutOfAddressSpace { .. } => Self::out_of_memory(error.to_string()),
-            DriverError::NotCpuAccessible
+            DriverError::AddressesInvalid { .. }
+            | DriverError::AddressesInUse { .. }
+            | DriverError::NotCpuAccessible
             | DriverError::NotResident
             | DriverError::ReservationTooLarge { .. } => Self::invalid(error.to_string()),
         }

@@ -243,6 +243,7 @@ impl Resource {
         read_range: *const D3D12_RANGE,
         wants_pointer: bool,
     ) -> Result<*mut c_void, Refusal> {
+        self.child.device.removal().check_present()?;
         if matches!(self.placement, Placement::Reserved) {
             return Err(
                 Refusal::invalid("Map of a reserved resource").with_id(D3D12_MESSAGE_ID_MAP_INVALIDRESOURCE)

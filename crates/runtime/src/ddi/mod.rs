@@ -2,12 +2,14 @@
 //!
 //! Above this line the runtime knows COM objects and D3D12's rules; below it a [`Driver`] knows memory. The
 //! runtime validates everything before it calls: a driver reports only what the caller could not have
-//! foreseen (out of memory). Names follow the DDI: *caps*, *check resource allocation info*, *create heap*.
+//! foreseen (out of memory). Names follow the DDI: *caps*, *create device*, *check resource allocation info*,
+//! *create heap*.
 //!
 //! * [`driver_resource`]: resources as a driver holds them, and texels in CPU memory.
 //! * [`command`]: what queues are given to do.
 
 pub mod command;
+mod device;
 pub mod driver_resource;
 mod resource;
 mod tiles;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::command::{DriverQueue, RemovalSink};
+pub use self::device::{DeviceArgs, DriverDevice, GpuVirtualAddressRange};
 use self::driver_resource::{DriverResource, ResourcePlacement};
 pub use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
@@ -35,6 +38,14 @@ pub trait Driver: Send + Sync + fmt::Debug {
 
     /// What the driver supports. Never changes.
     fn caps(&self) -> &DriverCaps;
+
+    /// Creates a device, the DDI's `CreateDevice`: reserves the ranges of GPU virtual addresses that it names until what is
+    /// returned is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]; nothing is held then.
+    fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError>;
 
     /// DXGI's four numbers for one segment group, as of now. Cost: O(1), atomic loads.
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory;
@@ -149,6 +160,16 @@ pub enum DriverError {
         /// What was asked for.
         requested: ByteSize,
     },
+    /// A range to reserve is empty, or not all of it is in the GPU's address space.
+    AddressesInvalid {
+        /// What was to be reserved.
+        range: GpuVirtualAddressRange,
+    },
+    /// Some of a range to reserve belongs to a heap, to a reserved resource, or to another device's reservation.
+    AddressesInUse {
+        /// What was to be reserved.
+        range: GpuVirtualAddressRange,
+    },
     /// The heap's memory is not visible to the CPU.
     NotCpuAccessible,
     /// Evicted more often than made resident.
@@ -174,6 +195,10 @@ impl fmt::Display for DriverError {
             Self::OutOfAddressSpace { requested } => {
                 write!(f, "no free range of GPU virtual addresses holds {requested}")
             }
+            Self::AddressesInvalid { range } => {
+                write!(f, "cannot reserve {range}: empty, or not within the GPU's address space")
+            }
+            Self::AddressesInUse { range } => write!(f, "cannot reserve {range}: some are in use"),
             Self::NotCpuAccessible => f.write_str("the heap's memory is not CPU-accessible"),
             Self::NotResident => f.write_str("evicted more often than made resident"),
             Self::ReservationTooLarge { requested, available } => {

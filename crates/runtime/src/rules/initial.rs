@@ -88,16 +88,16 @@ fn check_known(
     Err(Refusal::invalid(format!("{what} cannot be in InitialState {state:#x}")))
 }
 
-/// An acceleration structure begins in its own state, and nothing else does.
+/// Only a buffer that can hold an acceleration structure begins as one. In DXR 1.0 that is one with ALLOW_UNORDERED_ACCESS;
+/// the flag RAYTRACING_ACCELERATION_STRUCTURE came later, and needs that one.
 fn check_structure(
     state: D3D12_RESOURCE_STATES,
     resource_flags: D3D12_RESOURCE_FLAGS,
 ) -> Result<(), Refusal> {
-    let is_structure = resource_flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE != 0;
     let as_structure = state & D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE != 0;
-    if as_structure && !is_structure {
+    if as_structure && resource_flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS == 0 {
         return Err(Refusal::invalid(
-            "InitialState RAYTRACING_ACCELERATION_STRUCTURE needs the resource flag of that name",
+            "InitialState RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS",
         ));
     }
     Ok(())

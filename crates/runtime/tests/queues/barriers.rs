@@ -53,6 +53,13 @@ fn transitions_are_checked() {
     assert_eq!(check(&direct, Some(&writable), common, uav), S_OK);
     assert_eq!(check(&copy, Some(&writable), common, uav), E_INVALIDARG, "a copy list");
     assert_eq!(check(&direct, Some(&writable), common, uav | target), E_INVALIDARG, "two that write");
+    let structure = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+    assert_eq!(check(&direct, Some(&plain), common, structure), E_INVALIDARG, "no ALLOW_UNORDERED_ACCESS");
+    assert_eq!(check(&direct, Some(&writable), common, structure), S_OK, "as in DXR 1.0");
+    let flagged =
+        D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
+    let flagged = commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, flagged);
+    assert_eq!(check(&direct, Some(&flagged), common, structure), S_OK);
     assert_eq!(check(&direct, Some(&plain), common, D3D12_RESOURCE_STATE_DEPTH_WRITE), E_INVALIDARG);
     assert_eq!(check(&direct, Some(&plain), common, 1 << 30), E_INVALIDARG, "no state");
     let indexed = |subresource| {

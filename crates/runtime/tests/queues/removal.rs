@@ -43,6 +43,46 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
     }
 }
 
+/// What the documents say nothing about is `Evict`, which goes on: giving memory up needs no GPU.
+#[test]
+fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
+    let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
+    let fence = create_fence(&device, 0);
+    let objects = [Some(local.cast::<ID3D12Pageable>().expect("pageable"))];
+    let mut start = std::ptr::null_mut();
+    unsafe {
+        upload.Map(0, None, &mut start).succeeds();
+        device.MakeResident(&objects).succeeds();
+        device.Evict(&objects).succeeds();
+        device.Evict(&objects).succeeds();
+        queue.list.CopyResource(&local, &upload);
+        queue.list.Close().succeeds();
+        queue.execute(&[&queue.list]);
+        fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
+        assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG, "a page fault");
+
+        let mut late = std::ptr::dangling_mut();
+        assert_eq!(code(upload.Map(0, None, &mut late)), DXGI_ERROR_DEVICE_REMOVED);
+        assert!(late.is_null());
+        assert_eq!(code(upload.Map(0, None, std::ptr::null_mut())), DXGI_ERROR_DEVICE_REMOVED);
+        // What was mapped before stays: only new mappings are refused.
+        start.cast::<u8>().write(7);
+        assert_eq!(start.cast::<u8>().read(), 7);
+        upload.Unmap(0, None);
+
+        assert_eq!(code(device.MakeResident(&objects)), DXGI_ERROR_DEVICE_REMOVED);
+        let flags = D3D12_RESIDENCY_FLAG_NONE;
+        let enqueued = device.EnqueueMakeResident(flags, &objects, &fence, 1);
+        assert_eq!(code(enqueued), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(code(device.Evict(&objects)), E_INVALIDARG, "neither call counted");
+        let upload = [Some(upload.cast::<ID3D12Pageable>().expect("pageable"))];
+        assert_eq!(code(device.Evict(&upload)), S_OK);
+    }
+}
+
 #[test]
 fn remove_device_removes_it() {
     let device = open();

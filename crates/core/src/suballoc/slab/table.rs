@@ -122,6 +122,12 @@ impl<P> SlabTable<P> {
         id.slot().get() & SLOT_BIT != 0
     }
 
+    /// Whether the class has a free slot. O(1).
+    #[inline]
+    pub(crate) fn has_room(&self, class: SizeClass) -> bool {
+        self.slabs[self.slabs.first(class)].free != 0
+    }
+
     /// Hands out a slot of the class for `size` bytes; `None` when it has none free. O(1).
     #[inline]
     pub(crate) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<(Suballocation, &P)> {

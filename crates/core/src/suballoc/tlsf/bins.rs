@@ -141,6 +141,7 @@ impl Bins {
     }
 
     /// The highest bin that is not empty. O(1).
+    #[inline]
     pub(super) fn highest(&self) -> Option<Bin> {
         let word = self.first_level.checked_ilog2()?;
         Some(Bin::at(word, self.second_level[position(word)].ilog2()))

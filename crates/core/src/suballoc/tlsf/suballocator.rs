@@ -464,6 +464,20 @@ impl Tlsf {
         ByteSize::new(self.bins.highest().map_or(0, size))
     }
 
+    /// The size class of the largest free range, zero when nothing is free. O(1).
+    ///
+    /// A number as [`size_class`](Self::size_class) answers for the range's size, without looking at it.
+    #[inline]
+    pub(crate) fn largest_size_class(&self) -> u32 {
+        self.bins.highest().map_or(0, Bin::number)
+    }
+
+    /// The class of a size: they grow with the size, 32 for each power of two, and end below 1,920.
+    #[inline]
+    pub(crate) const fn size_class(size: u64) -> u32 {
+        Bin::of(size).number()
+    }
+
     /// All ranges, used and free, from the lowest offset to the highest. O(1) a step.
     ///
     /// ```

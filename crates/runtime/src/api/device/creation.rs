@@ -1,6 +1,7 @@
 //! Heaps, placed and committed resources, and what they take.
 
 use std::ffi::c_void;
+use std::ptr::null;
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
@@ -243,12 +244,13 @@ impl Device_Impl {
     ///
     /// # Safety
     ///
-    /// `infos` is null or has room for as many elements as `descs` gives.
+    /// `infos` is null or has room for as many elements as `descs` gives; `castable` has lists for as many.
     pub(super) unsafe fn allocation_info(
         &self,
         name: &'static str,
         visible_mask: u32,
         descs: Result<impl Iterator<Item = D3D12_RESOURCE_DESC1>, Refusal>,
+        castable: CastableFormats,
         infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
     ) -> D3D12_RESOURCE_ALLOCATION_INFO {
         let whole = call::run(self.log(), name, || {
@@ -256,9 +258,11 @@ impl Device_Impl {
                 return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
             }
             let (driver, options) = (self.driver(), self.options());
-            let checked = descs?.map(|desc| {
+            let checked = descs?.enumerate().map(|(index, desc)| {
                 self.log().notices(name, &rules::resource::notices(&desc));
-                rules::resource::check(&desc, driver.caps(), &options)
+                // SAFETY: the caller's promise: castable has a list for each description.
+                let formats = unsafe { castable.of(index) }?;
+                rules::resource::check_castable(&desc, formats, driver.caps(), &options)
             });
             allocation_info::of_several(checked, driver, |index, info| {
                 if !infos.is_null() {
@@ -336,6 +340,38 @@ pub(super) unsafe fn read_formats<'a>(
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumCastableFormats is too large"))?;
     // SAFETY: the caller's promise; the pointer is not null.
     Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
+}
+
+/// The castable formats of several descriptions, as `GetResourceAllocationInfo3` takes them.
+#[derive(Clone, Copy)]
+pub(super) struct CastableFormats {
+    /// Null, or how many there are for each description.
+    pub(super) counts: *const u32,
+    /// For each description null or its formats; not looked at where `counts` is null.
+    pub(super) lists: *const *const DXGI_FORMAT,
+}
+
+impl CastableFormats {
+    /// What the older calls pass.
+    pub(super) const NONE: Self = Self { counts: null(), lists: null() };
+
+    /// The formats of one description.
+    ///
+    /// # Safety
+    ///
+    /// `counts` and `lists` are null or have more than `index` elements, and a list has as many formats as are counted; all
+    /// stay readable as long as the result is used.
+    unsafe fn of<'a>(self, index: usize) -> Result<&'a [DXGI_FORMAT], Refusal> {
+        if self.counts.is_null() {
+            return Ok(&[]);
+        }
+        // SAFETY: the caller's promise; neither pointer is null where it is read.
+        unsafe {
+            let count = self.counts.add(index).read();
+            let list = if self.lists.is_null() { null() } else { self.lists.add(index).read() };
+            read_formats(count, list)
+        }
+    }
 }
 
 /// The descriptions behind a pointer and a count.

@@ -27,7 +27,7 @@ use self::removal::Removal;
 use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
 use super::private_data::PrivateData;
-use crate::ddi::Driver;
+use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
 use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 use crate::rules::{Options, Refusal};
 use crate::write_tracking;
@@ -48,14 +48,36 @@ pub(crate) struct Device {
     descriptor_heaps: DescriptorHeaps,
     paging: PagingQueue,
     options: Options,
+    /// The driver's half. The last field, as it goes after all else.
+    _driver_device: Box<dyn DriverDevice>,
 }
 
 impl Device {
-    pub(crate) fn create(driver: Arc<dyn Driver>, debug: DebugSettings, options: Options) -> ComObject<Self> {
+    /// A device of `driver`, which is asked to create its half with `args`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver says against `args`: against nothing but ranges of addresses to reserve.
+    pub(crate) fn create(
+        driver: Arc<dyn Driver>,
+        args: &DeviceArgs<'_>,
+        debug: DebugSettings,
+        options: Options,
+    ) -> Result<ComObject<Self>, DriverError> {
+        let driver_device = driver.create_device(args)?;
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
         let (private_data, descriptor_heaps, paging) = Default::default();
-        ComObject::new(Self { driver, debug, private_data, removal, descriptor_heaps, paging, options })
+        Ok(ComObject::new(Self {
+            driver,
+            debug,
+            private_data,
+            removal,
+            descriptor_heaps,
+            paging,
+            options,
+            _driver_device: driver_device,
+        }))
     }
 
     /// Where the calls of the device and its children report to.
@@ -93,3 +115,6 @@ impl Device {
 }
 
 implement_object!(Device_Impl, private_data);
+
+#[cfg(test)]
+mod tests;

@@ -113,10 +113,8 @@ impl Device_Impl {
     }
 
     /// Counts and charges all objects, or none of them, and answers what remains to be done: paging in.
-    pub(super) fn begin_make_resident(
-        &self,
-        objects: &[Option<ID3D12Pageable>],
-    ) -> Result<Vec<PagingWork>, Refusal> {
+    fn begin_make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> Result<Vec<PagingWork>, Refusal> {
+        self.removal().check_present()?;
         let pageables = self.pageables(objects)?;
         let mut works = Vec::new();
         for (index, pageable) in pageables.iter().enumerate() {
@@ -135,6 +133,8 @@ impl Device_Impl {
     }
 
     /// Evicts all objects or, when one is evicted more often than made resident, none of them.
+    ///
+    /// A lost device evicts, too: the documents say nothing else, and giving memory up needs no GPU.
     pub(super) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
         let pageables = self.pageables(objects)?;
         for (index, pageable) in pageables.iter().enumerate() {

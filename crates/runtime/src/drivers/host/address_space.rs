@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use heapwright_core::suballoc::{SuballocationId, Tlsf};
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
 
+use super::claim;
 use super::heap::HostHeap;
 use super::tiles::TileTable;
-use crate::ddi::DriverError;
+use crate::ddi::{DriverError, GpuVirtualAddressRange};
 
 /// Where the simulated GPU's address space begins: zero and what is near it stay invalid.
 const BASE: u64 = 1 << 32;
@@ -143,6 +144,7 @@ pub(super) struct AddressRange {
 }
 
 impl AddressRange {
+    /// Addresses of the space's choice.
     pub(super) fn new(
         space: &Arc<AddressSpace>,
         size: ByteSize,
@@ -153,6 +155,19 @@ impl AddressRange {
         // The base is a multiple of every heap alignment, so alignment of the offset is alignment of the address.
         let start = GpuVirtualAddress::new(BASE + range.range.start().get()).ok_or(none)?;
         Ok(Self { space: Arc::clone(space), id: range.id, start, size })
+    }
+
+    /// The addresses of `range` and no others. Cost: O(n) in the ranges of the space.
+    pub(super) fn at(space: &Arc<AddressSpace>, range: GpuVirtualAddressRange) -> Result<Self, DriverError> {
+        let GpuVirtualAddressRange { start, size } = range;
+        let mut free = space.free();
+        let offset = start.get().checked_sub(BASE).map(HeapOffset::new);
+        let wanted = offset
+            .and_then(|offset| HeapRange::new(offset, size))
+            .filter(|wanted| !wanted.is_empty() && HeapRange::whole(free.capacity()).contains_range(*wanted))
+            .ok_or(DriverError::AddressesInvalid { range })?;
+        let id = claim::claim(&mut free, wanted).ok_or(DriverError::AddressesInUse { range })?;
+        Ok(Self { space: Arc::clone(space), id, start, size })
     }
 
     pub(super) fn start(&self) -> GpuVirtualAddress {

@@ -4,7 +4,9 @@
 //! * [`layout`]: where a texture's blocks are.
 //! * `segment`: usage of the segment groups against capacity and budget.
 //! * `reservation`: host address space that costs memory only where it is touched.
-//! * `address_space`, `tiles`: GPU virtual addresses and the page table; tiles of reserved resources.
+//! * `address_space`, `claim`, `tiles`: GPU virtual addresses and the page table; addresses of one's choice; tiles of
+//!   reserved resources.
+//! * `device`: the addresses that a device reserves.
 //! * `heap`, `resource`: what is created.
 //! * `queue`, `execute`, `texels`, `memory_access`: threads that work, and how they reach memory.
 //!
@@ -13,6 +15,8 @@
 //! table: what is evicted or gone is a page fault, and the device is lost.
 
 mod address_space;
+mod claim;
+mod device;
 mod execute;
 mod heap;
 pub mod layout;
@@ -32,6 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use heapwright_core::{Alignment, ByteSize};
 
 use self::address_space::{AddressRange, AddressSpace};
+use self::device::HostDevice;
 use self::heap::HostHeap;
 use self::layout::TextureLayout;
 use self::profile::HostProfile;
@@ -41,8 +46,9 @@ use self::segment::{Listener, Segments};
 use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
-    AdapterIdentity, Architecture, CpuPageProperty, Driver, DriverCaps, DriverError, DriverHeap, HeapArgs,
-    MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
+    AdapterIdentity, Architecture, CpuPageProperty, DeviceArgs, Driver, DriverCaps, DriverDevice,
+    DriverError, DriverHeap, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind,
+    SegmentGroup, TextureArgs, VideoMemory,
 };
 
 /// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
@@ -163,6 +169,10 @@ impl Driver for HostDriver {
 
     fn caps(&self) -> &DriverCaps {
         &self.caps
+    }
+
+    fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
+        Ok(Box::new(HostDevice::create(args, &self.space)?))
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {

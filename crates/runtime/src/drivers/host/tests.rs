@@ -1,6 +1,9 @@
 //! The simulated GPU below the COM objects.
 
+use heapwright_core::GpuVirtualAddress;
+
 use super::*;
+use crate::ddi::GpuVirtualAddressRange;
 
 fn driver(profile: &str) -> HostDriver {
     HostDriver::new(HostProfile::find(profile).expect("a profile of that name"))
@@ -122,6 +125,109 @@ fn addresses_are_aligned_and_apart() {
     for pair in heaps.windows(2) {
         assert!(pair[0].0 + pair[0].1 <= pair[1].0, "two heaps share an address");
     }
+}
+
+fn addresses(start: u64, size: u64) -> GpuVirtualAddressRange {
+    let start = GpuVirtualAddress::new(start).expect("not zero");
+    GpuVirtualAddressRange { start, size: ByteSize::new(size) }
+}
+
+fn device(
+    driver: &HostDriver,
+    reserve_ranges: &[GpuVirtualAddressRange],
+) -> Result<Box<dyn DriverDevice>, DriverError> {
+    driver.create_device(&DeviceArgs { reserve_ranges })
+}
+
+/// Where the first heap of a fresh GPU is.
+const FIRST: u64 = 1 << 32;
+
+/// RECREATE: what a device reserves is given to nothing while it lives.
+#[test]
+fn what_a_device_reserves_is_given_to_nothing_else() {
+    let driver = driver("discrete");
+    let kib_64 = ByteSize::from_kib(64);
+    // The first two and the fourth heap's place; a byte is enough to make a place unfit.
+    let reserved = [addresses(FIRST, 2 * kib_64.get()), addresses(FIRST + 3 * kib_64.get() + 999, 1)];
+    let device = device(&driver, &reserved).expect("all is free");
+    let place = || driver.create_heap(&video(kib_64)).expect("there is room");
+    let heaps: Vec<_> = (0..64).map(|_| place()).collect();
+    for heap in &heaps {
+        let start = heap.gpu_virtual_address().get();
+        for range in &reserved {
+            let apart =
+                start + kib_64.get() <= range.start.get() || range.start.get() + range.size.get() <= start;
+            assert!(apart, "a heap at {start:#x} in {range}");
+        }
+    }
+    drop(heaps);
+    drop(device);
+    let whole = driver.create_heap(&video(ByteSize::from_kib(256))).expect("there is room");
+    assert_eq!(whole.gpu_virtual_address().get(), FIRST, "given back with the device");
+}
+
+#[test]
+fn reserved_ranges_of_one_device_may_overlap_one_another() {
+    let driver = driver("discrete");
+    // As a heap and what is placed in it, twice, and a neighbour.
+    let ranges = [
+        addresses(FIRST + 4096, 256),
+        addresses(FIRST, 65_536),
+        addresses(FIRST + 65_000, 10_000),
+        addresses(FIRST, 65_536),
+        addresses(FIRST + 75_000, 1),
+    ];
+    let first = device(&driver, &ranges).expect("all is free");
+    for taken in ranges {
+        let error = device(&driver, &[taken]).err();
+        assert_eq!(error, Some(DriverError::AddressesInUse { range: taken }), "another device's");
+    }
+    let second = device(&driver, &[addresses(FIRST + 75_001, 1)]).expect("free");
+    drop((first, second));
+    device(&driver, &ranges).expect("free again");
+}
+
+#[test]
+fn addresses_in_use_are_not_reserved() {
+    let driver = driver("discrete");
+    let heap = driver.create_heap(&video(ByteSize::from_mib(1))).expect("there is room");
+    let start = heap.gpu_virtual_address().get();
+    assert_eq!(start, FIRST);
+    let behind = addresses(start + (1 << 20), 1 << 20);
+    for taken in [addresses(start, 1), addresses(start + (1 << 20) - 1, 2), addresses(start, 1 << 30)] {
+        let error = device(&driver, &[addresses(1 << 36, 1), taken]).err();
+        assert_eq!(error, Some(DriverError::AddressesInUse { range: taken }));
+    }
+    let reserved = device(&driver, &[addresses(1 << 36, 1), behind]).expect("nothing was held");
+    drop(heap);
+    device(&driver, &[addresses(start, 1 << 20)]).expect("what a heap gave back");
+    assert!(device(&driver, &[behind]).is_err());
+    drop(reserved);
+}
+
+#[test]
+fn a_range_to_reserve_lies_within_the_address_space() {
+    let driver = driver("discrete");
+    let end = 1_u64 << driver.caps().gpu_va_bits_per_process;
+    let wrong = [
+        addresses(FIRST, 0),
+        addresses(1, 1),
+        addresses(FIRST - 1, 2),
+        addresses(end - 1, 2),
+        addresses(end, 1),
+        addresses(FIRST, u64::MAX),
+        addresses(u64::MAX, 1),
+        addresses(u64::MAX - 1, 1),
+    ];
+    for range in wrong {
+        let error = device(&driver, &[addresses(FIRST + 65_536, 65_536), range]).err();
+        assert_eq!(error, Some(DriverError::AddressesInvalid { range }), "{range}");
+    }
+    let all = device(&driver, &[addresses(FIRST, end - FIRST)]).expect("the whole space");
+    let full = driver.create_heap(&video(ByteSize::new(1))).err();
+    assert_eq!(full, Some(DriverError::OutOfAddressSpace { requested: ByteSize::from_kib(64) }));
+    drop(all);
+    driver.create_heap(&video(ByteSize::new(1))).expect("there is room again");
 }
 
 #[test]

@@ -29,9 +29,13 @@ fn initial_states_follow_the_heap_type() {
         assert!(!check(state, D3D12_HEAP_TYPE_DEFAULT), "{state:#x}");
     }
     let structure = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "needs the flag");
-    let flags = D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
-    assert!(initial::check_state(&valid(&buffer(1)), structure, D3D12_HEAP_TYPE_DEFAULT, flags).is_ok());
+    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "needs a flag");
+    let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+    for flags in [unordered, unordered | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE] {
+        let check = |heap_type| initial::check_state(&valid(&buffer(1)), structure, heap_type, flags).is_ok();
+        assert!(check(D3D12_HEAP_TYPE_DEFAULT), "DXR 1.0 and later alike: {flags:#x}");
+        assert!(!check(D3D12_HEAP_TYPE_UPLOAD));
+    }
     assert!(initial::check_layout(&valid(&buffer(1)), D3D12_BARRIER_LAYOUT_UNDEFINED).is_ok());
     assert!(initial::check_layout(&valid(&buffer(1)), D3D12_BARRIER_LAYOUT_COMMON).is_err());
 }

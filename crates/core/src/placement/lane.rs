@@ -1,0 +1,137 @@
+//! Slabs whose memory comes from the heaps of a set.
+
+use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
+use crate::suballoc::slab::class::SizeClass;
+use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
+use crate::suballoc::{AuditError, SuballocationId};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// What is held for a slab: where in the set its memory is, and what the owner holds for that heap.
+#[derive(Debug, Clone)]
+pub(super) struct SlabMemory<H> {
+    id: PlacementId,
+    heap: H,
+}
+
+/// The slabs that one thread allocates from at a time.
+#[derive(Debug)]
+pub(super) struct Lane<H> {
+    slabs: SlabTable<SlabMemory<H>>,
+}
+
+/// Which requests get a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SlotLimit(ByteSize);
+
+impl SlotLimit {
+    /// Requests up to this size, and no more than the largest slot there is.
+    pub(super) fn new(up_to: ByteSize) -> Self {
+        Self(up_to.min(ByteSize::new(SizeClass::MAX_SIZE)))
+    }
+
+    /// The class whose slots hold a request; `None` when it does not get one.
+    #[inline]
+    pub(super) fn class_of(self, size: ByteSize, alignment: Alignment) -> Option<SizeClass> {
+        SizeClass::of(size, alignment).filter(|_| size <= self.0)
+    }
+}
+
+/// A slot handed out.
+pub(super) struct Slot<'a, H> {
+    pub(super) id: SuballocationId,
+    pub(super) range: HeapRange,
+    pub(super) heap: &'a H,
+}
+
+impl<H> Default for Lane<H> {
+    fn default() -> Self {
+        Self { slabs: SlabTable::default() }
+    }
+}
+
+/// Where the memory of new slabs may come from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    AnyHeap,
+    Heap(HeapId),
+}
+
+impl<H: Clone> Lane<H> {
+    /// Whether the class has a free slot. O(1).
+    #[inline]
+    pub(super) fn has_room(&self, class: SizeClass) -> bool {
+        self.slabs.has_room(class)
+    }
+
+    /// Hands out a free slot; `None` when the class has none. O(1).
+    #[inline]
+    pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Slot<'_, H>> {
+        let (suballocation, memory) = self.slabs.allocate(class, size)?;
+        Some(Slot { id: suballocation.id, range: suballocation.range, heap: &memory.heap })
+    }
+
+    /// Adds a slab to the class, as large as it wants or the heaps have room for; `false` when they have none. O(1).
+    pub(super) fn add_slab(&mut self, heaps: &mut HeapSet<H>, source: Source, class: SizeClass) -> bool {
+        let mut wanted = Some(self.slabs.shape(class));
+        while let Some(shape) = wanted {
+            let placed = match source {
+                Source::AnyHeap => heaps.allocate(shape.bytes(), shape.alignment()),
+                Source::Heap(heap) => heaps.allocate_in(heap, shape.bytes(), shape.alignment()),
+            };
+            if let Ok(Some(placed)) = placed {
+                let memory = SlabMemory { id: placed.id, heap: placed.heap.clone() };
+                return match self.slabs.insert(shape, placed.range.start(), memory) {
+                    Ok(_) => true,
+                    Err(memory) => {
+                        // There are as many slabs as can be numbered. The heap has others in it, or is the owner's to take.
+                        let freed = heaps.free(memory.id);
+                        debug_assert!(freed.is_ok());
+                        false
+                    }
+                };
+            }
+            wanted = shape.halved();
+        }
+        false
+    }
+
+    /// What the next slab of the class should be.
+    pub(super) fn shape(&self, class: SizeClass) -> SlabShape {
+        self.slabs.shape(class)
+    }
+
+    /// Takes a slot back and answers its range. O(1).
+    #[inline]
+    pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, PlacementError> {
+        Ok(self.slabs.free(id)?)
+    }
+
+    /// The memory of a slab without a used slot, if there are more of them than are worth keeping.
+    #[inline]
+    pub(super) fn take_surplus(&mut self) -> Option<PlacementId> {
+        self.slabs.take_surplus().map(|memory| memory.id)
+    }
+
+    /// The memory of a slab without a used slot.
+    pub(super) fn take_empty(&mut self) -> Option<PlacementId> {
+        self.slabs.take_empty().map(|memory| memory.id)
+    }
+
+    /// What the slabs hold.
+    pub(super) fn slab_totals(&self) -> SlabTotals {
+        self.slabs.totals()
+    }
+
+    /// Checks the slabs themselves. O(slots).
+    pub(super) fn audit(&self) -> Result<(), AuditError> {
+        self.slabs.audit().map_err(AuditError::new)
+    }
+}
+
+/// Corrects the totals of a set by what is different for slabs in it: what they hold is used, and not the slabs.
+pub(super) fn correct(totals: &mut HeapSetTotals, slabs: SlabTotals) {
+    let used = totals.used.get().saturating_sub(slabs.slab_bytes) + slabs.used;
+    totals.used = ByteSize::new(used);
+    totals.allocation_count =
+        totals.allocation_count.saturating_sub(slabs.slab_count) + slabs.allocation_count;
+}

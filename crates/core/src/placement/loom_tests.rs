@@ -1,0 +1,120 @@
+//! All orders in which two threads can come to the locks of a shared set, in models small enough for loom.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p heapwright-core --release loom`
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced};
+use crate::{Alignment, ByteSize};
+
+const SMALL: ByteSize = ByteSize::new(256);
+const LARGE: ByteSize = ByteSize::from_kib(128);
+
+fn set(lanes: u32) -> Arc<SharedHeapSet<u32>> {
+    let retention = HeapRetention { decay_log2: 0 };
+    Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, lanes))
+}
+
+/// Allocates as the resource allocator does: in what there is, else in a heap that is made outside of all locks.
+fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced<u32> {
+    match set.allocate_on(lane, size, Alignment::ONE).unwrap() {
+        Some(placed) => placed,
+        None => {
+            let wanted = set.plan(size, Alignment::ONE).unwrap();
+            set.allocate_in_new(wanted.size, lane, size, Alignment::ONE).unwrap()
+        }
+    }
+}
+
+/// What two threads hold at a time does not overlap, and nothing is left.
+fn check(set: &SharedHeapSet<u32>, held: &[SharedPlaced<u32>]) {
+    set.audit().unwrap();
+    assert_eq!(set.totals().allocation_count, u64::try_from(held.len()).unwrap());
+    for placed in held {
+        set.free(placed.id).unwrap();
+    }
+    set.take_empty();
+    assert_eq!(set.totals(), Default::default());
+    set.audit().unwrap();
+}
+
+#[test]
+fn loom_two_threads_on_lanes_of_their_own() {
+    loom::model(|| {
+        let set = set(2);
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || allocate(&set, 1, SMALL))
+        };
+        let mine = allocate(&set, 0, SMALL);
+        let theirs = other.join().unwrap();
+        assert!(mine.heap != theirs.heap || !mine.range.overlaps(theirs.range));
+        check(&set, &[mine, theirs]);
+    });
+}
+
+#[test]
+fn loom_two_threads_on_one_lane() {
+    loom::model(|| {
+        let set = set(1);
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || {
+                let first = allocate(&set, 0, SMALL);
+                set.free(first.id).unwrap();
+                assert!(set.free(first.id).is_err());
+            })
+        };
+        let mine = allocate(&set, 0, SMALL);
+        other.join().unwrap();
+        check(&set, &[mine]);
+    });
+}
+
+#[test]
+fn loom_one_thread_frees_what_the_other_allocates_beside() {
+    loom::model(|| {
+        let set = set(2);
+        let first = allocate(&set, 0, SMALL);
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || set.free(first.id).unwrap())
+        };
+        let mine = allocate(&set, 0, SMALL);
+        other.join().unwrap();
+        check(&set, &[mine]);
+    });
+}
+
+#[test]
+fn loom_a_slab_and_a_large_range_want_the_same_heap() {
+    loom::model(|| {
+        let set = set(2);
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || allocate(&set, 1, LARGE))
+        };
+        let mine = allocate(&set, 0, SMALL);
+        let theirs = other.join().unwrap();
+        check(&set, &[mine, theirs]);
+    });
+}
+
+#[test]
+fn loom_empty_heaps_are_taken_while_a_slab_is_wanted() {
+    loom::model(|| {
+        let set = set(1);
+        let first = allocate(&set, 0, SMALL);
+        set.free(first.id).unwrap();
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || {
+                set.take_empty();
+            })
+        };
+        let mine = allocate(&set, 0, SMALL);
+        other.join().unwrap();
+        check(&set, &[mine]);
+    });
+}

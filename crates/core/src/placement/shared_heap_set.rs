@@ -1,0 +1,324 @@
+//! Slabs over heaps that grow, for many threads.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::lane::{Lane, SlotLimit, Source, correct};
+use super::{HeapRetention, HeapSet, HeapSetTotals, HeapSizing, NewHeap, PlacementError, PlacementId};
+use crate::suballoc::AuditError;
+use crate::sync::{Mutex, MutexGuard, lock, try_lock};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// A [`HeapSet`] with slabs for small sizes, that many threads allocate from at the same time.
+///
+/// ```text
+///   thread 0    thread 1    thread 2          a lane each, while there are as many lanes
+///      |           |           |
+///    slabs       slabs       slabs            a lock each, that only a free from elsewhere contends for
+///        \         |         /
+///         heaps with a TLSF each              one lock: for new slabs, and for what is no slot
+/// ```
+///
+/// Small requests get a slot of a slab of the thread's *lane*, without any lock that other threads take for theirs. Two
+/// threads have the same lane when there are more of them than lanes; then the one that finds it locked goes to the next.
+/// Anything may be freed by any thread.
+///
+/// `H` is whatever the owner holds for a heap; each allocation gets a clone of it.
+///
+/// # Locking
+///
+/// A call holds the lock of at most one lane, and within it that of the heaps; never the other way round, and none while the
+/// owner makes a heap. So two threads that both find no room may both make one.
+///
+/// # Cost
+///
+/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1), and O(lanes) before a new heap is asked for. Each lane has
+/// slabs of its own, so that up to half a slab of each class and lane is unused.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use heapwright_core::placement::SharedHeapSet;
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let heaps: SharedHeapSet<Arc<str>> = SharedHeapSet::default();
+/// let (size, alignment) = (ByteSize::new(200), Alignment::new(256).unwrap());
+/// let placed = match heaps.allocate(size, alignment)? {
+///     Some(placed) => placed,
+///     None => {
+///         let wanted = heaps.plan(size, alignment)?;
+///         heaps.allocate_in_new(wanted.size, Arc::from("a heap"), size, alignment)?
+///     }
+/// };
+/// assert_eq!(&*placed.heap, "a heap");
+/// std::thread::scope(|threads| threads.spawn(|| heaps.free(placed.id)).join().unwrap())?;
+/// assert_eq!(heaps.totals().allocation_count, 0);
+/// # Ok::<(), heapwright_core::placement::PlacementError>(())
+/// ```
+#[derive(Debug)]
+pub struct SharedHeapSet<H> {
+    slots: SlotLimit,
+    lanes: Box<[Alone<Mutex<Lane<H>>>]>,
+    heaps: Alone<Mutex<HeapSet<H>>>,
+}
+
+/// On cache lines of its own, so that threads that use neighbours do not take them from each other. Processors fetch lines of
+/// 64 bytes in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Alone<T>(T);
+
+/// Names a live allocation of a [`SharedHeapSet`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SharedPlacementId(PlacementId);
+
+/// Where a request was placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedPlaced<H> {
+    /// To free it by.
+    pub id: SharedPlacementId,
+    /// The bytes of the heap that are its own.
+    pub range: HeapRange,
+    /// What the owner holds for the heap.
+    pub heap: H,
+}
+
+impl<H: Clone> Default for SharedHeapSet<H> {
+    fn default() -> Self {
+        Self::new(HeapSizing::default(), HeapRetention::default(), Self::SLOTS_UP_TO, Self::LANES)
+    }
+}
+
+impl<H: Clone> SharedHeapSet<H> {
+    /// The size up to which requests get a slot by default: 64 KiB, the largest slot there is, as the others share a lock.
+    pub const SLOTS_UP_TO: ByteSize = ByteSize::from_kib(64);
+
+    /// How many lanes there are by default: 16.
+    ///
+    /// An idle lane costs 8 KiB. More threads than that seldom create resources at the same time.
+    pub const LANES: u32 = 16;
+
+    /// A set without heaps.
+    ///
+    /// Requests up to `slots_up_to` get a slot, if they are no larger than 64 KiB once they are rounded up to their alignment.
+    /// There are `lanes` lanes, 1 to 4,096; other numbers count as the nearest of these.
+    #[must_use]
+    pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
+        Self {
+            slots: SlotLimit::new(slots_up_to),
+            lanes: (0..lanes.clamp(1, 4096)).map(|_| Alone(Mutex::new(Lane::default()))).collect(),
+            heaps: Alone(Mutex::new(HeapSet::new(sizing, retention))),
+        }
+    }
+
+    /// What the set holds. O(lanes); each is counted at its own time when other threads are at work.
+    #[must_use]
+    pub fn totals(&self) -> HeapSetTotals {
+        // The lanes first: what their slabs lie in is used in the heaps by then, unless it is freed meanwhile.
+        let slabs: Vec<_> = self.lanes.iter().map(|lane| lock(&lane.0).slab_totals()).collect();
+        let mut totals = lock(&self.heaps.0).totals();
+        for slabs in slabs {
+            correct(&mut totals, slabs);
+        }
+        totals
+    }
+
+    /// Places a request in one of the heaps, or answers `None` when it needs a new one. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    #[inline]
+    pub fn allocate(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        self.allocate_on(lane_of_thread(), size, alignment)
+    }
+
+    /// As [`allocate`](Self::allocate), on a lane.
+    pub(super) fn allocate_on(
+        &self,
+        lane: u32,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        let Some(class) = self.slots.class_of(size, alignment) else {
+            let mut heaps = lock(&self.heaps.0);
+            return Ok(heaps.allocate(size, alignment)?.map(|placed| SharedPlaced {
+                id: SharedPlacementId(placed.id),
+                range: placed.range,
+                heap: placed.heap.clone(),
+            }));
+        };
+        let (number, mut lane) = self.lock_lane(lane);
+        if !lane.has_room(class) && !lane.add_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class) {
+            drop(lane);
+            // Rather than a new heap, a slot that another lane has free.
+            return Ok((1..self.lanes.len()).find_map(|distance| {
+                let other = self.nth_lane(number, distance);
+                let mut lane = try_lock(&self.lane(other).0)?;
+                Some(placed(other, lane.allocate(class, size)?))
+            }));
+        }
+        Ok(lane.allocate(class, size).map(|slot| placed(number, slot)))
+    }
+
+    /// The heap that a request needs, when [`allocate`](Self::allocate) found none: see [`HeapSet::plan`].
+    ///
+    /// # Errors
+    ///
+    /// A request so large that the heap's size overflows.
+    pub fn plan(&self, size: ByteSize, alignment: Alignment) -> Result<NewHeap<H>, PlacementError> {
+        let wanted = match self.slots.class_of(size, alignment) {
+            Some(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
+            None => size,
+        };
+        lock(&self.heaps.0).plan(wanted)
+    }
+
+    /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A heap size that a suballocator cannot manage, more heaps than can be numbered, a request of zero bytes; or
+    /// [`PlacementError::TooLarge`] when the request does not fit into the heap, which is in the set nevertheless.
+    pub fn allocate_in_new(
+        &self,
+        heap_size: ByteSize,
+        payload: H,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<SharedPlaced<H>, PlacementError> {
+        let too_large = PlacementError::TooLarge { requested: size };
+        let Some(class) = self.slots.class_of(size, alignment) else {
+            let mut heaps = lock(&self.heaps.0);
+            let heap = heaps.insert(heap_size, payload)?;
+            let placed = heaps.allocate_in(heap, size, alignment)?.ok_or(too_large)?;
+            return Ok(SharedPlaced {
+                id: SharedPlacementId(placed.id),
+                range: placed.range,
+                heap: placed.heap.clone(),
+            });
+        };
+        let (number, mut lane) = self.lock_lane(lane_of_thread());
+        {
+            let mut heaps = lock(&self.heaps.0);
+            let heap = heaps.insert(heap_size, payload)?;
+            lane.add_slab(&mut heaps, Source::Heap(heap), class);
+        }
+        lane.allocate(class, size).map(|slot| placed(number, slot)).ok_or(too_large)
+    }
+
+    /// Takes an allocation back. Heaps that are not worth keeping leave the set and are returned. O(1), and O(1) for each slab
+    /// that goes.
+    ///
+    /// # Errors
+    ///
+    /// An id that is not live in this set.
+    #[inline]
+    pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
+        let Some((lane, slot)) = id.0.slot() else {
+            return Ok(lock(&self.heaps.0).free(id.0)?.into_iter().collect());
+        };
+        let lane = self.lanes.get(lane as usize).ok_or(PlacementError::UnknownHeap)?;
+        let mut lane = lock(&lane.0);
+        lane.free(slot)?;
+        match lane.take_surplus() {
+            None => Ok(Vec::new()),
+            Some(surplus) => self.give_back(lane, surplus),
+        }
+    }
+
+    /// Gives the memory of slabs back that the lane does not keep.
+    #[cold]
+    fn give_back(
+        &self,
+        mut lane: MutexGuard<'_, Lane<H>>,
+        surplus: PlacementId,
+    ) -> Result<Vec<H>, PlacementError> {
+        let mut slabs = vec![surplus];
+        slabs.extend(std::iter::from_fn(|| lane.take_surplus()));
+        drop(lane);
+        let mut heaps = lock(&self.heaps.0);
+        let mut released = Vec::new();
+        for slab in slabs {
+            released.extend(heaps.free(slab)?);
+        }
+        Ok(released)
+    }
+
+    /// Takes all empty heaps out of the set, those that only slabs without a used slot are in among them. O(1) for each, and
+    /// O(lanes).
+    pub fn take_empty(&self) -> Vec<H> {
+        let mut taken = Vec::new();
+        for lane in &self.lanes {
+            let mut lane = lock(&lane.0);
+            let mut heaps = lock(&self.heaps.0);
+            while let Some(slab) = lane.take_empty() {
+                let freed = heaps.free(slab);
+                debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                taken.extend(freed.ok().flatten());
+            }
+        }
+        taken.append(&mut lock(&self.heaps.0).take_empty());
+        taken
+    }
+
+    /// Checks that slabs, heaps and totals agree. O(slots + ranges); for tests.
+    ///
+    /// # Errors
+    ///
+    /// What disagrees.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        for lane in &self.lanes {
+            lock(&lane.0).audit()?;
+        }
+        lock(&self.heaps.0).audit()
+    }
+
+    fn lane(&self, number: u32) -> &Alone<Mutex<Lane<H>>> {
+        &self.lanes[number as usize]
+    }
+
+    fn nth_lane(&self, first: u32, distance: usize) -> u32 {
+        let number = (first as usize + distance) % self.lanes.len();
+        u32::try_from(number).expect("there are at most 4,096 lanes")
+    }
+
+    /// Locks the lane of this number, counted round, or the next one that nobody has locked.
+    #[inline]
+    fn lock_lane(&self, number: u32) -> (u32, MutexGuard<'_, Lane<H>>) {
+        let first = self.nth_lane(number, 0);
+        match try_lock(&self.lane(first).0) {
+            Some(lane) => (first, lane),
+            None => self.lock_another_lane(first),
+        }
+    }
+
+    #[cold]
+    fn lock_another_lane(&self, first: u32) -> (u32, MutexGuard<'_, Lane<H>>) {
+        let others = (1..self.lanes.len()).map(|distance| self.nth_lane(first, distance));
+        let unlocked = others.into_iter().find_map(|other| Some((other, try_lock(&self.lane(other).0)?)));
+        unlocked.unwrap_or_else(|| (first, lock(&self.lane(first).0)))
+    }
+}
+
+fn placed<H: Clone>(lane: u32, slot: super::lane::Slot<'_, H>) -> SharedPlaced<H> {
+    SharedPlaced {
+        id: SharedPlacementId(PlacementId::of_slot(lane, slot.id)),
+        range: slot.range,
+        heap: slot.heap.clone(),
+    }
+}
+
+/// The number of the calling thread, counted from zero in the order in which threads first allocate.
+#[inline]
+fn lane_of_thread() -> u32 {
+    static THREADS: AtomicU32 = AtomicU32::new(0);
+    thread_local! {
+        static NUMBER: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
+    }
+    // Without a number, in a destructor of the thread's, any lane does.
+    NUMBER.try_with(|&number| number).unwrap_or(0)
+}

@@ -1,0 +1,449 @@
+//! `ID3D12Device`.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use heapwright_d3d12::*;
+use windows_core::{BOOL, GUID, IUnknownImpl as _, PCWSTR, Ref, Result};
+
+use crate::api::adapter::luid;
+use crate::api::device::Device_Impl;
+use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
+use crate::api::device::residency::read_objects;
+use crate::api::{call, shared_handle};
+use crate::rules;
+
+impl ID3D12Device_Impl for Device_Impl {
+    fn GetNodeCount(&self) -> u32 {
+        1
+    }
+
+    fn CreateCommandQueue(
+        &self,
+        pdesc: *const D3D12_COMMAND_QUEUE_DESC,
+        riid: *const GUID,
+        ppcommandqueue: *mut *mut c_void,
+    ) -> Result<()> {
+        let out = (riid, ppcommandqueue);
+        self.create_command_queue("ID3D12Device::CreateCommandQueue", pdesc, out)
+    }
+
+    fn CreateCommandAllocator(
+        &self,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        riid: *const GUID,
+        ppcommandallocator: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_command_allocator(list_type, (riid, ppcommandallocator))
+    }
+
+    fn CreateGraphicsPipelineState(
+        &self,
+        _pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
+        _riid: *const GUID,
+        _pppipelinestate: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device::CreateGraphicsPipelineState")
+    }
+
+    fn CreateComputePipelineState(
+        &self,
+        _pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
+        _riid: *const GUID,
+        _pppipelinestate: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device::CreateComputePipelineState")
+    }
+
+    fn CreateCommandList(
+        &self,
+        nodemask: u32,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        pcommandallocator: Ref<'_, ID3D12CommandAllocator>,
+        pinitialstate: Ref<'_, ID3D12PipelineState>,
+        riid: *const GUID,
+        ppcommandlist: *mut *mut c_void,
+    ) -> Result<()> {
+        let (allocator, state) = (pcommandallocator.as_ref(), pinitialstate.as_ref());
+        self.create_command_list(nodemask, list_type, allocator, state, (riid, ppcommandlist))
+    }
+
+    fn CheckFeatureSupport(
+        &self,
+        feature: D3D12_FEATURE,
+        pfeaturesupportdata: *mut c_void,
+        featuresupportdatasize: u32,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::CheckFeatureSupport", || {
+            self.check_feature_support(feature, pfeaturesupportdata, featuresupportdatasize)
+        })
+    }
+
+    fn CreateDescriptorHeap(
+        &self,
+        pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
+        riid: *const GUID,
+        ppvheap: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_descriptor_heap(pdescriptorheapdesc, (riid, ppvheap))
+    }
+
+    fn GetDescriptorHandleIncrementSize(&self, descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
+        self.descriptor_increment(descriptorheaptype)
+    }
+
+    fn CreateRootSignature(
+        &self,
+        _nodemask: u32,
+        _pblobwithrootsignature: *const c_void,
+        _bloblengthinbytes: usize,
+        _riid: *const GUID,
+        _ppvrootsignature: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device::CreateRootSignature")
+    }
+
+    fn CreateConstantBufferView(
+        &self,
+        pdesc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        let (name, heap_type) =
+            ("ID3D12Device::CreateConstantBufferView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || self.constant_buffer_view(pdesc));
+    }
+
+    fn CreateShaderResourceView(
+        &self,
+        presource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        let (name, heap_type) =
+            ("ID3D12Device::CreateShaderResourceView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.shader_resource_view(presource.as_ref(), !pdesc.is_null())
+        });
+    }
+
+    fn CreateUnorderedAccessView(
+        &self,
+        presource: Ref<'_, ID3D12Resource>,
+        pcounterresource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        let (name, heap_type) =
+            ("ID3D12Device::CreateUnorderedAccessView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc)
+        });
+    }
+
+    fn CreateRenderTargetView(
+        &self,
+        presource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_RENDER_TARGET_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        let (name, heap_type) = ("ID3D12Device::CreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.render_target_view(presource.as_ref(), pdesc)
+        });
+    }
+
+    fn CreateDepthStencilView(
+        &self,
+        presource: Ref<'_, ID3D12Resource>,
+        pdesc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
+        destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        let (name, heap_type) = ("ID3D12Device::CreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
+        self.write_descriptor(name, *destdescriptor, heap_type, || {
+            self.depth_stencil_view(presource.as_ref(), pdesc)
+        });
+    }
+
+    fn CreateSampler(
+        &self,
+        _pdesc: *const D3D12_SAMPLER_DESC,
+        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        call::ignored(self.log(), "ID3D12Device::CreateSampler");
+    }
+
+    fn CopyDescriptors(
+        &self,
+        numdestdescriptorranges: u32,
+        pdestdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        pdestdescriptorrangesizes: *const u32,
+        numsrcdescriptorranges: u32,
+        psrcdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        psrcdescriptorrangesizes: *const u32,
+        descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
+    ) {
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::CopyDescriptors", || {
+            self.copy_descriptors(
+                numdestdescriptorranges,
+                pdestdescriptorrangestarts,
+                pdestdescriptorrangesizes,
+                numsrcdescriptorranges,
+                psrcdescriptorrangestarts,
+                psrcdescriptorrangesizes,
+                descriptorheapstype,
+            )
+        });
+    }
+
+    fn CopyDescriptorsSimple(
+        &self,
+        numdescriptors: u32,
+        destdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        srcdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
+        descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
+    ) {
+        let (target, source, count) = (destdescriptorrangestart, srcdescriptorrangestart, &numdescriptors);
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::CopyDescriptorsSimple", || {
+            self.copy_descriptors(1, target, count, 1, source, count, descriptorheapstype)
+        });
+    }
+
+    fn GetResourceAllocationInfo(
+        &self,
+        visiblemask: u32,
+        numresourcedescs: u32,
+        presourcedescs: *const D3D12_RESOURCE_DESC,
+    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
+        // SAFETY: by the COM contract the array has that many descriptions; no infos are asked for.
+        unsafe {
+            let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
+            self.allocation_info(
+                "ID3D12Device::GetResourceAllocationInfo",
+                visiblemask,
+                descs,
+                CastableFormats::NONE,
+                null_mut(),
+            )
+        }
+    }
+
+    fn GetCustomHeapProperties(&self, nodemask: u32, heaptype: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
+        call::run_infallible(
+            self.log(),
+            "ID3D12Device::GetCustomHeapProperties",
+            D3D12_HEAP_PROPERTIES::default(),
+            || self.custom_heap_properties(nodemask, heaptype),
+        )
+    }
+
+    fn CreateCommittedResource(
+        &self,
+        pheapproperties: *const D3D12_HEAP_PROPERTIES,
+        heapflags: D3D12_HEAP_FLAGS,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialresourcestate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        riidresource: *const GUID,
+        ppvresource: *mut *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialresourcestate);
+        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource);
+        let name = "ID3D12Device::CreateCommittedResource";
+        self.create_committed_resource(name, pheapproperties, heapflags, &request)
+    }
+
+    fn CreateHeap(
+        &self,
+        pdesc: *const D3D12_HEAP_DESC,
+        riid: *const GUID,
+        ppvheap: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_heap("ID3D12Device::CreateHeap", pdesc, None, riid, ppvheap)
+    }
+
+    fn CreatePlacedResource(
+        &self,
+        pheap: Ref<'_, ID3D12Heap>,
+        heapoffset: u64,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialstate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        riid: *const GUID,
+        ppvresource: *mut *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialstate);
+        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
+        self.create_placed_resource("ID3D12Device::CreatePlacedResource", pheap, heapoffset, &request)
+    }
+
+    fn CreateReservedResource(
+        &self,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialstate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        riid: *const GUID,
+        ppvresource: *mut *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialstate);
+        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
+        self.create_reserved_resource("ID3D12Device::CreateReservedResource", &request)
+    }
+
+    fn CreateSharedHandle(
+        &self,
+        pobject: Ref<'_, ID3D12DeviceChild>,
+        _pattributes: *const SECURITY_ATTRIBUTES,
+        access: u32,
+        name: &PCWSTR,
+    ) -> Result<HANDLE> {
+        call::run(self.log(), "ID3D12Device::CreateSharedHandle", || {
+            // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+            unsafe { shared_handle::create(self, pobject.as_ref(), access, *name) }
+        })
+    }
+
+    fn OpenSharedHandle(&self, nthandle: HANDLE, riid: *const GUID, ppvobj: *mut *mut c_void) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::OpenSharedHandle", || {
+            shared_handle::open(&self.to_object(), nthandle, riid, ppvobj)
+        })
+    }
+
+    fn OpenSharedHandleByName(&self, name: &PCWSTR, access: u32) -> Result<HANDLE> {
+        call::run(self.log(), "ID3D12Device::OpenSharedHandleByName", || {
+            // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+            unsafe { shared_handle::open_by_name(self, *name, access) }
+        })
+    }
+
+    fn MakeResident(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::MakeResident", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.make_resident(unsafe { read_objects(numobjects, ppobjects) }?)
+        })
+    }
+
+    fn Evict(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
+        call::run(self.log(), "ID3D12Device::Evict", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            self.evict(unsafe { read_objects(numobjects, ppobjects) }?)
+        })
+    }
+
+    fn CreateFence(
+        &self,
+        initialvalue: u64,
+        flags: D3D12_FENCE_FLAGS,
+        riid: *const GUID,
+        ppfence: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_fence(initialvalue, flags, (riid, ppfence))
+    }
+
+    fn GetDeviceRemovedReason(&self) -> Result<()> {
+        match self.removal().reason() {
+            None => Ok(()),
+            Some(reason) => Err(windows_core::Error::from_hresult(reason)),
+        }
+    }
+
+    fn GetCopyableFootprints(
+        &self,
+        presourcedesc: *const D3D12_RESOURCE_DESC,
+        firstsubresource: u32,
+        numsubresources: u32,
+        baseoffset: u64,
+        playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
+        pnumrows: *mut u32,
+        prowsizeinbytes: *mut u64,
+        ptotalbytes: *mut u64,
+    ) {
+        let range =
+            FootprintRange { first: firstsubresource, count: numsubresources, base_offset: baseoffset };
+        let outputs = FootprintOutputs {
+            layouts: playouts,
+            row_counts: pnumrows,
+            row_sizes: prowsizeinbytes,
+            total: ptotalbytes,
+        };
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::GetCopyableFootprints", || {
+            // SAFETY: by the COM contract the description is readable and each array null or of numSubresources elements.
+            unsafe { self.copyable_footprints(read_desc(presourcedesc), range, outputs) }
+        });
+    }
+
+    fn CreateQueryHeap(
+        &self,
+        pdesc: *const D3D12_QUERY_HEAP_DESC,
+        riid: *const GUID,
+        ppvheap: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_query_heap(pdesc, (riid, ppvheap))
+    }
+
+    fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device::SetStablePowerState")
+    }
+
+    fn CreateCommandSignature(
+        &self,
+        _pdesc: *const D3D12_COMMAND_SIGNATURE_DESC,
+        _prootsignature: Ref<'_, ID3D12RootSignature>,
+        _riid: *const GUID,
+        _ppvcommandsignature: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device::CreateCommandSignature")
+    }
+
+    fn GetResourceTiling(
+        &self,
+        ptiledresource: Ref<'_, ID3D12Resource>,
+        pnumtilesforentireresource: *mut u32,
+        ppackedmipdesc: *mut D3D12_PACKED_MIP_INFO,
+        pstandardtileshapefornonpackedmips: *mut D3D12_TILE_SHAPE,
+        pnumsubresourcetilings: *mut u32,
+        firstsubresourcetilingtoget: u32,
+        psubresourcetilingsfornonpackedmips: *mut D3D12_SUBRESOURCE_TILING,
+    ) {
+        // The call has no result; `run` has logged a refusal.
+        let _ = call::run(self.log(), "ID3D12Device::GetResourceTiling", || {
+            let tiling = self.tiling(ptiledresource)?;
+            // SAFETY: by the COM contract each pointer is null or writable; the array has *pNumSubresourceTilings elements.
+            unsafe {
+                if let Some(out) = pnumtilesforentireresource.as_mut() {
+                    *out = tiling.tile_count();
+                }
+                if let Some(out) = ppackedmipdesc.as_mut() {
+                    *out = tiling.packed_mips();
+                }
+                if let Some(out) = pstandardtileshapefornonpackedmips.as_mut() {
+                    *out = tiling.tile_shape();
+                }
+                let Some(count) = pnumsubresourcetilings.as_mut() else { return Ok(()) };
+                let left = tiling.subresource_count().saturating_sub(firstsubresourcetilingtoget);
+                *count = left.min(*count);
+                if !psubresourcetilingsfornonpackedmips.is_null() {
+                    for index in 0..*count {
+                        let found = tiling.subresource(firstsubresourcetilingtoget + index);
+                        let offset = usize::try_from(index).unwrap_or(0);
+                        psubresourcetilingsfornonpackedmips.add(offset).write(found.unwrap_or_default());
+                    }
+                }
+            }
+            Ok(())
+        });
+    }
+
+    fn GetAdapterLuid(&self) -> LUID {
+        luid(self.driver().identity())
+    }
+}

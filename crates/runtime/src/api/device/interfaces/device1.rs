@@ -1,0 +1,183 @@
+//! `ID3D12Device1` to `ID3D12Device4`.
+
+use std::ffi::c_void;
+
+use heapwright_d3d12::*;
+use windows_core::{GUID, Ref, Result};
+
+use crate::api::call;
+use crate::api::device::Device_Impl;
+use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::residency::read_objects;
+use crate::rules;
+
+impl ID3D12Device1_Impl for Device_Impl {
+    fn CreatePipelineLibrary(
+        &self,
+        _plibraryblob: *const c_void,
+        _bloblength: usize,
+        _riid: *const GUID,
+        _pppipelinelibrary: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device1::CreatePipelineLibrary")
+    }
+
+    fn SetEventOnMultipleFenceCompletion(
+        &self,
+        ppfences: *const Option<ID3D12Fence>,
+        pfencevalues: *const u64,
+        numfences: u32,
+        flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
+        hevent: HANDLE,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion", || {
+            self.set_event_on_multiple_fence_completion(ppfences, pfencevalues, numfences, flags, hevent)
+        })
+    }
+
+    fn SetResidencyPriority(
+        &self,
+        numobjects: u32,
+        ppobjects: *const Option<ID3D12Pageable>,
+        ppriorities: *const D3D12_RESIDENCY_PRIORITY,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12Device1::SetResidencyPriority", || {
+            // SAFETY: by the COM contract both arrays have that many elements.
+            self.set_residency_priority(unsafe { read_objects(numobjects, ppobjects) }?, ppriorities)
+        })
+    }
+}
+
+impl ID3D12Device2_Impl for Device_Impl {
+    fn CreatePipelineState(
+        &self,
+        _pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
+        _riid: *const GUID,
+        _pppipelinestate: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device2::CreatePipelineState")
+    }
+}
+
+impl ID3D12Device3_Impl for Device_Impl {
+    fn OpenExistingHeapFromAddress(
+        &self,
+        _paddress: *const c_void,
+        _riid: *const GUID,
+        _ppvheap: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromAddress")
+    }
+
+    fn OpenExistingHeapFromFileMapping(
+        &self,
+        _hfilemapping: HANDLE,
+        _riid: *const GUID,
+        _ppvheap: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromFileMapping")
+    }
+
+    fn EnqueueMakeResident(
+        &self,
+        flags: D3D12_RESIDENCY_FLAGS,
+        numobjects: u32,
+        ppobjects: *const Option<ID3D12Pageable>,
+        pfencetosignal: Ref<'_, ID3D12Fence>,
+        fencevaluetosignal: u64,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12Device3::EnqueueMakeResident", || {
+            // SAFETY: by the COM contract the array has that many elements.
+            let objects = unsafe { read_objects(numobjects, ppobjects) }?;
+            self.enqueue_make_resident(flags, objects, pfencetosignal.as_ref(), fencevaluetosignal)
+        })
+    }
+}
+
+impl ID3D12Device4_Impl for Device_Impl {
+    fn CreateCommandList1(
+        &self,
+        nodemask: u32,
+        list_type: D3D12_COMMAND_LIST_TYPE,
+        flags: D3D12_COMMAND_LIST_FLAGS,
+        riid: *const GUID,
+        ppcommandlist: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_command_list1(nodemask, list_type, flags, (riid, ppcommandlist))
+    }
+
+    fn CreateProtectedResourceSession(
+        &self,
+        _pdesc: *const D3D12_PROTECTED_RESOURCE_SESSION_DESC,
+        _riid: *const GUID,
+        _ppsession: *mut *mut c_void,
+    ) -> Result<()> {
+        call::not_implemented(self.log(), "ID3D12Device4::CreateProtectedResourceSession")
+    }
+
+    fn CreateCommittedResource1(
+        &self,
+        pheapproperties: *const D3D12_HEAP_PROPERTIES,
+        heapflags: D3D12_HEAP_FLAGS,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialresourcestate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
+        riidresource: *const GUID,
+        ppvresource: *mut *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialresourcestate);
+        let request = ResourceRequest {
+            protected_session: pprotectedsession.as_ref(),
+            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
+        };
+        let name = "ID3D12Device4::CreateCommittedResource1";
+        self.create_committed_resource(name, pheapproperties, heapflags, &request)
+    }
+
+    fn CreateHeap1(
+        &self,
+        pdesc: *const D3D12_HEAP_DESC,
+        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
+        riid: *const GUID,
+        ppvheap: *mut *mut c_void,
+    ) -> Result<()> {
+        self.create_heap("ID3D12Device4::CreateHeap1", pdesc, pprotectedsession.as_ref(), riid, ppvheap)
+    }
+
+    fn CreateReservedResource1(
+        &self,
+        pdesc: *const D3D12_RESOURCE_DESC,
+        initialstate: D3D12_RESOURCE_STATES,
+        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
+        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
+        riid: *const GUID,
+        ppvresource: *mut *mut c_void,
+    ) -> Result<()> {
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { read_desc(pdesc) };
+        let initial = Initial::State(initialstate);
+        let request = ResourceRequest {
+            protected_session: pprotectedsession.as_ref(),
+            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
+        };
+        self.create_reserved_resource("ID3D12Device4::CreateReservedResource1", &request)
+    }
+
+    fn GetResourceAllocationInfo1(
+        &self,
+        visiblemask: u32,
+        numresourcedescs: u32,
+        presourcedescs: *const D3D12_RESOURCE_DESC,
+        presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
+    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
+        // SAFETY: by the COM contract both arrays have that many elements, the second may be null.
+        unsafe {
+            let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
+            let name = "ID3D12Device4::GetResourceAllocationInfo1";
+            self.allocation_info(name, visiblemask, descs, CastableFormats::NONE, presourceallocationinfo1)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What a device is created with.
+
+use heapwright_core::{ByteSize, GpuVirtualAddress};
+
+use super::*;
+use crate::api::call;
+use crate::ddi::{GpuVirtualAddressRange, HeapArgs, MemoryPool};
+use crate::drivers::host::HostDriver;
+use crate::drivers::host::profile::HostProfile;
+
+fn create(
+    driver: &Arc<dyn Driver>,
+    range: GpuVirtualAddressRange,
+) -> windows_core::Result<ComObject<Device>> {
+    let args = DeviceArgs { reserve_ranges: &[range] };
+    call::run(MessageLog::unattached(), "CreateDevice", || {
+        Ok(Device::create(Arc::clone(driver), &args, DebugSettings::ON, Options::default())?)
+    })
+}
+
+fn first_heap_address(driver: &dyn Driver) -> GpuVirtualAddress {
+    let args = HeapArgs {
+        size: ByteSize::from_kib(64),
+        alignment: heapwright_core::Alignment::new(65_536).expect("a power of two"),
+        cpu_page_property: crate::ddi::CpuPageProperty::NotAvailable,
+        memory_pool: MemoryPool::L1,
+        implicit: false,
+        not_resident: false,
+    };
+    driver.create_heap(&args).expect("there is room").gpu_virtual_address()
+}
+
+/// RECREATE: the ranges go to the driver when the device is created, and are its until the device goes.
+#[test]
+fn a_device_holds_its_reserved_ranges_for_as_long_as_it_lives() {
+    let driver: Arc<dyn Driver> = Arc::new(HostDriver::new(HostProfile::default_profile()));
+    let start = first_heap_address(&*driver);
+    let range = GpuVirtualAddressRange { start, size: ByteSize::new(1) };
+    let device = create(&driver, range).expect("free");
+    assert_ne!(first_heap_address(&*driver), start);
+    assert_eq!(create(&driver, range).err().map(|error| error.code()), Some(E_INVALIDARG), "in use");
+    let empty = GpuVirtualAddressRange { start, size: ByteSize::ZERO };
+    assert_eq!(create(&driver, empty).err().map(|error| error.code()), Some(E_INVALIDARG), "empty");
+    drop(device);
+    assert_eq!(first_heap_address(&*driver), start);
+}
