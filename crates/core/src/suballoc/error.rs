@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::SuballocationId;
+use super::virtual_block::{Algorithm, Feature};
 use crate::{Alignment, ByteSize};
 
 /// Why a suballocator declined. Its state is what it was before the call.
@@ -56,11 +57,29 @@ pub enum SuballocError {
         limit: ByteSize,
     },
 
+    /// The range does not hold a single block of the smallest size that was asked for.
+    #[error("a range of {capacity} holds no block of {minimum}, the smallest asked for")]
+    CapacityBelowMinimum {
+        /// The size of the range.
+        capacity: ByteSize,
+        /// The size of the smallest block.
+        minimum: Alignment,
+    },
+
     /// The id names no live suballocation: it was freed before, or comes from another suballocator.
     #[error("{id:?} is not live: freed before, or not from here")]
     StaleId {
         /// The id that was given.
         id: SuballocationId,
+    },
+
+    /// The algorithm does not have what the request asks for.
+    #[error("the algorithm {algorithm} has no {feature}")]
+    Unsupported {
+        /// The algorithm that was asked.
+        algorithm: Algorithm,
+        /// What it was asked for.
+        feature: Feature,
     },
 }
 

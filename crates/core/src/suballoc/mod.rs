@@ -7,25 +7,37 @@
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
 //! | [`Slabs`] | slots of size classes for small sizes, good fit for large ones | O(1) |
+//! | [`Buddy`] | blocks of powers of two, halved and joined again | O(log capacity) |
+//!
+//! A [`VirtualBlock`] is a range served by any of them, chosen when it is made, with a value of the user's beside each
+//! suballocation. [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
 //!
 //! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
 //! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
-//! holds the free ranges of one size class. *Block* is a word of the inside of a strategy and of nothing else.
+//! holds the free ranges of one size class. *Block* is a word of the inside of a strategy; a *virtual block* is called what
+//! VMA and D3D12MA call it.
 //!
 //! None of these types locks: give each thread its own, or put a lock around it.
 
 mod audit_error;
+pub mod buddy;
 mod error;
 pub mod slab;
+mod slots;
+pub mod statistics;
 mod strategy;
 mod suballocation;
 mod suballocator;
 pub mod tlsf;
+pub mod virtual_block;
 
 pub use audit_error::AuditError;
+pub use buddy::Buddy;
 pub use error::SuballocError;
 pub use slab::Slabs;
+pub use statistics::{DetailedStatistics, Statistics};
 pub use strategy::Strategy;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;
+pub use virtual_block::{Algorithm, VirtualAllocationDesc, VirtualBlock};

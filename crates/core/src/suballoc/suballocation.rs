@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::HeapRange;
+use crate::{ByteSize, HeapOffset, HeapRange};
 
 /// A range handed out, and the id to give it back with.
 ///
@@ -14,6 +14,20 @@ pub struct Suballocation {
     pub id: SuballocationId,
     /// The bytes it may use: exactly the size asked for, at the alignment asked for.
     pub range: HeapRange,
+}
+
+impl Suballocation {
+    /// The suballocation whose notes are in `slot`. It has to end at 2^63 or before, as all that is managed does.
+    #[inline]
+    pub(super) fn new(slot: NonZeroU32, stamp: Stamp, start: u64, size: u64) -> Self {
+        Self { id: SuballocationId::new(slot, stamp), range: heap_range(start, size) }
+    }
+}
+
+/// A range of what a suballocator manages: it ends at 2^63 or before.
+#[inline]
+pub(super) fn heap_range(start: u64, size: u64) -> HeapRange {
+    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at 2^63 or before")
 }
 
 /// Names one suballocation for as long as the suballocator that issued it exists.

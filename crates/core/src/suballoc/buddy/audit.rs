@@ -1,0 +1,110 @@
+//! The full check of the invariants that the module page lists.
+
+use super::super::slots::SlotIndex;
+use super::Buddy;
+use super::blocks::{Block, EDGE, head};
+use super::order::Order;
+
+/// Answers the first rule found broken. O(n log n) for n blocks.
+pub(super) fn audit(buddy: &Buddy) -> Result<(), String> {
+    audit_blocks(buddy)?;
+    audit_lists(buddy)?;
+    buddy.blocks.slots.audit_vacant()
+}
+
+fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(finding()) }
+}
+
+fn block(buddy: &Buddy, index: SlotIndex) -> Result<&Block, String> {
+    buddy.blocks.slots.get(index).ok_or_else(|| format!("{index:?} is not in the table"))
+}
+
+/// The size of the block, which a used one does not say itself.
+fn block_size(buddy: &Buddy, block: &Block) -> u64 {
+    if block.is_used() { buddy.order_for(block.size()).bytes() } else { block.size() }
+}
+
+/// The blocks in address order cover the range, no two free buddies are left, and the counters are right.
+fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
+    let edge = block(buddy, EDGE)?;
+    check(edge.is_used(), || "the edge of the range counts as free".to_owned())?;
+    let (mut below_index, mut below, mut index) = (EDGE, edge, edge.above);
+    let (mut end, mut used, mut free, mut used_count, mut count) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
+    let mut stamps = Vec::new();
+    while index != EDGE {
+        let block = block(buddy, index)?;
+        check(block.below == below_index, || {
+            format!("{block:?} is above {below_index:?} and does not know it")
+        })?;
+        check(block.start() == end, || {
+            format!("{block:?} does not start where the one below ends, {end:#x}")
+        })?;
+        check((1..=1 << 63).contains(&block.size()), || format!("{block:?} has no such size"))?;
+        let size = block_size(buddy, block);
+        check(size.is_power_of_two() && size >= buddy.minimum.bytes(), || format!("{block:?} is no block"))?;
+        check(block.start() & (size - 1) == 0, || format!("{block:?} is not at a multiple of its size"))?;
+        let is_second_half = block.start() & size != 0;
+        let are_buddies = is_second_half && !block.is_used() && !below.is_used() && below.size() == size;
+        check(!are_buddies, || format!("{block:?} and the one below are free buddies"))?;
+        check(count < buddy.blocks.slots.count(), || "more blocks are linked than there are".to_owned())?;
+        if block.is_used() {
+            let stamp = block.stamp().ok_or_else(|| format!("{block:?} is used and has no stamp"))?;
+            check(stamp < buddy.next_stamp, || format!("{block:?} has a stamp that was not issued yet"))?;
+            stamps.push(stamp);
+            used += block.size();
+            used_count += 1;
+        } else {
+            free += size;
+        }
+        count += 1;
+        end += size;
+        (below_index, below, index) = (index, block, block.above);
+    }
+    check(edge.below == below_index, || {
+        format!("{below_index:?} is the highest block, not {:?}", edge.below)
+    })?;
+    check(end == buddy.in_blocks(), || {
+        format!("the blocks end at {end:#x}, and should at {:#x}", buddy.in_blocks())
+    })?;
+    check(used == buddy.used, || format!("{used} bytes are used, {} counted", buddy.used))?;
+    check(free == buddy.free, || format!("{free} bytes are free, {} counted", buddy.free))?;
+    check(used_count == buddy.allocation_count, || {
+        format!("{used_count} blocks are used, {} counted", buddy.allocation_count)
+    })?;
+    check(count == buddy.blocks.slots.count(), || {
+        format!("{count} blocks are linked, {} counted", buddy.blocks.slots.count())
+    })?;
+    stamps.sort_unstable();
+    check(stamps.is_sorted_by(|a, b| a < b), || "two used blocks have the same stamp".to_owned())
+}
+
+/// Each free block is in the list of its order, and the bitmap says which lists have something in them.
+fn audit_lists(buddy: &Buddy) -> Result<(), String> {
+    let mut found = 0_u64;
+    for order in (0..Order::COUNT).map(Order::new) {
+        let (mut previous, mut index) = (head(order), block(buddy, head(order))?.next_free());
+        check((index != head(order)) == (buddy.blocks.free_orders & order.bytes() != 0), || {
+            format!("the bit of {order:?} is wrong")
+        })?;
+        while index != head(order) {
+            let free = block(buddy, index)?;
+            check(!free.is_used(), || format!("{free:?} is used, and in the list of {order:?}"))?;
+            check(free.size() == order.bytes(), || format!("{free:?} is in the list of {order:?}"))?;
+            check(free.previous_free() == previous, || {
+                format!("{free:?} is after {previous:?} in its list")
+            })?;
+            found += 1;
+            check(found <= buddy.free_range_count(), || {
+                "more free blocks are in lists than there are".to_owned()
+            })?;
+            (previous, index) = (index, free.next_free());
+        }
+        check(block(buddy, head(order))?.previous_free() == previous, || {
+            format!("{previous:?} is last of {order:?}")
+        })?;
+    }
+    check(found == buddy.free_range_count(), || {
+        format!("{found} of {} free blocks are in a list", buddy.free_range_count())
+    })
+}

@@ -1,0 +1,271 @@
+//! What needs to see the inside. Behaviour through the public face is in `tests/buddy.rs`.
+
+use proptest::prelude::*;
+
+use super::super::SuballocError;
+use super::blocks::{Block, EDGE};
+use super::order::Order;
+use super::*;
+use crate::{Alignment, ByteSize};
+
+fn buddy(capacity: u64) -> Buddy {
+    Buddy::new(ByteSize::new(capacity)).unwrap()
+}
+
+/// Everything but the stamps, which go on.
+fn assert_same_state(left: &Buddy, right: &Buddy) {
+    assert_eq!(left.blocks, right.blocks);
+    assert_eq!(
+        (left.capacity, left.minimum, left.used, left.free, left.allocation_count),
+        (right.capacity, right.minimum, right.used, right.free, right.allocation_count)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Not only the roots again: the same table, rings and bitmap, so that whatever follows goes the same way.
+    #[test]
+    fn freed_completely_the_state_is_that_of_a_fresh_one(
+        capacity in 1_u64..5000,
+        requests in prop::collection::vec((1_u64..400, 0_u32..8), 1..40),
+        order in any::<prop::sample::Index>(),
+        clear in any::<bool>(),
+    ) {
+        let mut heap = buddy(capacity);
+        let mut live: Vec<_> = requests
+            .iter()
+            .filter_map(|&(size, log2)| {
+                heap.allocate(ByteSize::new(size), Alignment::from_log2(log2).unwrap()).ok()
+            })
+            .collect();
+        if clear {
+            heap.clear();
+            live.clear();
+        }
+        while !live.is_empty() {
+            heap.free(live.swap_remove(order.index(live.len())).id).unwrap();
+            heap.audit().unwrap();
+        }
+        assert_same_state(&heap, &buddy(capacity));
+    }
+}
+
+#[test]
+fn a_refused_request_changes_nothing() {
+    let mut heap = buddy(1000);
+    let kept = heap.allocate(ByteSize::new(500), Alignment::ONE).unwrap();
+    let gone = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
+    heap.free(gone.id).unwrap();
+    let (blocks, stamp) = (heap.blocks.clone(), heap.next_stamp);
+    for (size, alignment) in [(0, 1), (501, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
+        // No free block starts at zero, so that 1,024 is no offset of the heap.
+        heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
+        heap.free(gone.id).unwrap_err();
+        assert_eq!((&heap.blocks, heap.next_stamp), (&blocks, stamp), "{size} at {alignment}");
+    }
+    heap.free(kept.id).unwrap();
+}
+
+/// A range of a tebibyte with blocks of a byte has a note for what is live, and for what that was split from.
+#[test]
+fn the_table_grows_with_what_is_live_and_not_with_the_capacity() {
+    let mut heap = buddy(1 << 40);
+    assert_eq!(heap.blocks.slots.count(), 1);
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    assert_eq!(heap.blocks.slots.count(), 41);
+    let mut live: Vec<_> =
+        (1..200).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
+    let slot_count = heap.blocks.slots.slot_count() + live.len();
+    for step in 0..if cfg!(miri) { 100 } else { 2000_usize } {
+        let at = step * 7919 % live.len();
+        heap.free(live.swap_remove(at).id).unwrap();
+        let size = 1 + u64::try_from(step * 31 % 200).unwrap();
+        live.push(heap.allocate(ByteSize::new(size), Alignment::new(16).unwrap()).unwrap());
+    }
+    assert!(heap.blocks.slots.slot_count() <= slot_count);
+}
+
+#[test]
+fn the_table_does_not_move_while_what_was_reserved_lasts() {
+    let mut heap = buddy(1 << 20);
+    heap.reserve(400);
+    let table = heap.blocks.slots.address();
+    for _ in 0..200 {
+        heap.allocate(ByteSize::new(300), Alignment::ONE).unwrap();
+    }
+    assert_eq!(heap.blocks.slots.address(), table);
+}
+
+#[test]
+fn the_number_of_blocks_is_limited_and_a_full_table_recovers() {
+    let mut heap = Buddy::with_block_limit(ByteSize::new(64), Alignment::ONE, 8).unwrap();
+    let small = heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    assert_eq!(heap.blocks.slots.count(), 7);
+    let halved = heap.allocate(ByteSize::new(20), Alignment::ONE).unwrap();
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    // The smallest free block has 2 bytes: one more. Then 4, two more.
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    let refused = heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap_err();
+    assert_eq!(refused, SuballocError::TooManyRanges { limit: 8 });
+    assert!(refused.is_out_of_space());
+    heap.audit().unwrap();
+    // What needs no halving is still served.
+    heap.allocate(ByteSize::new(4), Alignment::ONE).unwrap();
+    heap.free(small.id).unwrap();
+    heap.free(halved.id).unwrap();
+    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    heap.audit().unwrap();
+}
+
+#[test]
+fn an_id_that_names_no_block_is_stale() {
+    // Ids of another suballocator whose slots are free blocks or beyond the table here.
+    let (mut small, mut large) = (buddy(3), buddy(1 << 63));
+    let in_the_second_root =
+        (0..3).map(|_| small.allocate(ByteSize::new(1), Alignment::ONE).unwrap()).last().unwrap();
+    assert!(large.free(in_the_second_root.id).is_err());
+    for _ in 0..3 {
+        large.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    }
+    let beyond = large.allocate(ByteSize::new(1 << 61), Alignment::ONE).unwrap();
+    assert!(small.free(beyond.id).is_err());
+    small.audit().unwrap();
+    large.audit().unwrap();
+}
+
+/// One broken rule at a time, so that the audit is known to see it.
+mod audit_finds {
+    use super::super::super::slots::SlotIndex;
+    use super::super::super::suballocation::Stamp;
+    use super::*;
+
+    /// Free 16, used 16, free 32, used 64 (of which 24 bytes are padding), free 128 and 256.
+    fn heap() -> Buddy {
+        let mut heap = buddy(512);
+        let [first, _, _] =
+            [16, 16, 40].map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap());
+        heap.free(first.id).unwrap();
+        heap.audit().unwrap();
+        heap
+    }
+
+    fn nth_index(heap: &Buddy, position: usize) -> SlotIndex {
+        (0..position).fold(heap.blocks.slots[EDGE].above, |index, _| heap.blocks.slots[index].above)
+    }
+
+    fn nth(heap: &mut Buddy, position: usize) -> &mut Block {
+        let index = nth_index(heap, position);
+        &mut heap.blocks.slots[index]
+    }
+
+    #[track_caller]
+    fn assert_found(break_it: impl FnOnce(&mut Buddy), finding: &str) {
+        let mut heap = heap();
+        break_it(&mut heap);
+        let error = heap.audit().unwrap_err().to_string();
+        assert!(error.contains(finding), "{error}");
+    }
+
+    #[test]
+    fn a_gap_and_an_overlap() {
+        assert_found(|heap| nth(heap, 0).set_free(0, 8), "does not start where");
+        assert_found(|heap| nth(heap, 0).set_free(0, 32), "does not start where");
+    }
+
+    #[test]
+    fn a_size_that_is_no_power_of_two() {
+        assert_found(|heap| nth(heap, 5).set_free(256, 255), "is no block");
+        assert_found(|heap| nth(heap, 5).set_free(256, 0), "has no such size");
+    }
+
+    #[test]
+    fn a_block_below_the_minimum() {
+        assert_found(|heap| heap.minimum = Order::new(5), "is no block");
+    }
+
+    #[test]
+    fn a_range_not_covered() {
+        assert_found(|heap| heap.capacity = 513, "and should at 0x201");
+    }
+
+    #[test]
+    fn a_block_at_no_multiple_of_its_size() {
+        assert_found(
+            |heap| {
+                nth(heap, 1).set_free(16, 32);
+                nth(heap, 2).set_free(48, 16);
+            },
+            "not at a multiple",
+        );
+    }
+
+    #[test]
+    fn buddies_that_were_not_joined() {
+        assert_found(|heap| nth(heap, 1).set_free(16, 16), "are free buddies");
+    }
+
+    #[test]
+    fn a_one_way_link() {
+        assert_found(|heap| nth(heap, 1).below = EDGE, "does not know it");
+    }
+
+    #[test]
+    fn a_free_block_in_no_list() {
+        assert_found(
+            |heap| {
+                let index = nth_index(heap, 2);
+                heap.blocks.unlink_free(index, Order::new(5));
+            },
+            "free blocks are in a list",
+        );
+    }
+
+    #[test]
+    fn a_free_block_in_the_wrong_list() {
+        assert_found(
+            |heap| {
+                let index = nth_index(heap, 2);
+                heap.blocks.unlink_free(index, Order::new(5));
+                heap.blocks.link_free(index, Order::new(6));
+            },
+            "is in the list of Order(6)",
+        );
+    }
+
+    #[test]
+    fn a_wrong_bit() {
+        assert_found(|heap| heap.blocks.free_orders |= 1, "the bit of Order(0)");
+        assert_found(|heap| heap.blocks.free_orders &= !32, "the bit of Order(5)");
+    }
+
+    #[test]
+    fn wrong_counters() {
+        assert_found(|heap| heap.used += 1, "bytes are used");
+        assert_found(|heap| heap.free -= 1, "bytes are free");
+        assert_found(|heap| heap.allocation_count += 1, "blocks are used");
+    }
+
+    #[test]
+    fn a_stamp_from_the_future_and_one_twice() {
+        assert_found(|heap| heap.next_stamp = Stamp::FIRST, "not issued yet");
+        assert_found(
+            |heap| {
+                let stamp = nth(heap, 1).stamp().unwrap();
+                nth(heap, 3).set_used(40, stamp);
+            },
+            "the same stamp",
+        );
+    }
+
+    #[test]
+    fn a_lost_slot() {
+        assert_found(
+            |heap| {
+                heap.blocks.slots.insert(Block::EDGE);
+            },
+            "blocks are linked",
+        );
+    }
+}

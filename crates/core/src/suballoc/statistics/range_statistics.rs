@@ -1,0 +1,81 @@
+//! Sizes of ranges of one use.
+
+use std::ops::AddAssign;
+
+use crate::ByteSize;
+
+/// How many ranges of one use there are, and how large they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RangeStatistics {
+    /// How many.
+    pub count: u64,
+    /// Their bytes together.
+    pub total: ByteSize,
+    /// The size of the smallest; zero when there is none, as no range is empty.
+    pub smallest: ByteSize,
+    /// The size of the largest; zero when there is none.
+    pub largest: ByteSize,
+}
+
+impl RangeStatistics {
+    /// The mean size, rounded down; zero when there is none.
+    #[must_use]
+    pub const fn mean(&self) -> ByteSize {
+        match self.total.get().checked_div(self.count) {
+            Some(mean) => ByteSize::new(mean),
+            None => ByteSize::ZERO,
+        }
+    }
+
+    /// Counts one more.
+    pub(super) fn count_range(&mut self, size: ByteSize) {
+        *self += Self { count: 1, total: size, smallest: size, largest: size };
+    }
+}
+
+impl AddAssign for RangeStatistics {
+    /// Those of both together. A sum with more than 64 bits stays at the largest number.
+    fn add_assign(&mut self, other: Self) {
+        self.smallest = match (self.count, other.count) {
+            (0, _) => other.smallest,
+            (_, 0) => self.smallest,
+            _ => self.smallest.min(other.smallest),
+        };
+        self.largest = self.largest.max(other.largest);
+        self.count = self.count.saturating_add(other.count);
+        self.total = self.total.saturating_add(other.total);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sizes: &[u64]) -> RangeStatistics {
+        let mut all = RangeStatistics::default();
+        for &size in sizes {
+            all.count_range(ByteSize::new(size));
+        }
+        all
+    }
+
+    #[test]
+    fn none_is_zero_everywhere() {
+        assert_eq!(of(&[]).mean(), ByteSize::ZERO);
+        assert_eq!(of(&[]).smallest, ByteSize::ZERO);
+    }
+
+    #[test]
+    fn both_together_are_what_one_walk_over_both_counts() {
+        let sizes = [7, 3, 9, 3];
+        for middle in 0..=sizes.len() {
+            let (mut left, right) = (of(&sizes[..middle]), of(&sizes[middle..]));
+            left += right;
+            assert_eq!(left, of(&sizes), "{middle}");
+        }
+        let all = of(&sizes);
+        assert_eq!((all.count, all.total.get(), all.mean().get()), (4, 22, 5));
+        assert_eq!((all.smallest.get(), all.largest.get()), (3, 9));
+    }
+}

@@ -1,0 +1,65 @@
+//! A request that was declined.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::suballoc::SuballocError;
+
+/// Why a virtual block declined a request, and the value that came with it: nothing is lost.
+///
+/// `?` makes a plain [`SuballocError`] of it where the value is not needed.
+///
+/// ```
+/// use heapwright_core::suballoc::{Algorithm, SuballocError, VirtualBlock};
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// fn push(blocks: &mut [VirtualBlock<String>], mut name: String) -> Result<usize, SuballocError> {
+///     for (at, block) in blocks.iter_mut().enumerate() {
+///         match block.allocate(ByteSize::new(60), Alignment::ONE, name) {
+///             Ok(_) => return Ok(at),
+///             // The next block may have room for it.
+///             Err(refused) if refused.error.is_out_of_space() => name = refused.user_data,
+///             Err(refused) => return Err(refused.into()),
+///         }
+///     }
+///     panic!("no block has room for {name}")
+/// }
+/// let block = || VirtualBlock::new(Algorithm::Tlsf, ByteSize::new(100));
+/// let mut blocks = [block()?, block()?];
+/// assert_eq!(push(&mut blocks, "first".to_owned())?, 0);
+/// assert_eq!(push(&mut blocks, "second".to_owned())?, 1);
+/// # Ok::<(), SuballocError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Refused<T> {
+    /// Why.
+    pub error: SuballocError,
+    /// The value that was to be kept.
+    pub user_data: T,
+}
+
+impl<T> From<Refused<T>> for SuballocError {
+    fn from(refused: Refused<T>) -> Self {
+        refused.error
+    }
+}
+
+impl<T> fmt::Display for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<T> fmt::Debug for Refused<T> {
+    /// Without the value, so that any type of value will do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl<T> Error for Refused<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // What there is to say is said already.
+        None
+    }
+}
