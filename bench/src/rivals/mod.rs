@@ -5,6 +5,7 @@
 
 pub mod buddy_system;
 pub mod checked;
+pub mod combined;
 pub mod null;
 pub mod offset_allocator;
 pub mod ours;
@@ -16,9 +17,10 @@ pub mod xalloc;
 
 use self::buddy_system::BuddySystem;
 use self::checked::{Checked, CheckedShared};
+use self::combined::{OurCombined, OurShared};
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
-use self::ours::{OurSlabs, OurTlsf, OurTlsfMinTime};
+use self::ours::{OurBuddy, OurSlabs, OurTlsf, OurTlsfMinTime};
 use self::range_alloc::RangeAlloc;
 use self::vma::Vma;
 use self::vulkano::{VulkanoBuddy, VulkanoFreeList};
@@ -83,10 +85,11 @@ fn shared<S: SharedRival, J: SharedJob>(name: &'static str) -> Entrant<J, J::Out
 #[must_use]
 pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
+        entrant::<OurCombined, J>("heapwright combined"),
         entrant::<OurSlabs, J>("heapwright slabs"),
         entrant::<OurTlsf, J>("heapwright TLSF"),
         entrant::<OurTlsfMinTime, J>("heapwright TLSF min-time"),
-        // Buddy and the exclusive combined allocator come here.
+        entrant::<OurBuddy, J>("heapwright buddy"),
         entrant::<Vma<vma::Default>, J>(BASELINE),
         entrant::<Vma<vma::MinMemory>, J>("VMA min-memory"),
         entrant::<Vma<vma::MinTime>, J>("VMA min-time"),
@@ -114,7 +117,8 @@ pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
 #[must_use]
 pub fn threads<J: SharedJob>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
-        // The shared combined allocator comes here.
+        shared::<OurShared, J>("heapwright combined"),
+        shared::<Locked<OurCombined>, J>("heapwright combined, one lock"),
         shared::<Locked<OurSlabs>, J>("heapwright slabs"),
         shared::<Locked<OurTlsf>, J>("heapwright TLSF"),
         shared::<Locked<Vma<vma::Default>>, J>(BASELINE),

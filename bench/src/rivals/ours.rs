@@ -1,6 +1,8 @@
 //! Heapwright's own.
 
-use heapwright_core::suballoc::{Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf};
+use heapwright_core::suballoc::{
+    Buddy, Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf,
+};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms, Unfit};
@@ -49,6 +51,11 @@ ours! {
 ours! {
     /// [`Slabs`], with TLSF beneath.
     OurSlabs(Slabs) = |terms| Slabs::new(terms.capacity)
+}
+
+ours! {
+    /// [`Buddy`].
+    OurBuddy(Buddy) = |terms| Buddy::new(terms.capacity)
 }
 
 #[inline]

@@ -1,11 +1,13 @@
 //! Heaps with a suballocator each.
 
+use std::num::NonZeroU32;
+
 use thiserror::Error;
 
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::{HeapRetention, HeapSizing};
 use crate::suballoc::slab::table::SlabTable;
-use crate::suballoc::{AuditError, SuballocError, SuballocationId, Tlsf};
+use crate::suballoc::{AuditError, Stamp, SuballocError, SuballocationId, Tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// Heaps of one kind, each with a suballocator, found by what they have free.
@@ -73,35 +75,42 @@ pub struct HeapId {
 }
 
 /// Names a live allocation of a set.
+///
+/// 16 bytes, so that it is passed in registers. Of the heap it has the slot only: stamps go on when another heap takes the
+/// slot, so an id from before is stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PlacementId {
-    heap: HeapId,
-    suballocation: SuballocationId,
+    stamp: Stamp,
+    slot: NonZeroU32,
+    heap: Slot,
 }
 
 impl PlacementId {
+    #[inline]
+    const fn new(heap: Slot, suballocation: SuballocationId) -> Self {
+        Self { stamp: suballocation.stamp(), slot: suballocation.slot(), heap }
+    }
+
     /// Of a slot in a slab, which is in a lane and not directly in a heap.
     #[inline]
     pub(super) const fn of_slot(lane: u32, suballocation: SuballocationId) -> Self {
-        Self { heap: HeapId { slot: lane, generation: 0 }, suballocation }
+        Self::new(lane, suballocation)
     }
 
     /// The lane and the slot, if it is one in a slab.
     #[inline]
     pub(super) const fn slot(self) -> Option<(u32, SuballocationId)> {
-        if SlabTable::<()>::is_slot(self.suballocation) {
-            Some((self.heap.slot, self.suballocation))
-        } else {
-            None
-        }
+        let suballocation = self.suballocation();
+        if SlabTable::<()>::is_slot(suballocation) { Some((self.heap, suballocation)) } else { None }
     }
 
-    /// The heap that the allocation is in.
-    #[must_use]
-    pub fn heap(self) -> HeapId {
-        self.heap
+    #[inline]
+    const fn suballocation(self) -> SuballocationId {
+        SuballocationId::new(self.slot, self.stamp)
     }
 }
+
+const _: () = assert!(size_of::<Option<PlacementId>>() == 16);
 
 /// Where a request was placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +185,8 @@ struct Heap<H> {
 #[derive(Debug)]
 struct Entry<H> {
     generation: u32,
+    /// The first stamp of the next heap here.
+    next_stamp: Stamp,
     links: Links,
     heap: Option<Heap<H>>,
 }
@@ -261,6 +272,7 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// A size of zero.
+    #[inline(always)]
     pub fn allocate(
         &mut self,
         size: ByteSize,
@@ -279,7 +291,7 @@ impl<H> HeapSet<H> {
         self.allocate_among(self.class_of(slot_size), size, alignment)
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate_among(
         &mut self,
         class: SizeClass,
@@ -373,10 +385,12 @@ impl<H> HeapSet<H> {
     /// A size that a suballocator cannot manage, or more heaps than can be numbered.
     pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
         let suballocator = Tlsf::new(size)?;
-        let heap = Heap { suballocator, payload, class: SizeClass::Large };
+        let mut heap = Heap { suballocator, payload, class: SizeClass::Large };
         let slot = match self.table.vacant.pop() {
             Some(slot) => {
-                self.table.entry_mut(slot).heap = Some(heap);
+                let entry = self.table.entry_mut(slot);
+                heap.suballocator.continue_stamps(entry.next_stamp);
+                entry.heap = Some(heap);
                 slot
             }
             None => {
@@ -384,7 +398,8 @@ impl<H> HeapSet<H> {
                     .ok()
                     .filter(|&slot| slot < Slot::MAX)
                     .ok_or(PlacementError::TooManyHeaps)?;
-                self.table.entries.push(Entry { generation: 0, links: Links::NONE, heap: Some(heap) });
+                let (links, next_stamp) = (Links::NONE, Stamp::FIRST);
+                self.table.entries.push(Entry { generation: 0, next_stamp, links, heap: Some(heap) });
                 slot
             }
         };
@@ -401,14 +416,14 @@ impl<H> HeapSet<H> {
     /// # Errors
     ///
     /// An id that is not live in this set.
+    #[inline(always)]
     pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
-        let slot = id.heap.slot;
-        let entry =
-            self.table.entries.get_mut(slot as usize).filter(|entry| entry.generation == id.heap.generation);
+        let slot = id.heap;
+        let entry = self.table.entries.get_mut(slot as usize);
         let (links, heap) = entry
             .and_then(|entry| Some((entry.links, entry.heap.as_mut()?)))
             .ok_or(PlacementError::UnknownHeap)?;
-        let range = heap.suballocator.free(id.suballocation)?;
+        let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
             self.occupied[class.index()].remove(&mut self.table, slot);
@@ -418,7 +433,7 @@ impl<H> HeapSet<H> {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
         self.totals.allocation_count -= 1;
-        self.totals.used = self.totals.used.saturating_sub(range.size());
+        self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
         self.mark = self.retention.sink(self.mark, self.totals.used);
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
@@ -477,7 +492,7 @@ impl<H> HeapSet<H> {
     }
 
     /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
-    #[inline]
+    #[inline(always)]
     fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
         if class == SizeClass::Own {
             // Only an empty heap of about its size.
@@ -510,7 +525,7 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
         let entry = self.table.entry_mut(slot);
-        let (links, generation) = (entry.links, entry.generation);
+        let links = entry.links;
         let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");
         let was_empty = heap.suballocator.is_empty();
         let suballocation = match heap.suballocator.allocate(size, alignment) {
@@ -528,13 +543,14 @@ impl<H> HeapSet<H> {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
         self.totals.allocation_count += 1;
-        self.totals.used = self.totals.used.saturating_add(size);
-        let id = PlacementId { heap: HeapId { slot, generation }, suballocation: suballocation.id };
+        self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
+        let id = PlacementId::new(slot, suballocation.id);
         Ok(Some((id, suballocation.range)))
     }
 
+    #[inline(always)]
     fn placed(&self, (id, range): (PlacementId, HeapRange)) -> Placed<'_, H> {
-        Placed { id, range, heap: &self.table.heap(id.heap.slot).payload }
+        Placed { id, range, heap: &self.table.heap(id.heap).payload }
     }
 
     /// Takes an empty heap out of the set.
@@ -543,6 +559,7 @@ impl<H> HeapSet<H> {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
         let heap = entry.heap.take().expect("an index holds only slots with a heap");
+        entry.next_stamp = heap.suballocator.next_stamp();
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;

@@ -65,18 +65,26 @@ impl<H: Clone> Lane<H> {
     }
 
     /// Hands out a free slot; `None` when the class has none. O(1).
-    #[inline]
+    #[inline(always)]
     pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Slot<'_, H>> {
         let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
         Some(Slot { id: suballocation.id, range: suballocation.range, heap: &memory.heap })
     }
 
-    /// Adds a slab to the class, as large as it wants or the heaps have room for; `false` when they have none. O(1).
-    pub(super) fn add_slab(&mut self, heaps: &mut HeapSet<H>, source: Source, class: SizeClass) -> bool {
+    /// Adds a slab to a class that has no free slot, as large as it wants or the heaps have room for, and hands out a slot of
+    /// it; `None` when the heaps have no room. O(1).
+    #[cold]
+    pub(super) fn allocate_in_new_slab(
+        &mut self,
+        heaps: &mut HeapSet<H>,
+        source: Source,
+        class: SizeClass,
+        size: ByteSize,
+    ) -> Option<Slot<'_, H>> {
         let slot_size = ByteSize::new(class.slot_size());
         let slabs = self.slabs.get_or_insert_default();
-        let mut wanted = Some(slabs.shape(class));
-        while let Some(shape) = wanted {
+        let mut shape = slabs.shape(class);
+        let (start, memory) = loop {
             let placed = match source {
                 Source::AnyHeap => heaps.allocate_slab(slot_size, shape.bytes(), shape.alignment()),
                 Source::Heap(heap) => {
@@ -84,20 +92,22 @@ impl<H: Clone> Lane<H> {
                 }
             };
             if let Ok(Some(placed)) = placed {
-                let memory = SlabMemory { id: placed.id, heap: placed.heap.clone() };
-                return match slabs.insert(shape, placed.range.start(), memory) {
-                    Ok(_) => true,
-                    Err(memory) => {
-                        // There are as many slabs as can be numbered. The heap has others in it, or is the owner's to take.
-                        let freed = heaps.free(memory.id);
-                        debug_assert!(freed.is_ok());
-                        false
-                    }
-                };
+                break (placed.range.start(), SlabMemory { id: placed.id, heap: placed.heap.clone() });
             }
-            wanted = shape.halved();
+            shape = shape.halved()?;
+        };
+        match slabs.insert(shape, start, memory, size) {
+            Ok((number, suballocation)) => {
+                let heap = &slabs.parent(number)?.heap;
+                Some(Slot { id: suballocation.id, range: suballocation.range, heap })
+            }
+            Err(memory) => {
+                // There are as many slabs as can be numbered. The heap has others in it, or is the owner's to take.
+                let freed = heaps.free(memory.id);
+                debug_assert!(freed.is_ok());
+                None
+            }
         }
-        false
     }
 
     /// What the next slab of the class should be.

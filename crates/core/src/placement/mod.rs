@@ -23,7 +23,7 @@ pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementErr
 pub use retention::HeapRetention;
 pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
 pub use sizing::HeapSizing;
-pub use slab_heap_set::{SlabHeapSet, SlabPlaced, SlabPlacementId};
+pub use slab_heap_set::SlabHeapSet;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

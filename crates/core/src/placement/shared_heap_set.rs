@@ -156,16 +156,20 @@ impl<H: Clone> SharedHeapSet<H> {
             }));
         };
         let (number, mut lane) = self.lock_lane(lane);
-        if !lane.has_room(class) && !lane.add_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class) {
-            drop(lane);
-            // Rather than a new heap, a slot that another lane has free.
-            return Ok((1..self.lanes.len()).find_map(|distance| {
-                let other = self.nth_lane(number, distance);
-                let mut lane = try_lock(&self.lane(other).0)?;
-                Some(placed(other, lane.allocate(class, size)?))
-            }));
+        let slot = match lane.allocate(class, size) {
+            Some(slot) => return Ok(Some(placed(number, slot))),
+            None => lane.allocate_in_new_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class, size),
+        };
+        if let Some(slot) = slot {
+            return Ok(Some(placed(number, slot)));
         }
-        Ok(lane.allocate(class, size).map(|slot| placed(number, slot)))
+        drop(lane);
+        // Rather than a new heap, a slot that another lane has free.
+        Ok((1..self.lanes.len()).find_map(|distance| {
+            let other = self.nth_lane(number, distance);
+            let mut lane = try_lock(&self.lane(other).0)?;
+            Some(placed(other, lane.allocate(class, size)?))
+        }))
     }
 
     /// The heap that a request needs, when [`allocate`](Self::allocate) found none: see [`HeapSet::plan`].
@@ -206,12 +210,10 @@ impl<H: Clone> SharedHeapSet<H> {
             });
         };
         let (number, mut lane) = self.lock_lane(lane_of_thread());
-        {
-            let mut heaps = lock(&self.heaps.0);
-            let heap = heaps.insert(heap_size, payload)?;
-            lane.add_slab(&mut heaps, Source::Heap(heap), class);
-        }
-        lane.allocate(class, size).map(|slot| placed(number, slot)).ok_or(too_large)
+        let mut heaps = lock(&self.heaps.0);
+        let heap = heaps.insert(heap_size, payload)?;
+        let slot = lane.allocate_in_new_slab(&mut heaps, Source::Heap(heap), class, size);
+        slot.map(|slot| placed(number, slot)).ok_or(too_large)
     }
 
     /// Takes an allocation back. Heaps that are not worth keeping leave the set and are returned. O(1), and O(1) for each slab

@@ -37,6 +37,7 @@ pub use error::SuballocError;
 pub use slab::Slabs;
 pub use statistics::{DetailedStatistics, Statistics};
 pub use strategy::Strategy;
+pub(crate) use suballocation::Stamp;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;

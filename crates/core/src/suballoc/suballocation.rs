@@ -45,17 +45,17 @@ pub struct SuballocationId {
 }
 
 impl SuballocationId {
-    pub(super) const fn new(slot: NonZeroU32, stamp: Stamp) -> Self {
+    pub(crate) const fn new(slot: NonZeroU32, stamp: Stamp) -> Self {
         Self { stamp, slot }
     }
 
     /// Where the suballocator keeps its notes on it.
-    pub(super) const fn slot(self) -> NonZeroU32 {
+    pub(crate) const fn slot(self) -> NonZeroU32 {
         self.slot
     }
 
     /// The generation check.
-    pub(super) const fn stamp(self) -> Stamp {
+    pub(crate) const fn stamp(self) -> Stamp {
         self.stamp
     }
 }
@@ -70,11 +70,11 @@ impl fmt::Debug for SuballocationId {
 ///
 /// With 64 bits it does not come round again: at a thousand million a second it lasts 584 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Stamp(NonZeroU64);
+pub(crate) struct Stamp(NonZeroU64);
 
 impl Stamp {
     /// What a fresh suballocator issues first.
-    pub(super) const FIRST: Self = Self(NonZeroU64::MIN);
+    pub(crate) const FIRST: Self = Self(NonZeroU64::MIN);
 
     pub(super) const fn new(serial: u64) -> Option<Self> {
         match NonZeroU64::new(serial) {

@@ -14,7 +14,7 @@
 //!
 //! # How large a slab is
 //!
-//! A new slab has an eighth of the slots that its class has already, from 4 to 64. So a class that is used little costs
+//! A new slab has a quarter of the slots that its class has already, from 8 to 64. So a class that is used little costs
 //! little, and the slots that are free in a class's newest slab are a small part of it.
 //!
 //! # What is kept

@@ -189,6 +189,12 @@ impl SlabRings {
         self.places[class.index()].previous
     }
 
+    /// Puts a slab that is in no ring before all others of its class.
+    pub(super) fn link_first(&mut self, index: SlabIndex) {
+        let head = SlabIndex::head(self[index].class);
+        self.link_after(head, index);
+    }
+
     /// Puts a slab that is in no ring behind all others of its class.
     pub(super) fn link_last(&mut self, index: SlabIndex) {
         let head = SlabIndex::head(self[index].class);
@@ -202,6 +208,12 @@ impl SlabRings {
         self[next].previous = index;
         let slab = &mut self[index];
         (slab.previous, slab.next) = (previous, next);
+    }
+
+    /// Makes a full slab a ring of its own.
+    pub(super) fn keep_alone(&mut self, index: SlabIndex) {
+        let slab = &mut self[index];
+        (slab.previous, slab.next) = (index, index);
     }
 
     /// Takes a slab out of its ring.

@@ -96,10 +96,7 @@ impl Slabs {
         alignment: Alignment,
     ) -> Result<Suballocation, SuballocError> {
         loop {
-            if let Some(class) = class
-                && self.add_slab(class)
-                && let Some((suballocation, _)) = self.table.allocate(class, size)
-            {
+            if let Some(suballocation) = class.and_then(|class| self.allocate_in_new_slab(class, size)) {
                 return Ok(suballocation);
             }
             match self.tlsf.allocate(size, alignment) {
@@ -119,35 +116,40 @@ impl Slabs {
         }
     }
 
-    /// Adds a slab to the class, as large as it wants or there is room for.
-    fn add_slab(&mut self, class: SizeClass) -> bool {
+    /// Adds a slab to the class, as large as it wants or there is room for, and hands out a slot of it.
+    fn allocate_in_new_slab(&mut self, class: SizeClass, size: ByteSize) -> Option<Suballocation> {
         let mut wanted = Some(self.table.shape(class));
         while let Some(shape) = wanted {
             if let Ok(memory) = self.tlsf.allocate(shape.bytes(), shape.alignment()) {
-                return self.insert_slab(shape, memory);
+                return self.insert_slab(shape, memory, size);
             }
             // What is free may be large enough and start in the wrong place.
             let halved = shape.halved();
             wanted = halved.and_then(|halved| halved.within(self.tlsf.largest_free_range()));
         }
-        false
+        None
     }
 
-    fn insert_slab(&mut self, shape: SlabShape, memory: Suballocation) -> bool {
-        match self.table.insert(shape, memory.range.start(), memory.id) {
-            Ok(number) => {
+    fn insert_slab(
+        &mut self,
+        shape: SlabShape,
+        memory: Suballocation,
+        size: ByteSize,
+    ) -> Option<Suballocation> {
+        match self.table.insert(shape, memory.range.start(), memory.id, size) {
+            Ok((number, suballocation)) => {
                 let at = slot_position(memory.id);
                 if at >= self.slab_in.len() {
                     self.slab_in.resize(at + 1, 0);
                 }
                 self.slab_in[at] = number + 1;
-                true
+                Some(suballocation)
             }
             Err(memory) => {
                 // There are as many slabs as can be numbered.
                 let freed = self.tlsf.free(memory);
                 debug_assert!(freed.is_ok());
-                false
+                None
             }
         }
     }

@@ -22,9 +22,9 @@ fn a_class_gets_larger_slabs_as_it_grows() {
         allocate(&mut heap, 100);
         counts.push(heap.table.totals().slab_count);
     }
-    // 4 slots each while the class has fewer than 40.
-    assert_eq!(counts[..9], [1, 1, 1, 1, 2, 2, 2, 2, 3]);
-    assert!(*counts.last().unwrap() < 60, "{counts:?}");
+    // 8 slots each while the class has no more than 32.
+    assert_eq!(counts[..9], [1, 1, 1, 1, 1, 1, 1, 1, 2]);
+    assert!(*counts.last().unwrap() < 30, "{counts:?}");
     heap.audit().unwrap();
 }
 
@@ -83,13 +83,13 @@ mod audit_finds {
     /// A full slab, one that is partly free, one without a used slot, and something large.
     fn heap() -> Slabs {
         let mut heap = slabs();
-        let all: Vec<_> = (0..12).map(|_| allocate(&mut heap, SIZE)).collect();
+        let all: Vec<_> = (0..24).map(|_| allocate(&mut heap, SIZE)).collect();
         allocate(&mut heap, 200_000);
         for _ in 0..16 {
             allocate(&mut heap, 2000);
         }
-        heap.free(all[4]).unwrap();
-        for &id in &all[8..] {
+        heap.free(all[8]).unwrap();
+        for &id in &all[16..] {
             heap.free(id).unwrap();
         }
         heap.audit().unwrap();

@@ -150,7 +150,12 @@ impl Bins {
     /// Links a free range of `size` bytes into the bin of that size, in front. O(1).
     #[inline]
     pub(super) fn insert(&mut self, slots: &mut [Node], index: NodeIndex, size: u64) {
-        let bin = Bin::of(size);
+        self.insert_into(slots, index, Bin::of(size));
+    }
+
+    /// As [`insert`](Self::insert), when the bin is known.
+    #[inline]
+    pub(super) fn insert_into(&mut self, slots: &mut [Node], index: NodeIndex, bin: Bin) {
         let head = &mut slots[bin.head()];
         let next = head.next_in_bin();
         head.set_next_in_bin(index);

@@ -59,7 +59,7 @@ pub(super) struct Placement {
 
 impl Tlsf {
     /// Finds a place for the request. O(1): it looks at no more than two free ranges, or 83 when they do not fit.
-    #[inline]
+    #[inline(always)]
     pub(super) fn search(&self, request: Request) -> Option<Placement> {
         let slots = self.nodes.slots();
         let own = Bin::of(request.rounded_size());

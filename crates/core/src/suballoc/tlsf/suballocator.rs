@@ -229,7 +229,7 @@ impl Tlsf {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate_by(
         &mut self,
         size: ByteSize,
@@ -253,7 +253,7 @@ impl Tlsf {
     }
 
     /// Uses `size` bytes of a free range from `start` on; what is in front and behind stays free.
-    #[inline]
+    #[inline(always)]
     fn split(&mut self, Placement { free, start }: Placement, size: u64) -> Suballocation {
         let (slots, vacant) = self.nodes.slots_mut();
         let node = &slots[free];
@@ -264,9 +264,10 @@ impl Tlsf {
         let mut used = free;
         if rest > 0 {
             // The rest keeps the node: it stays in its bin when it is the larger part of a large range.
-            if Bin::of(rest) != Bin::of(free_size) {
+            let bin = Bin::of(rest);
+            if bin != Bin::of(free_size) {
                 self.bins.remove(slots, free);
-                self.bins.insert(slots, free, rest);
+                self.bins.insert_into(slots, free, bin);
             }
             used = vacant.take(slots);
             let node = &mut slots[free];
@@ -337,6 +338,7 @@ impl Tlsf {
     /// assert_eq!(heap.allocation_count(), 1);
     /// # Ok::<(), SuballocError>(())
     /// ```
+    #[inline(always)]
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let index = NodeIndex::from_slot(id.slot());
         let (start, size, mut below, mut above) = match self.nodes.find(index) {
@@ -462,6 +464,16 @@ impl Tlsf {
     pub fn largest_free_range(&self) -> ByteSize {
         let size = |bin| self.nodes.slots()[self.first_in(bin)].size();
         ByteSize::new(self.bins.highest().map_or(0, size))
+    }
+
+    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    pub(crate) fn continue_stamps(&mut self, next: Stamp) {
+        self.next_stamp = self.next_stamp.max(next);
+    }
+
+    /// The stamp that the next suballocation gets.
+    pub(crate) const fn next_stamp(&self) -> Stamp {
+        self.next_stamp
     }
 
     /// The size class of the largest free range, zero when nothing is free. O(1).
