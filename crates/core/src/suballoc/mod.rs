@@ -7,6 +7,9 @@
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
 //! | [`Buddy`] | blocks of powers of two, halved and joined again | O(log capacity) |
+//! | [`Linear`] | above what is live: an arena, or a stack | O(1) |
+//! | [`DoubleStack`] | two ends that grow towards each other | O(1) |
+//! | [`Ring`] | behind what is newest, and round the end: first in, first out; retired by fence values | O(1) |
 //!
 //! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
 //! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
@@ -17,6 +20,7 @@
 mod audit_error;
 pub mod buddy;
 mod error;
+pub mod linear;
 mod slots;
 mod suballocation;
 mod suballocator;
@@ -25,6 +29,7 @@ pub mod tlsf;
 pub use audit_error::AuditError;
 pub use buddy::Buddy;
 pub use error::SuballocError;
+pub use linear::{DoubleStack, FenceOrderError, Linear, Retired, Ring};
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;
