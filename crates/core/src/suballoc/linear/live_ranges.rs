@@ -147,6 +147,15 @@ impl LiveRanges {
         Ok(heap_range(start, size))
     }
 
+    /// The suballocation of a chain that was handed out first. O(1).
+    pub(super) fn oldest_suballocation(&self, chain: Chain) -> Option<Suballocation> {
+        let index = self.slots[chain.head()].newer;
+        let LiveRange { start, size, stamp, .. } = self.slots[index];
+        // The head has none.
+        let stamp = stamp?;
+        Some(Suballocation::new(index.slot(), stamp, start, size))
+    }
+
     /// Takes back all of a chain that were handed out before the one with this stamp. O(1) for each.
     pub(super) fn remove_before(&mut self, chain: Chain, end: Stamp) -> Retired {
         let used_before = self.used;

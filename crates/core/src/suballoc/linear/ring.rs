@@ -226,6 +226,18 @@ impl Ring {
         retired
     }
 
+    /// Takes back the oldest suballocation that [`retire`](Self::retire) would, and answers it. O(1), amortised.
+    ///
+    /// Called until it answers `None`, it is the same as one call of `retire`. It is for those who keep notes beside the
+    /// suballocations, and have to hear which are gone.
+    pub fn retire_next(&mut self, completed: FenceValue) -> Option<Suballocation> {
+        // What is oldest is in the oldest batch, as that has something live in it.
+        self.batches.oldest().filter(|&fence| fence <= completed)?;
+        let oldest = self.live.oldest_suballocation(Chain::FIRST)?;
+        self.free(oldest.id).ok()?;
+        Some(oldest)
+    }
+
     /// The fence value of the oldest batch that has something live in it: what to wait for when there is no room. O(1).
     ///
     /// `None` when nothing that was submitted is live.
