@@ -12,11 +12,12 @@ mod interval_map;
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
+use heapwright_core::suballoc::virtual_block::{End, Feature};
 use heapwright_core::suballoc::{
     Algorithm, RangeUse, Statistics, Strategy, SuballocError, Suballocation, VirtualAllocationDesc,
     VirtualBlock,
 };
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, FenceValue};
 use interval_map::IntervalMap;
 use libfuzzer_sys::fuzz_target;
 
@@ -64,11 +65,12 @@ impl Size {
 struct Request {
     size: Size,
     alignment_log2: u8,
-    strategy: u8,
+    /// What else is asked for.
+    extra: u8,
 }
 
 impl Request {
-    fn get(self, capacity: u64) -> VirtualAllocationDesc {
+    fn get(self, algorithm: Algorithm, capacity: u64) -> VirtualAllocationDesc {
         // Mostly 1 B to 4 MiB; now and then any there is, and often none.
         let log2 = match self.alignment_log2 {
             log2 @ 0..=191 => log2 % 23,
@@ -78,10 +80,13 @@ impl Request {
         let alignment = Alignment::from_log2(log2.into()).expect("63 at most");
         let desc =
             VirtualAllocationDesc::new(ByteSize::new(self.size.get(capacity))).with_alignment(alignment);
-        match self.strategy % 8 {
-            0 => desc.with_strategy(Strategy::MinMemory),
-            1 => desc.with_strategy(Strategy::MinTime),
-            2 => desc.with_strategy(Strategy::MinOffset),
+        // Mostly what the algorithm has, and now and then what it has not.
+        let asks = |feature| algorithm.has(feature) || self.extra >= 240;
+        match self.extra % 8 {
+            0 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinMemory),
+            1 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinTime),
+            2 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinOffset),
+            3..=5 if asks(Feature::UpperEnd) => desc.with_end(End::Upper),
             _ => desc,
         }
     }
@@ -112,20 +117,32 @@ enum Step {
     },
     FreeMany(Order, u8),
     Clear,
+    /// Under the value submitted last and this much.
+    Submit(i8),
+    /// At the value submitted last and this much.
+    Retire(i8),
 }
 
 /// A number, and a share of something that counts how many there are.
 type Value = (u64, Rc<()>);
 
+struct Live {
+    made: Suballocation,
+    number: u64,
+    /// Of the batch that it is in.
+    fence: Option<FenceValue>,
+}
+
 struct Shadowed {
     block: VirtualBlock<Value>,
     map: IntervalMap,
-    /// In the order in which they were made, each with the number of its value.
-    live: Vec<(Suballocation, u64)>,
+    /// In the order in which they were made.
+    live: Vec<Live>,
     /// Some that were freed.
     stale: Vec<Suballocation>,
     next: u64,
     shares: Rc<()>,
+    latest_fence: Option<FenceValue>,
 }
 
 impl Shadowed {
@@ -138,6 +155,7 @@ impl Shadowed {
                 stale: Vec::new(),
                 next: 0,
                 shares: Rc::new(()),
+                latest_fence: None,
             }),
             Err(SuballocError::CapacityOutOfBounds { limit, .. }) => {
                 assert!(capacity == 0 || capacity > limit.get());
@@ -159,7 +177,7 @@ impl Shadowed {
                 assert!(start.is_aligned(desc.alignment), "{made:?} at {}", desc.alignment);
                 assert_eq!(size, desc.size);
                 self.map.take(start.get(), size.get());
-                self.live.push((made, number));
+                self.live.push(Live { made, number, fence: None });
                 self.next += 1;
                 true
             }
@@ -189,23 +207,23 @@ impl Shadowed {
     }
 
     fn free(&mut self, at: usize) {
-        let (suballocation, number) = self.live.remove(at);
-        let (range, (value, _)) = self.block.free(suballocation.id).expect("live");
-        assert_eq!((range, value), (suballocation.range, number));
+        let Live { made, number, .. } = self.live.remove(at);
+        let (range, (value, _)) = self.block.free(made.id).expect("live");
+        assert_eq!((range, value), (made.range, number));
         self.map.give_back(range.start().get(), range.size().get());
-        self.stale.push(suballocation);
+        self.stale.push(made);
     }
 
     fn free_many(&mut self, order: Order, count: usize) {
         for _ in 0..count.min(self.live.len()) {
-            let start = |at: &usize| self.live[*at].0.range.start();
+            let start = |at: &usize| self.live[*at].made.range.start();
             let length = self.live.len();
             let at = match order {
                 Order::LowestFirst => (0..length).min_by_key(start),
                 Order::HighestFirst => (0..length).max_by_key(start),
                 Order::OldestFirst => Some(0),
                 Order::NewestFirst => length.checked_sub(1),
-                Order::EverySecond => (0..length).rev().find(|&at| self.live[at].1 % 2 == 1).or(Some(0)),
+                Order::EverySecond => (0..length).rev().find(|&at| self.live[at].number % 2 == 1).or(Some(0)),
                 Order::Stride(stride) => Some(usize::from(stride) % length),
             };
             self.free(at.expect("there are some"));
@@ -225,7 +243,47 @@ impl Shadowed {
     fn clear(&mut self) {
         self.block.clear();
         self.map = IntervalMap::new(self.map.capacity());
-        self.stale.extend(self.live.drain(..).map(|(suballocation, _)| suballocation));
+        self.stale.extend(self.live.drain(..).map(|live| live.made));
+        self.latest_fence = None;
+    }
+
+    /// The value submitted last and so much.
+    fn fence(&self, ahead: i8) -> FenceValue {
+        let latest = self.latest_fence.unwrap_or_default().get();
+        FenceValue::new(latest.saturating_add_signed((ahead % 8).into()))
+    }
+
+    fn submit(&mut self, fence: FenceValue) {
+        match self.block.submit(fence) {
+            Ok(()) => {
+                for live in &mut self.live {
+                    live.fence.get_or_insert(fence);
+                }
+                self.latest_fence = Some(fence);
+            }
+            Err(SuballocError::Unsupported { .. }) => {
+                assert!(!self.block.algorithm().has(Feature::Fences));
+            }
+            Err(SuballocError::FenceOrder(_)) => assert!(Some(fence) < self.latest_fence),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn retire(&mut self, completed: FenceValue) {
+        let mut heard = Vec::new();
+        let answer = self.block.retire_each(completed, |made, (number, _)| heard.push((made, number)));
+        let Ok(retired) = answer else {
+            return assert!(!self.block.algorithm().has(Feature::Fences));
+        };
+        assert_eq!(retired.suballocations, heard.len() as u64);
+        let is_done = |live: &Live| live.fence.is_some_and(|fence| fence <= completed);
+        let (done, left): (Vec<_>, Vec<_>) = self.live.drain(..).partition(is_done);
+        self.live = left;
+        assert!(heard.iter().copied().eq(done.iter().map(|live| (live.made, live.number))), "oldest first");
+        for Live { made, .. } in done {
+            self.map.give_back(made.range.start().get(), made.range.size().get());
+            self.stale.push(made);
+        }
     }
 
     fn check(&self) {
@@ -250,21 +308,22 @@ impl Shadowed {
         assert_eq!(statistics.used.get(), self.map.capacity() - self.map.free());
         assert_eq!(block.iter().len(), self.live.len());
         assert_eq!(Rc::strong_count(&self.shares), self.live.len() + 1, "a value was lost, or copied");
-        for (suballocation, number) in &self.live {
-            assert_eq!(block.get(suballocation.id).expect("live").0, *number);
-            assert_eq!(block.range_of(suballocation.id), Ok(suballocation.range));
+        for Live { made, number, .. } in &self.live {
+            assert_eq!(block.get(made.id).expect("live").0, *number);
+            assert_eq!(block.range_of(made.id), Ok(made.range));
         }
+        assert_eq!(block.oldest_fence(), self.live.first().and_then(|live| live.fence));
     }
 
     /// Nothing is live: all that is seen is as in a fresh one, and so is what comes next.
     fn compare_with_fresh(mut self, requests: &[Request]) {
-        let capacity = self.map.capacity();
-        let mut fresh = Self::new(self.block.algorithm(), capacity).expect("as before");
+        let (algorithm, capacity) = (self.block.algorithm(), self.map.capacity());
+        let mut fresh = Self::new(algorithm, capacity).expect("as before");
         assert_eq!(self.state(), fresh.state());
         for request in requests.iter().take(8) {
-            let desc = request.get(capacity);
+            let desc = request.get(algorithm, capacity);
             assert_eq!(self.allocate(&desc), fresh.allocate(&desc));
-            let last = |shadowed: &Self| shadowed.live.last().map(|(made, _)| made.range);
+            let last = |shadowed: &Self| shadowed.live.last().map(|live| live.made.range);
             assert_eq!(last(&self), last(&fresh));
         }
     }
@@ -281,11 +340,11 @@ fuzz_target!(|input: (u8, Size, Vec<Step>, Order)| {
         match step {
             Step::Allocate(request) => {
                 requests.push(request);
-                shadowed.allocate(&request.get(capacity));
+                shadowed.allocate(&request.get(algorithm, capacity));
             }
             Step::Fill(request, count) => {
                 requests.push(request);
-                let desc = request.get(capacity);
+                let desc = request.get(algorithm, capacity);
                 for _ in 0..count {
                     // More would only take longer.
                     if shadowed.live.len() >= 400 || !shadowed.allocate(&desc) {
@@ -301,6 +360,8 @@ fuzz_target!(|input: (u8, Size, Vec<Step>, Order)| {
             }
             Step::FreeMany(order, count) => shadowed.free_many(order, count.into()),
             Step::Clear => shadowed.clear(),
+            Step::Submit(ahead) => shadowed.submit(shadowed.fence(ahead)),
+            Step::Retire(ahead) => shadowed.retire(shadowed.fence(ahead)),
             Step::Free { .. } | Step::FreeAgain { .. } => {}
         }
         shadowed.check();

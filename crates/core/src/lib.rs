@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`units`] | a type per meaning of a number: sizes, offsets, ranges, alignments, GPU virtual addresses |
+//! | [`units`] | a type per meaning of a number: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
 //! | [`suballoc`] | handing out ranges of a heap: which offsets are used, which are free |
 //! | [`placement`] | which of several heaps serves a request, how large a new one is, when an empty one goes back |
 //!
@@ -15,4 +15,4 @@ pub mod suballoc;
 mod sync;
 pub mod units;
 
-pub use units::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
+pub use units::{Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange};

@@ -6,12 +6,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use heapwright_core::suballoc::virtual_block::{Feature, Refused};
+use heapwright_core::suballoc::virtual_block::{End, Feature, Refused};
 use heapwright_core::suballoc::{
-    self, Algorithm, AuditError, DetailedStatistics, RangeUse, SuballocError, Suballocation, SuballocationId,
-    Suballocator, VirtualAllocationDesc, VirtualBlock,
+    self, Algorithm, AuditError, DetailedStatistics, FenceOrderError, RangeUse, Retired, SuballocError,
+    Suballocation, SuballocationId, Suballocator, VirtualAllocationDesc, VirtualBlock,
 };
-use heapwright_core::{Alignment, ByteSize, HeapRange};
+use heapwright_core::{Alignment, ByteSize, FenceValue, HeapRange};
 use proptest::prelude::*;
 use shadowed::{IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
 
@@ -368,7 +368,10 @@ offset  size  use      user data
 #[test]
 fn a_request_for_what_an_algorithm_has_not_is_refused() {
     let desc = VirtualAllocationDesc::new(ByteSize::new(10));
-    let requests = [(Feature::Strategies, desc.with_strategy(suballoc::Strategy::MinOffset))];
+    let requests = [
+        (Feature::Strategies, desc.with_strategy(suballoc::Strategy::MinOffset)),
+        (Feature::UpperEnd, desc.with_end(End::Upper)),
+    ];
     for &algorithm in Algorithm::ALL {
         let mut block = VirtualBlock::new(algorithm, ByteSize::new(1000)).unwrap();
         assert_eq!(block.algorithm(), algorithm);
@@ -382,6 +385,80 @@ fn a_request_for_what_an_algorithm_has_not_is_refused() {
                 }
             }
             block.clear();
+        }
+        let unsupported = SuballocError::Unsupported { algorithm, feature: Feature::Fences };
+        let has_fences = algorithm.has(Feature::Fences);
+        assert_eq!(block.submit(FenceValue::ZERO), if has_fences { Ok(()) } else { Err(unsupported) });
+        assert_eq!(
+            block.retire(FenceValue::ZERO),
+            if has_fences { Ok(Retired::default()) } else { Err(unsupported) }
+        );
+        assert_eq!(block.oldest_fence(), None);
+    }
+}
+
+#[test]
+fn a_double_stack_hands_out_from_both_ends() {
+    let mut block = VirtualBlock::new(Algorithm::DoubleStack, ByteSize::new(1000)).unwrap();
+    let desc = VirtualAllocationDesc::new(ByteSize::new(100));
+    let upper = block.allocate_desc(&desc.with_end(End::Upper), "upper").unwrap();
+    let lower = block.allocate_desc(&desc.with_end(End::Lower), "lower").unwrap();
+    assert_eq!((lower.range.start().get(), upper.range.start().get()), (0, 900));
+    let in_order: Vec<_> = block.iter().map(|(_, name)| *name).collect();
+    assert_eq!(in_order, ["lower", "upper"]);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Beside a list of what is live, oldest first, with the fence value of each.
+    #[test]
+    fn retiring_gives_values_back_oldest_first(
+        algorithm in prop::sample::select(&[Algorithm::Linear, Algorithm::Ring][..]),
+        steps in prop::collection::vec((0_u32..10, 1_u64..100, any::<prop::sample::Index>()), 0..STEPS),
+    ) {
+        let mut block = VirtualBlock::new(algorithm, ByteSize::new(1000)).unwrap();
+        let mut live: Vec<(Suballocation, u64, Option<u64>)> = Vec::new();
+        let (mut number, mut latest) = (0, 0);
+        for (kind, amount, at) in steps {
+            match kind {
+                0..=4 => {
+                    number += 1;
+                    if let Ok(made) = block.allocate(ByteSize::new(amount), Alignment::ONE, number) {
+                        live.push((made, number, None));
+                    }
+                }
+                5 if !live.is_empty() => {
+                    let (freed, value, _) = live.remove(at.index(live.len()));
+                    prop_assert_eq!(block.free(freed.id), Ok((freed.range, value)));
+                }
+                5..=7 => {
+                    let fence = latest + amount % 3;
+                    block.submit(FenceValue::new(fence)).unwrap();
+                    live.iter_mut().for_each(|(_, _, of)| { of.get_or_insert(fence); });
+                    latest = fence;
+                    if let Some(below) = fence.checked_sub(1).map(FenceValue::new) {
+                        let order = FenceOrderError { fence: below, latest: FenceValue::new(latest) };
+                        prop_assert_eq!(block.submit(below), Err(order.into()));
+                    }
+                }
+                _ => {
+                    let completed = (latest + 1).saturating_sub(amount % 5);
+                    let is_done = |fence: &Option<u64>| fence.is_some_and(|fence| fence <= completed);
+                    let (done, left): (Vec<_>, Vec<_>) = live.into_iter().partition(|(_, _, fence)| is_done(fence));
+                    live = left;
+                    let mut heard = Vec::new();
+                    let retired = block.retire_each(FenceValue::new(completed), |made, value| heard.push((made, value)));
+                    let bytes = done.iter().map(|(made, ..)| made.range.size().get()).sum();
+                    let suballocations = u64::try_from(done.len()).unwrap();
+                    let retired = retired.unwrap();
+                    prop_assert_eq!((retired.suballocations, retired.bytes.get()), (suballocations, bytes));
+                    prop_assert_eq!(heard, done.iter().map(|&(made, value, _)| (made, value)).collect::<Vec<_>>());
+                }
+            }
+            block.audit().unwrap();
+            prop_assert_eq!(block.oldest_fence().map(FenceValue::get), live.first().and_then(|&(_, _, fence)| fence));
+            prop_assert_eq!(block.iter().len(), live.len());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::SuballocationId;
 use super::virtual_block::{Algorithm, Feature};
+use super::{FenceOrderError, SuballocationId};
 use crate::{Alignment, ByteSize};
 
 /// Why a suballocator declined. Its state is what it was before the call.
@@ -72,6 +72,10 @@ pub enum SuballocError {
         /// The id that was given.
         id: SuballocationId,
     },
+
+    /// A batch was submitted under a fence value below that of an earlier one.
+    #[error(transparent)]
+    FenceOrder(#[from] FenceOrderError),
 
     /// The algorithm does not have what the request asks for.
     #[error("the algorithm {algorithm} has no {feature}")]

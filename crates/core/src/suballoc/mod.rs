@@ -8,6 +8,9 @@
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
 //! | [`Slabs`] | slots of size classes for small sizes, good fit for large ones | O(1) |
 //! | [`Buddy`] | blocks of powers of two, halved and joined again | O(log capacity) |
+//! | [`Linear`] | above what is live: an arena, or a stack | O(1) |
+//! | [`DoubleStack`] | two ends that grow towards each other | O(1) |
+//! | [`Ring`] | behind what is newest, and round the end: first in, first out; retired by fence values | O(1) |
 //!
 //! A [`VirtualBlock`] is a range served by any of them, chosen when it is made, with a value of the user's beside each
 //! suballocation. [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
@@ -22,6 +25,7 @@
 mod audit_error;
 pub mod buddy;
 mod error;
+pub mod linear;
 pub mod slab;
 mod slots;
 pub mod statistics;
@@ -34,6 +38,7 @@ pub mod virtual_block;
 pub use audit_error::AuditError;
 pub use buddy::Buddy;
 pub use error::SuballocError;
+pub use linear::{DoubleStack, FenceOrderError, Linear, Retired, Ring};
 pub use slab::Slabs;
 pub use statistics::{DetailedStatistics, Statistics};
 pub use strategy::Strategy;

@@ -14,29 +14,40 @@ pub enum Algorithm {
     Slabs,
     /// [`Buddy`](crate::suballoc::Buddy), with blocks down to one byte: for sizes that are powers of two.
     Buddy,
+    /// [`Linear`](crate::suballoc::Linear): an arena or a stack, which hands out what lies above all that is live.
+    Linear,
+    /// [`DoubleStack`](crate::suballoc::DoubleStack): two stacks that grow towards each other from the ends.
+    DoubleStack,
+    /// [`Ring`](crate::suballoc::Ring): first in, first out, as uploads are.
+    Ring,
 }
 
 impl Algorithm {
     /// All that there are.
-    pub const ALL: &[Self] = &[Self::Tlsf, Self::Slabs, Self::Buddy];
+    pub const ALL: &[Self] =
+        &[Self::Tlsf, Self::Slabs, Self::Buddy, Self::Linear, Self::DoubleStack, Self::Ring];
 
-    /// Whether requests may ask for it.
+    /// Whether it has what some others do not.
     #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
-        match (self, feature) {
-            (Self::Tlsf, Feature::Strategies) => true,
-            (Self::Slabs | Self::Buddy, Feature::Strategies) => false,
+        match feature {
+            Feature::Strategies => matches!(self, Self::Tlsf),
+            Feature::UpperEnd => matches!(self, Self::DoubleStack),
+            Feature::Fences => matches!(self, Self::Linear | Self::Ring),
         }
     }
 }
 
 impl fmt::Display for Algorithm {
-    /// One word: "tlsf".
+    /// One word: "tlsf", "double-stack".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Tlsf => "tlsf",
             Self::Slabs => "slabs",
             Self::Buddy => "buddy",
+            Self::Linear => "linear",
+            Self::DoubleStack => "double-stack",
+            Self::Ring => "ring",
         })
     }
 }
@@ -47,6 +58,11 @@ impl fmt::Display for Algorithm {
 pub enum Feature {
     /// A choice of what matters most: a [`Strategy`](crate::suballoc::Strategy).
     Strategies,
+    /// An upper end to hand out from, besides the lower: [`End::Upper`](super::End::Upper).
+    UpperEnd,
+    /// Taking back all that the GPU is done with: [`VirtualBlock::submit`](super::VirtualBlock::submit) and
+    /// [`retire`](super::VirtualBlock::retire).
+    Fences,
 }
 
 impl fmt::Display for Feature {
@@ -54,6 +70,8 @@ impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Strategies => "strategies",
+            Self::UpperEnd => "upper end",
+            Self::Fences => "fences",
         })
     }
 }

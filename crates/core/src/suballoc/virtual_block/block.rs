@@ -4,11 +4,12 @@ use std::fmt;
 
 use super::heap::Heap;
 use super::user_data::UserData;
-use super::{Algorithm, Allocations, Dump, DumpJson, Refused, VirtualAllocationDesc};
+use super::{Algorithm, Allocations, Dump, DumpJson, Feature, Refused, VirtualAllocationDesc};
 use crate::suballoc::{
-    AuditError, DetailedStatistics, Statistics, SuballocError, Suballocation, SuballocationId, Suballocator,
+    AuditError, DetailedStatistics, Retired, Statistics, SuballocError, Suballocation, SuballocationId,
+    Suballocator,
 };
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 
 /// The offsets from zero to a capacity, handed out by an [`Algorithm`], with a value of type `T` for each suballocation.
 ///
@@ -20,9 +21,10 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// | [`get`](Self::get), [`get_mut`](Self::get_mut), [`range_of`](Self::range_of), [`statistics`](Self::statistics) | O(1) |
 /// | [`iter`](Self::iter), [`detailed_statistics`](Self::detailed_statistics), [`dump`](Self::dump) | O(ranges) |
 /// | [`clear`](Self::clear) | O(ranges there were at one time) |
+/// | [`submit`](Self::submit), [`retire`](Self::retire) | O(1); O(1) for each suballocation taken back |
 ///
-/// A value is dropped exactly once, by whoever has it: [`free`](Self::free) gives it back, [`clear`](Self::clear) and the
-/// block's own drop drop it. The block is `Send` when `T` is.
+/// A value is dropped exactly once, by whoever has it: [`free`](Self::free) gives it back; [`clear`](Self::clear),
+/// [`retire`](Self::retire) and the block's own drop drop it. The block is `Send` when `T` is.
 ///
 /// # Examples
 ///
@@ -130,6 +132,77 @@ impl<T> VirtualBlock<T> {
     pub fn iter(&self) -> Allocations<'_, T> {
         let heap = self.heap.common();
         Allocations::new(heap.ranges(), &self.user_data, heap.allocation_count())
+    }
+
+    /// Closes a batch: all that was handed out since the last one is in use until the fence has this value. O(1).
+    ///
+    /// For algorithms that have [`Feature::Fences`]; [`Ring::submit`](crate::suballoc::Ring::submit) says more.
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::Unsupported`], or [`SuballocError::FenceOrder`] when the value is below the one submitted last.
+    /// Nothing is changed.
+    ///
+    /// ```
+    /// use heapwright_core::suballoc::{Algorithm, VirtualBlock};
+    /// use heapwright_core::{Alignment, ByteSize, FenceValue};
+    ///
+    /// let mut uploads = VirtualBlock::new(Algorithm::Ring, ByteSize::from_kib(64))?;
+    /// uploads.allocate(ByteSize::from_kib(10), Alignment::ONE, "first frame")?;
+    /// uploads.submit(FenceValue::new(1))?;
+    /// uploads.allocate(ByteSize::from_kib(10), Alignment::ONE, "second frame")?;
+    /// uploads.submit(FenceValue::new(2))?;
+    ///
+    /// let mut done = Vec::new();
+    /// uploads.retire_each(FenceValue::new(1), |_, name| done.push(name))?;
+    /// assert_eq!(done, ["first frame"]);
+    /// assert_eq!(uploads.oldest_fence(), Some(FenceValue::new(2)));
+    /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+    /// ```
+    pub fn submit(&mut self, fence: FenceValue) -> Result<(), SuballocError> {
+        self.heap.submit(fence)
+    }
+
+    /// Takes back all batches whose fence value is `completed` or less, drops their values, and answers what that was.
+    ///
+    /// What was not submitted stays. What was freed before, one by one, is not counted.
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::Unsupported`] when the algorithm does not have [`Feature::Fences`].
+    pub fn retire(&mut self, completed: FenceValue) -> Result<Retired, SuballocError> {
+        self.retire_each(completed, |_, _| ())
+    }
+
+    /// As [`retire`](Self::retire), and hands on each suballocation with its value, the oldest first.
+    ///
+    /// When `take` panics, those that come after the one that it was called with are still live.
+    ///
+    /// # Errors
+    ///
+    /// As [`retire`](Self::retire).
+    pub fn retire_each(
+        &mut self,
+        completed: FenceValue,
+        mut take: impl FnMut(Suballocation, T),
+    ) -> Result<Retired, SuballocError> {
+        self.heap.require(Feature::Fences)?;
+        let mut retired = Retired::default();
+        while let Some(suballocation) = self.heap.retire_next(completed) {
+            let user_data = self.user_data.remove(suballocation.id).expect("what is live has a value");
+            retired.suballocations += 1;
+            retired.bytes = retired.bytes.saturating_add(suballocation.range.size());
+            take(suballocation, user_data);
+        }
+        Ok(retired)
+    }
+
+    /// The fence value of the oldest batch that has something live in it: what to wait for when there is no room. O(1).
+    ///
+    /// `None` when nothing that was submitted is live, as is always so where there are no fences.
+    #[must_use]
+    pub fn oldest_fence(&self) -> Option<FenceValue> {
+        self.heap.oldest_fence()
     }
 
     /// Takes everything back at once and drops all values. Ids that were live are stale from then on.

@@ -32,13 +32,26 @@ pub struct VirtualAllocationDesc {
     /// What matters most; what [`allocate`](super::VirtualBlock::allocate) does unless told.
     /// For algorithms that have [`Feature::Strategies`](super::Feature::Strategies).
     pub strategy: Option<Strategy>,
+    /// Which end of what is free; the lower unless told.
+    /// The upper is for algorithms that have [`Feature::UpperEnd`](super::Feature::UpperEnd).
+    pub end: End,
+}
+
+/// An end of what is free in a double stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The lowest offset that will do; where an algorithm has but one way, that way.
+    #[default]
+    Lower,
+    /// The highest offset that will do.
+    Upper,
 }
 
 impl VirtualAllocationDesc {
     /// A request of `size` bytes at alignment 1.
     #[must_use]
     pub const fn new(size: ByteSize) -> Self {
-        Self { size, alignment: Alignment::ONE, strategy: None }
+        Self { size, alignment: Alignment::ONE, strategy: None, end: End::Lower }
     }
 
     /// The same at `alignment`.
@@ -51,5 +64,11 @@ impl VirtualAllocationDesc {
     #[must_use]
     pub const fn with_strategy(self, strategy: Strategy) -> Self {
         Self { strategy: Some(strategy), ..self }
+    }
+
+    /// The same from `end`.
+    #[must_use]
+    pub const fn with_end(self, end: End) -> Self {
+        Self { end, ..self }
     }
 }

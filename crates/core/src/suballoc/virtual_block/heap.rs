@@ -1,8 +1,10 @@
 //! The suballocator of a virtual block: one of those there are.
 
-use super::{Algorithm, Feature, VirtualAllocationDesc};
-use crate::ByteSize;
-use crate::suballoc::{Buddy, Slabs, SuballocError, Suballocation, Suballocator, Tlsf};
+use super::{Algorithm, End, Feature, VirtualAllocationDesc};
+use crate::suballoc::{
+    Buddy, DoubleStack, Linear, Ring, Slabs, SuballocError, Suballocation, Suballocator, Tlsf,
+};
+use crate::{ByteSize, FenceValue};
 
 /// One suballocator of any algorithm. An enum and not a trait object, for the calls that only one of them has; boxed, as
 /// their sizes differ by a thousand bytes.
@@ -10,6 +12,9 @@ pub(super) enum Heap {
     Tlsf(Box<Tlsf>),
     Slabs(Box<Slabs>),
     Buddy(Box<Buddy>),
+    Linear(Box<Linear>),
+    DoubleStack(Box<DoubleStack>),
+    Ring(Box<Ring>),
 }
 
 impl Heap {
@@ -18,6 +23,9 @@ impl Heap {
             Algorithm::Tlsf => Self::Tlsf(Box::new(Tlsf::new(capacity)?)),
             Algorithm::Slabs => Self::Slabs(Box::new(Slabs::new(capacity)?)),
             Algorithm::Buddy => Self::Buddy(Box::new(Buddy::new(capacity)?)),
+            Algorithm::Linear => Self::Linear(Box::new(Linear::new(capacity)?)),
+            Algorithm::DoubleStack => Self::DoubleStack(Box::new(DoubleStack::new(capacity)?)),
+            Algorithm::Ring => Self::Ring(Box::new(Ring::new(capacity)?)),
         })
     }
 
@@ -26,6 +34,9 @@ impl Heap {
             Self::Tlsf(_) => Algorithm::Tlsf,
             Self::Slabs(_) => Algorithm::Slabs,
             Self::Buddy(_) => Algorithm::Buddy,
+            Self::Linear(_) => Algorithm::Linear,
+            Self::DoubleStack(_) => Algorithm::DoubleStack,
+            Self::Ring(_) => Algorithm::Ring,
         }
     }
 
@@ -35,6 +46,9 @@ impl Heap {
             Self::Tlsf(tlsf) => &**tlsf,
             Self::Slabs(slabs) => &**slabs,
             Self::Buddy(buddy) => &**buddy,
+            Self::Linear(linear) => &**linear,
+            Self::DoubleStack(stack) => &**stack,
+            Self::Ring(ring) => &**ring,
         }
     }
 
@@ -44,13 +58,19 @@ impl Heap {
             Self::Tlsf(tlsf) => &mut **tlsf,
             Self::Slabs(slabs) => &mut **slabs,
             Self::Buddy(buddy) => &mut **buddy,
+            Self::Linear(linear) => &mut **linear,
+            Self::DoubleStack(stack) => &mut **stack,
+            Self::Ring(ring) => &mut **ring,
         }
     }
 
     pub(super) fn allocate(&mut self, desc: &VirtualAllocationDesc) -> Result<Suballocation, SuballocError> {
-        let VirtualAllocationDesc { size, alignment, strategy } = *desc;
+        let VirtualAllocationDesc { size, alignment, strategy, end } = *desc;
         if strategy.is_some() {
             self.require(Feature::Strategies)?;
+        }
+        if end == End::Upper {
+            self.require(Feature::UpperEnd)?;
         }
         match self {
             Self::Tlsf(tlsf) => match strategy {
@@ -59,11 +79,45 @@ impl Heap {
             },
             Self::Slabs(slabs) => slabs.allocate(size, alignment),
             Self::Buddy(buddy) => buddy.allocate(size, alignment),
+            Self::Linear(linear) => linear.allocate(size, alignment),
+            Self::DoubleStack(stack) => match end {
+                End::Lower => stack.allocate_lower(size, alignment),
+                End::Upper => stack.allocate_upper(size, alignment),
+            },
+            Self::Ring(ring) => ring.allocate(size, alignment),
+        }
+    }
+
+    /// Closes a batch.
+    pub(super) fn submit(&mut self, fence: FenceValue) -> Result<(), SuballocError> {
+        match self {
+            Self::Linear(linear) => linear.submit(fence)?,
+            Self::Ring(ring) => ring.submit(fence)?,
+            _ => self.require(Feature::Fences)?,
+        }
+        Ok(())
+    }
+
+    /// Takes back the oldest suballocation of those batches whose fence value was reached.
+    pub(super) fn retire_next(&mut self, completed: FenceValue) -> Option<Suballocation> {
+        match self {
+            Self::Linear(linear) => linear.retire_next(completed),
+            Self::Ring(ring) => ring.retire_next(completed),
+            _ => None,
+        }
+    }
+
+    /// The fence value of the oldest batch.
+    pub(super) fn oldest_fence(&self) -> Option<FenceValue> {
+        match self {
+            Self::Linear(linear) => linear.oldest_fence(),
+            Self::Ring(ring) => ring.oldest_fence(),
+            _ => None,
         }
     }
 
     /// An error unless the algorithm has the feature.
-    fn require(&self, feature: Feature) -> Result<(), SuballocError> {
+    pub(super) fn require(&self, feature: Feature) -> Result<(), SuballocError> {
         let algorithm = self.algorithm();
         if algorithm.has(feature) { Ok(()) } else { Err(SuballocError::Unsupported { algorithm, feature }) }
     }

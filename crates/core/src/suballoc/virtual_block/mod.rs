@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`VirtualBlock`] | the range, and what is handed out of it |
 //! | [`Algorithm`] | which algorithm serves it, and what it can do beyond the others ([`Feature`]) |
-//! | [`VirtualAllocationDesc`] | a request in full |
+//! | [`VirtualAllocationDesc`], [`End`] | a request in full |
 //! | [`Refused`] | why a request was declined, and the value that came with it |
 //! | [`Allocations`] | what is handed out, in address order |
 //! | [`Dump`], [`DumpJson`] | every range, for people and for tools |
@@ -25,6 +25,6 @@ mod user_data;
 pub use algorithm::{Algorithm, Feature};
 pub use allocations::Allocations;
 pub use block::VirtualBlock;
-pub use desc::VirtualAllocationDesc;
+pub use desc::{End, VirtualAllocationDesc};
 pub use dump::{Dump, DumpJson};
 pub use refused::Refused;

@@ -1,0 +1,62 @@
+//! The full check of the invariants that the module page lists.
+
+use super::super::slots::SlotIndex;
+use super::live_ranges::{Chain, LiveRange, LiveRanges};
+
+pub(super) fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(finding()) }
+}
+
+/// Checks the links, stamps and counters, and answers the live ranges of each chain from the oldest to the newest.
+pub(super) fn chains<const CHAINS: usize>(
+    live: &LiveRanges,
+    which: [Chain; CHAINS],
+) -> Result<[Vec<LiveRange>; CHAINS], String> {
+    let mut found = [const { Vec::new() }; CHAINS];
+    for (chain, found) in which.into_iter().zip(&mut found) {
+        *found = chain_of(live, chain)?;
+    }
+    let count = found.iter().map(Vec::len).sum::<usize>();
+    check(u64::try_from(count) == Ok(live.count()), || {
+        format!("{count} ranges are linked, {} counted", live.count())
+    })?;
+    let used: u64 = found.iter().flatten().map(|range| range.size).sum();
+    check(used == live.used, || format!("{used} bytes are used, {} counted", live.used))?;
+    live.slots.audit_vacant()?;
+    Ok(found)
+}
+
+fn chain_of(live: &LiveRanges, chain: Chain) -> Result<Vec<LiveRange>, String> {
+    let note = |index: SlotIndex| {
+        live.slots.get(index).copied().ok_or_else(|| format!("{index:?} is not in the table"))
+    };
+    let (mut found, mut stamp) = (Vec::new(), None);
+    let (mut older, mut index) = (chain.head(), note(chain.head())?.newer);
+    while index != chain.head() {
+        let range = note(index)?;
+        check(range.older == older, || format!("{range:?} is after {older:?} and does not know it"))?;
+        check(range.stamp > stamp, || format!("{range:?} is not newer than {stamp:?}"))?;
+        check(range.stamp < Some(live.next_stamp), || {
+            format!("{range:?} has a stamp that was not issued yet")
+        })?;
+        check(range.size > 0 && range.size <= 1 << 63, || format!("{range:?} has no such size"))?;
+        found.push(range);
+        (older, index, stamp) = (index, range.newer, range.stamp);
+    }
+    check(note(chain.head())?.older == older, || format!("{older:?} is the newest of {chain:?}"))?;
+    Ok(found)
+}
+
+/// Checks that ranges lie between two offsets, each above the one before.
+pub(super) fn ascending<'a>(
+    ranges: impl Iterator<Item = &'a LiveRange>,
+    from: u64,
+    to: u64,
+) -> Result<(), String> {
+    let mut end = from;
+    for range in ranges {
+        check(range.start >= end, || format!("{range:?} starts before {end:#x}"))?;
+        end = range.end();
+    }
+    check(end <= to, || format!("the ranges end at {end:#x}, beyond {to:#x}"))
+}

@@ -1,0 +1,304 @@
+//! What needs to see the inside. Behaviour through the public faces is in `tests/linear.rs`, `ring.rs` and `retirement.rs`.
+
+use proptest::prelude::*;
+
+use super::super::slots::SlotIndex;
+use super::super::suballocation::Stamp;
+use super::super::{SuballocError, Suballocation, Suballocator};
+use super::batches::{Batch, Batches};
+use super::live_ranges::{Chain, LiveRange, LiveRanges};
+use super::*;
+use crate::{Alignment, ByteSize, FenceValue};
+
+const HEAD: SlotIndex = Chain::FIRST.head();
+
+fn ring(capacity: u64) -> Ring {
+    Ring::new(ByteSize::new(capacity)).unwrap()
+}
+
+fn put(heap: &mut impl Suballocator, size: u64) -> Suballocation {
+    heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()
+}
+
+/// Everything but the stamps, which go on.
+fn assert_same_ranges(left: &LiveRanges, right: &LiveRanges) {
+    assert_eq!((&left.slots, left.chains, left.used), (&right.slots, right.chains, right.used));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Not only all free again: the same table and links, so that whatever follows goes the same way.
+    #[test]
+    fn freed_completely_the_state_is_that_of_a_fresh_one(
+        capacity in 1_u64..5000,
+        requests in prop::collection::vec((1_u64..400, 0_u32..8, any::<bool>()), 1..40),
+        order in any::<prop::sample::Index>(),
+        how in 0..3,
+    ) {
+        let capacity = ByteSize::new(capacity);
+        let fresh = (Linear::new(capacity).unwrap(), DoubleStack::new(capacity).unwrap(), Ring::new(capacity).unwrap());
+        let mut heaps = (Linear::new(capacity).unwrap(), DoubleStack::new(capacity).unwrap(), Ring::new(capacity).unwrap());
+        let mut live = (Vec::new(), Vec::new(), Vec::new());
+        for (size, log2, upper) in requests {
+            let (size, alignment) = (ByteSize::new(size), Alignment::from_log2(log2).unwrap());
+            live.0.extend(heaps.0.allocate(size, alignment));
+            live.1.extend(if upper { heaps.1.allocate_upper(size, alignment) } else { heaps.1.allocate(size, alignment) });
+            live.2.extend(heaps.2.allocate(size, alignment));
+        }
+        if how == 1 {
+            heaps.0.clear();
+            heaps.1.clear();
+            heaps.2.clear();
+        } else {
+            let fence = FenceValue::new(1);
+            heaps.0.submit(fence).unwrap();
+            heaps.2.submit(fence).unwrap();
+            free_all(&mut heaps.1, live.1, order);
+            if how == 2 {
+                heaps.0.retire(fence);
+                heaps.2.retire(fence);
+            } else {
+                free_all(&mut heaps.0, live.0, order);
+                free_all(&mut heaps.2, live.2, order);
+            }
+        }
+        assert_same_ranges(&heaps.0.live, &fresh.0.live);
+        assert_same_ranges(&heaps.1.live, &fresh.1.live);
+        assert_same_ranges(&heaps.2.live, &fresh.2.live);
+        prop_assert!(heaps.0.batches.pending.is_empty() && heaps.2.batches.pending.is_empty());
+    }
+}
+
+fn free_all(heap: &mut impl Suballocator, mut live: Vec<Suballocation>, order: prop::sample::Index) {
+    while !live.is_empty() {
+        heap.free(live.swap_remove(order.index(live.len())).id).unwrap();
+        heap.audit().unwrap();
+    }
+}
+
+#[test]
+fn a_refused_request_changes_nothing() {
+    let mut heap = ring(1000);
+    put(&mut heap, 700);
+    let gone = put(&mut heap, 100);
+    heap.free(gone.id).unwrap();
+    let (slots, stamp, batches) = (heap.live.slots.clone(), heap.live.next_stamp, heap.batches.clone());
+    for (size, alignment) in [(0, 1), (301, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
+        heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
+        heap.free(gone.id).unwrap_err();
+        assert_eq!((&heap.live.slots, heap.live.next_stamp), (&slots, stamp), "{size} at {alignment}");
+        assert_eq!(heap.batches, batches);
+    }
+}
+
+/// However much went through: the table has a slot for each that was live at once, and the queue one for each batch.
+#[test]
+fn memory_is_for_what_is_live_and_not_for_what_was() {
+    let mut heap = ring(10_000);
+    let rounds = if cfg!(miri) { 200 } else { 20_000 };
+    for number in 0..rounds {
+        heap.retire(FenceValue::new(u64::saturating_sub(number, 3)));
+        for size in 1..10 {
+            put(&mut heap, size * 20);
+        }
+        heap.submit(FenceValue::new(number)).unwrap();
+        assert!(heap.batches.pending.len() <= 4);
+    }
+    assert!(heap.live.slots.slot_count() <= 1 + 4 * 9);
+    assert!(heap.batches.pending.capacity() <= 8);
+}
+
+#[test]
+fn submissions_of_nothing_cost_nothing() {
+    let mut heap = ring(100);
+    for number in 0..100 {
+        heap.submit(FenceValue::new(number)).unwrap();
+    }
+    assert_eq!(heap.batches.pending.len(), 0);
+    put(&mut heap, 1);
+    for number in 100..200 {
+        heap.submit(FenceValue::new(number)).unwrap();
+    }
+    assert_eq!(heap.batches.pending.len(), 1);
+}
+
+#[test]
+fn the_table_does_not_move_while_what_was_reserved_lasts() {
+    let mut heap = ring(10_000);
+    heap.reserve(400);
+    let table = heap.live.slots.address();
+    for _ in 0..400 {
+        put(&mut heap, 10);
+    }
+    assert_eq!(heap.live.slots.address(), table);
+}
+
+#[test]
+fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
+    let capacity = ByteSize::new(100);
+    let mut heaps: [Box<dyn Suballocator>; 3] = [
+        Box::new(Linear::with_range_limit(capacity, 2).unwrap()),
+        Box::new(DoubleStack::with_range_limit(capacity, 2).unwrap()),
+        Box::new(Ring::with_range_limit(capacity, 2).unwrap()),
+    ];
+    for heap in &mut heaps {
+        let mut one = || heap.allocate(ByteSize::new(1), Alignment::ONE);
+        let first = one().unwrap();
+        one().unwrap();
+        assert_eq!(one(), Err(SuballocError::TooManyRanges { limit: 2 }));
+        heap.audit().unwrap();
+        heap.free(first.id).unwrap();
+        heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+        heap.audit().unwrap();
+    }
+}
+
+#[test]
+fn an_id_that_names_no_range_is_stale() {
+    let (mut one, mut two) = (ring(100), DoubleStack::new(ByteSize::new(100)).unwrap());
+    let first = put(&mut one, 1);
+    assert!(two.free(first.id).is_err(), "there the slot is the head of a chain");
+    let beyond = (0..3).map(|_| put(&mut two, 1)).last().unwrap();
+    assert!(one.free(beyond.id).is_err(), "there is no such slot");
+    one.audit().unwrap();
+    two.audit().unwrap();
+}
+
+/// One broken rule at a time, so that the audit is known to see it.
+mod audit_finds {
+    use super::*;
+
+    /// Wrapped: 20 bytes at 40 and 60, then 30 at zero; one batch of the first, one of the others.
+    fn heap() -> Ring {
+        let mut heap = ring(100);
+        let first = put(&mut heap, 40);
+        put(&mut heap, 20);
+        heap.submit(FenceValue::new(1)).unwrap();
+        put(&mut heap, 20);
+        heap.free(first.id).unwrap();
+        put(&mut heap, 30);
+        heap.submit(FenceValue::new(2)).unwrap();
+        heap.audit().unwrap();
+        heap
+    }
+
+    fn nth_index(live: &LiveRanges, position: usize) -> SlotIndex {
+        (0..position).fold(live.slots[HEAD].newer, |index, _| live.slots[index].newer)
+    }
+
+    fn nth(live: &mut LiveRanges, position: usize) -> &mut LiveRange {
+        let index = nth_index(live, position);
+        &mut live.slots[index]
+    }
+
+    #[track_caller]
+    fn assert_found(break_it: impl FnOnce(&mut Ring), finding: &str) {
+        let mut heap = heap();
+        break_it(&mut heap);
+        let error = heap.audit().unwrap_err().to_string();
+        assert!(error.contains(finding), "{error}");
+    }
+
+    #[test]
+    fn an_overlap() {
+        assert_found(|heap| nth(&mut heap.live, 1).start = 59, "starts before 0x3c");
+        assert_found(|heap| nth(&mut heap.live, 2).start = 11, "beyond 0x28");
+    }
+
+    #[test]
+    fn a_range_beyond_the_capacity() {
+        assert_found(|heap| heap.capacity = 79, "beyond 0x4f");
+    }
+
+    #[test]
+    fn an_empty_range() {
+        assert_found(|heap| nth(&mut heap.live, 1).size = 0, "has no such size");
+    }
+
+    #[test]
+    fn a_one_way_link() {
+        assert_found(|heap| nth(&mut heap.live, 1).older = HEAD, "does not know it");
+        assert_found(
+            |heap| {
+                let oldest = nth_index(&heap.live, 0);
+                heap.live.slots[HEAD].older = oldest;
+            },
+            "is the newest",
+        );
+    }
+
+    #[test]
+    fn stamps_out_of_order() {
+        assert_found(|heap| nth(&mut heap.live, 1).stamp = Some(Stamp::FIRST), "is not newer");
+        assert_found(|heap| nth(&mut heap.live, 1).stamp = None, "is not newer");
+        assert_found(|heap| heap.live.next_stamp = Stamp::FIRST.next().next(), "not issued yet");
+    }
+
+    #[test]
+    fn wrong_counters() {
+        assert_found(|heap| heap.live.used += 1, "bytes are used");
+    }
+
+    #[test]
+    fn a_lost_slot() {
+        assert_found(
+            |heap| {
+                let copy = *nth(&mut heap.live, 0);
+                heap.live.slots.insert(copy);
+                heap.live.slots.insert(copy);
+            },
+            "ranges are linked",
+        );
+    }
+
+    #[test]
+    fn a_batch_with_nothing_in_it() {
+        assert_found(|heap| heap.batches.pending[0].end = Stamp::FIRST, "has nothing in it");
+        assert_found(|heap| heap.batches.pending[1].end = heap.batches.pending[0].end, "has nothing in it");
+        assert_found(
+            |heap| {
+                heap.live.clear();
+            },
+            "has nothing in it",
+        );
+    }
+
+    #[test]
+    fn batches_out_of_order() {
+        assert_found(|heap| heap.batches.pending[1].fence = FenceValue::new(1), "is not above");
+        assert_found(|heap| heap.batches.latest = Some(FenceValue::new(1)), "the last");
+        assert_found(
+            |heap| {
+                let beyond = heap.live.next_stamp.next();
+                heap.batches.pending.push_back(Batch { fence: FenceValue::new(3), end: beyond });
+            },
+            "not handed out yet",
+        );
+    }
+
+    #[test]
+    fn stacks_that_overlap() {
+        let mut heap = DoubleStack::new(ByteSize::new(100)).unwrap();
+        put(&mut heap, 40);
+        heap.allocate_upper(ByteSize::new(40), Alignment::ONE).unwrap();
+        heap.audit().unwrap();
+        nth(&mut heap.live, 0).start = 30;
+        assert!(heap.audit().unwrap_err().to_string().contains("starts before 0x46"));
+    }
+
+    #[test]
+    fn a_stack_that_is_not_ascending() {
+        let mut heap = Linear::new(ByteSize::new(100)).unwrap();
+        put(&mut heap, 40);
+        put(&mut heap, 40);
+        heap.audit().unwrap();
+        nth(&mut heap.live, 1).start = 39;
+        assert!(heap.audit().unwrap_err().to_string().contains("starts before 0x28"));
+    }
+}
+
+#[test]
+fn nothing_is_noted_in_fresh_batches() {
+    assert_eq!(Batches::default(), ring(1).batches);
+}
