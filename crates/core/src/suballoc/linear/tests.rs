@@ -47,7 +47,9 @@ proptest! {
             live.2.extend(heaps.2.allocate(size, alignment));
         }
         if how == 1 {
-            (heaps.0.clear(), heaps.1.clear(), heaps.2.clear());
+            heaps.0.clear();
+            heaps.1.clear();
+            heaps.2.clear();
         } else {
             let fence = FenceValue::new(1);
             heaps.0.submit(fence).unwrap();
