@@ -20,7 +20,7 @@ use self::checked::{Checked, CheckedShared};
 use self::combined::{OurCombined, OurShared};
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
-use self::ours::{OurBuddy, OurSlabs, OurTlsf, OurTlsfMinTime};
+use self::ours::{OurBuddy, OurRing, OurSlabs, OurTlsf, OurTlsfMinTime};
 use self::range_alloc::RangeAlloc;
 use self::vma::Vma;
 use self::vulkano::{VulkanoBuddy, VulkanoFreeList};
@@ -107,9 +107,9 @@ pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
 #[must_use]
 pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     let mut entrants = any_order();
-    // Ring and linear of ours come here.
-    entrants.insert(0, entrant::<Vma<vma::Linear>, J>("VMA linear"));
-    entrants.insert(1, entrant::<XallocRing, J>("xalloc ring"));
+    entrants.insert(0, entrant::<OurRing, J>("heapwright ring"));
+    entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
+    entrants.insert(2, entrant::<XallocRing, J>("xalloc ring"));
     entrants
 }
 

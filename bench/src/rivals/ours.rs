@@ -1,7 +1,7 @@
 //! Heapwright's own.
 
 use heapwright_core::suballoc::{
-    Buddy, Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf,
+    Buddy, Ring, Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf,
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
@@ -56,6 +56,11 @@ ours! {
 ours! {
     /// [`Buddy`].
     OurBuddy(Buddy) = |terms| Buddy::new(terms.capacity)
+}
+
+ours! {
+    /// [`Ring`].
+    OurRing(Ring) = |terms| Ring::new(terms.capacity)
 }
 
 #[inline]
