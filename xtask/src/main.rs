@@ -9,6 +9,7 @@
 mod bench_table;
 mod bindings;
 mod fuzz;
+mod miri;
 mod placement;
 mod struct_returns;
 
@@ -43,6 +44,12 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
+    /// Run the tests of crates/core in Miri, with nightly Rust.
+    Miri {
+        /// Half a minute of them.
+        #[arg(long)]
+        short: bool,
+    },
     /// Replay traces through the placement policy alone, with each of its settings varied.
     Placement {
         /// Traces, as `heapwright replay` takes them.
@@ -57,6 +64,7 @@ fn main() -> ExitCode {
         Command::BenchTable(args) => bench_table::run(&workspace_root(), &args),
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
         Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
+        Command::Miri { short } => miri::run(&workspace_root(), short),
         Command::Placement { traces } => placement::run(&traces),
     };
     match outcome {

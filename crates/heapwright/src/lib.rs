@@ -27,6 +27,7 @@
 //! | part | state |
 //! |---|---|
 //! | [`ResourceAllocator`]: buffers and textures, placed in shared heaps or in one of their own, with tight alignment | here |
+//! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
 //! | committed and reserved resources, residency, aliasing, recording | not yet |
 //!
@@ -48,7 +49,9 @@ pub use allocator::{
 pub use caps::{Architecture, DeviceCaps};
 pub use error::Error;
 pub use heapwright_core::placement::{HeapRetention, HeapSizing};
-pub use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
+pub use heapwright_core::{
+    Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
+};
 pub use heapwright_d3d12 as d3d12;
 
 /// The README's example is a doc test.

@@ -15,12 +15,13 @@
 //! A [`VirtualBlock`] is a range served by any of them, chosen when it is made, with a value of the user's beside each
 //! suballocation. [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
 //!
-//! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range* or *free
-//! range*; a free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
+//! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range*, *free range* or
+//! *padding*, which is neither: what a size was rounded up by. A free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
 //! holds the free ranges of one size class. *Block* is a word of the inside of a strategy; a *virtual block* is called what
 //! VMA and D3D12MA call it.
 //!
-//! None of these types locks: give each thread its own, or put a lock around it.
+//! None of these types locks: give each thread its own, put a lock around it, or use
+//! [`SharedHeapSet`](crate::placement::SharedHeapSet).
 
 mod audit_error;
 pub mod buddy;

@@ -4,6 +4,7 @@ use std::hint::select_unpredictable;
 use std::ops::{Index, IndexMut};
 
 use super::class::SizeClass;
+use super::table::FIRST_SLABS;
 
 /// How many slots a slab has at most: one bit of a word for each.
 pub(super) const MAX_SLOTS: u32 = u64::BITS;
@@ -140,7 +141,9 @@ impl SlabRings {
                 class,
             }
         };
-        Self { places: SizeClass::all().map(head).collect(), vacant: Self::NO_VACANT }
+        let mut places = Vec::with_capacity(SizeClass::COUNT + FIRST_SLABS);
+        places.extend(SizeClass::all().map(head));
+        Self { places, vacant: Self::NO_VACANT }
     }
 
     /// How many places there are for slabs.

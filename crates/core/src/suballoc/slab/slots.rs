@@ -3,6 +3,7 @@
 use super::super::suballocation::Stamp;
 use super::class::SizeClass;
 use super::slabs::{MAX_SLOTS, SlabIndex, position};
+use super::table::FIRST_SLABS;
 
 /// The size asked for, less one, in the low 16 bits; above them, how many suballocations the slot had, from one up.
 ///
@@ -81,8 +82,9 @@ impl SlotRecords {
     /// Numbers have 31 bits, and one of them is no number.
     const LIMIT: usize = (1 << 31) - 1;
 
-    pub(super) const fn new() -> Self {
-        Self { records: Vec::new(), vacant: [Self::NONE; Self::LENGTHS] }
+    pub(super) fn new() -> Self {
+        // Most slabs have eight slots at first.
+        Self { records: Vec::with_capacity(8 * FIRST_SLABS), vacant: [Self::NONE; Self::LENGTHS] }
     }
 
     #[inline]
