@@ -94,7 +94,12 @@ impl<H: Clone> Lane<H> {
             if let Ok(Some(placed)) = placed {
                 break (placed.range.start(), SlabMemory { id: placed.id, heap: placed.heap.clone() });
             }
-            shape = shape.halved()?;
+            shape = match shape.halved() {
+                Some(halved) => halved,
+                // What empty slabs of other classes hold comes before a new heap.
+                None if give_up_empty(slabs, heaps) => slabs.shape(class),
+                None => return None,
+            };
         };
         match slabs.insert(shape, start, memory, size) {
             Ok((number, suballocation)) => {
@@ -108,6 +113,12 @@ impl<H: Clone> Lane<H> {
                 None
             }
         }
+    }
+
+    /// Gives the memory of slabs without a used slot to the heaps; whether there were any. O(1) for each.
+    #[cold]
+    pub(super) fn give_up_empty(&mut self, heaps: &mut HeapSet<H>) -> bool {
+        self.slabs.as_mut().is_some_and(|slabs| give_up_empty(slabs, heaps))
     }
 
     /// What the next slab of the class should be.
@@ -142,6 +153,16 @@ impl<H: Clone> Lane<H> {
     pub(super) fn audit(&self) -> Result<(), AuditError> {
         self.slabs.as_ref().map_or(Ok(()), |slabs| slabs.audit()).map_err(AuditError::new)
     }
+}
+
+fn give_up_empty<H>(slabs: &mut SlabTable<SlabMemory<H>>, heaps: &mut HeapSet<H>) -> bool {
+    let mut any = false;
+    while let Some(memory) = slabs.take_empty() {
+        let freed = heaps.free_and_keep(memory.id);
+        debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+        any = true;
+    }
+    any
 }
 
 /// Corrects the totals of a set by what is different for slabs in it: what they hold is used, and not the slabs.

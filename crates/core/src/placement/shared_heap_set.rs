@@ -58,6 +58,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 pub struct SharedHeapSet<H> {
     slots: SlotLimit,
     lanes: Box<[Alone<Mutex<Lane<H>>>]>,
+    /// Lanes from this number on never had a slab.
+    lanes_used: AtomicU32,
     heaps: Alone<Mutex<HeapSet<H>>>,
 }
 
@@ -110,15 +112,16 @@ impl<H: Clone> SharedHeapSet<H> {
         Self {
             slots: SlotLimit::new(slots_up_to),
             lanes: (0..lanes.clamp(1, 4096)).map(|_| Alone(Mutex::new(Lane::default()))).collect(),
+            lanes_used: AtomicU32::new(0),
             heaps: Alone(Mutex::new(HeapSet::new(sizing, retention))),
         }
     }
 
-    /// What the set holds. O(lanes); each is counted at its own time when other threads are at work.
+    /// What the set holds. O(lanes that were used); each is counted at its own time when other threads are at work.
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {
         // The lanes first: what their slabs lie in is used in the heaps by then, unless it is freed meanwhile.
-        let slabs: Vec<_> = self.lanes.iter().map(|lane| lock(&lane.0).slab_totals()).collect();
+        let slabs: Vec<_> = self.used_lanes().map(|lane| lock(&lane.0).slab_totals()).collect();
         let mut totals = lock(&self.heaps.0).totals();
         for slabs in slabs {
             correct(&mut totals, slabs);
@@ -148,27 +151,45 @@ impl<H: Clone> SharedHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         let Some(class) = self.slots.class_of(size, alignment) else {
-            let mut heaps = lock(&self.heaps.0);
-            return Ok(heaps.allocate(size, alignment)?.map(|placed| SharedPlaced {
-                id: SharedPlacementId(placed.id),
-                range: placed.range,
-                heap: placed.heap.clone(),
-            }));
+            if let Some(placed) = self.allocate_range(size, alignment)? {
+                return Ok(Some(placed));
+            }
+            // Rather than a new heap, what empty slabs hold.
+            let (_, mut lane) = self.lock_lane(lane);
+            let any = lane.give_up_empty(&mut lock(&self.heaps.0));
+            drop(lane);
+            return if any { self.allocate_range(size, alignment) } else { Ok(None) };
         };
         let (number, mut lane) = self.lock_lane(lane);
         let slot = match lane.allocate(class, size) {
             Some(slot) => return Ok(Some(placed(number, slot))),
-            None => lane.allocate_in_new_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class, size),
+            None => {
+                self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);
+                lane.allocate_in_new_slab(&mut lock(&self.heaps.0), Source::AnyHeap, class, size)
+            }
         };
         if let Some(slot) = slot {
             return Ok(Some(placed(number, slot)));
         }
         drop(lane);
         // Rather than a new heap, a slot that another lane has free.
-        Ok((1..self.lanes.len()).find_map(|distance| {
-            let other = self.nth_lane(number, distance);
-            let mut lane = try_lock(&self.lane(other).0)?;
+        Ok((0..).zip(self.used_lanes()).find_map(|(other, lane)| {
+            let mut lane = try_lock(&lane.0)?;
             Some(placed(other, lane.allocate(class, size)?))
+        }))
+    }
+
+    /// Places a request that is no slot.
+    fn allocate_range(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        let mut heaps = lock(&self.heaps.0);
+        Ok(heaps.allocate(size, alignment)?.map(|placed| SharedPlaced {
+            id: SharedPlacementId(placed.id),
+            range: placed.range,
+            heap: placed.heap.clone(),
         }))
     }
 
@@ -210,6 +231,7 @@ impl<H: Clone> SharedHeapSet<H> {
             });
         };
         let (number, mut lane) = self.lock_lane(lane_of_thread());
+        self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);
         let mut heaps = lock(&self.heaps.0);
         let heap = heaps.insert(heap_size, payload)?;
         let slot = lane.allocate_in_new_slab(&mut heaps, Source::Heap(heap), class, size);
@@ -258,7 +280,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// O(lanes).
     pub fn take_empty(&self) -> Vec<H> {
         let mut taken = Vec::new();
-        for lane in &self.lanes {
+        for lane in self.used_lanes() {
             let mut lane = lock(&lane.0);
             let mut heaps = lock(&self.heaps.0);
             while let Some(slab) = lane.take_empty() {
@@ -281,6 +303,10 @@ impl<H: Clone> SharedHeapSet<H> {
             lock(&lane.0).audit()?;
         }
         lock(&self.heaps.0).audit()
+    }
+
+    fn used_lanes(&self) -> impl Iterator<Item = &Alone<Mutex<Lane<H>>>> {
+        self.lanes.iter().take(self.lanes_used.load(Ordering::Relaxed) as usize)
     }
 
     fn lane(&self, number: u32) -> &Alone<Mutex<Lane<H>>> {

@@ -83,7 +83,9 @@ impl<H: Clone> SlabHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         let Some(class) = self.slots.class_of(size, alignment) else {
-            return self.heaps.allocate(size, alignment);
+            let lane = &mut self.lane;
+            // Rather than a new heap, what empty slabs hold.
+            return self.heaps.allocate_or(size, alignment, |heaps| lane.give_up_empty(heaps));
         };
         // Looked up twice, as the borrow checker does not see that nothing is borrowed when there is no slot.
         if !self.lane.has_room(class) {

@@ -262,6 +262,45 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
     assert_eq!(second.map(|placed| placed.heap), Some(first.heap));
 }
 
+/// A slab that nothing is in is kept for its class, and given up before a heap is made for another size.
+#[test]
+fn what_empty_slabs_hold_comes_before_a_new_heap() {
+    let sizing = HeapSizing { minimum: ByteSize::from_kib(64), batch: 1, ..HeapSizing::default() };
+    let up_to = ByteSize::from_kib(64);
+    let fill = |set: &mut SlabHeapSet<u32>| {
+        let mut ids = Vec::new();
+        while let Some(placed) = set.allocate(ByteSize::from_kib(1), Alignment::ONE).unwrap() {
+            ids.push(placed.id);
+        }
+        ids
+    };
+    for wanted in [ByteSize::from_kib(7), ByteSize::from_kib(8)] {
+        let mut set = SlabHeapSet::new(sizing, HeapRetention::default(), up_to);
+        set.insert(ByteSize::from_kib(64), 1).unwrap();
+        let ids = fill(&mut set);
+        assert_eq!(ids.len(), 64);
+        // The first slab of eight is empty, and kept as no more than a quarter of the others.
+        for &id in &ids[..8] {
+            set.free(id).unwrap();
+        }
+        assert!(set.allocate(wanted, Alignment::ONE).unwrap().is_some(), "{wanted}");
+        set.audit().unwrap();
+        let shared: SharedHeapSet<u32> =
+            SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(1), 4);
+        let small = ByteSize::from_kib(1);
+        let first = shared.allocate_in_new(ByteSize::from_kib(64), 1, small, Alignment::ONE).unwrap();
+        let mut ids = vec![first.id];
+        while let Some(placed) = shared.allocate(small, Alignment::ONE).unwrap() {
+            ids.push(placed.id);
+        }
+        for &id in &ids[..8] {
+            shared.free(id).unwrap();
+        }
+        assert!(shared.allocate(wanted, Alignment::ONE).unwrap().is_some(), "{wanted}");
+        shared.audit().unwrap();
+    }
+}
+
 #[test]
 fn a_request_that_does_not_fit_into_the_heap_made_for_it_says_so() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();

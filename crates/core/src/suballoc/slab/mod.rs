@@ -9,13 +9,13 @@
 //! ```
 //!
 //! A size is rounded up to its *class*, 8 for each power of two, so that a slot is larger than its size by less than an
-//! eighth. A *slab* is a stretch of the heap cut into slots of one class; a word has a bit for each slot that is free. The
+//! eighth (unless the heap is full, when a larger slot is better than none). A *slab* is a stretch of the heap cut into slots of one class; a word has a bit for each slot that is free. The
 //! slabs of a class that have room are in a ring, so an allocation is one bit scan in the first of them.
 //!
 //! # How large a slab is
 //!
-//! A new slab has a quarter of the slots that its class has already, from 8 to 64. So a class that is used little costs
-//! little, and the slots that are free in a class's newest slab are a small part of it.
+//! A new slab has a quarter of the slots that its class has already, from 8 to 64, and 256 KiB at most. So a class that is used
+//! little costs little, and the slots that are free in a class's newest slab are a small part of it.
 //!
 //! # What is kept
 //!

@@ -229,6 +229,7 @@ impl Tlsf {
         }
     }
 
+    // Inlined to the caller's caller: handing the answer on through memory costs 2 of 25 ns in a heap set (2026-11-21).
     #[inline(always)]
     fn allocate_by(
         &mut self,
