@@ -19,6 +19,9 @@ impl SizeClass {
     /// The largest size that has a class: 64 KiB.
     pub(crate) const MAX_SIZE: u64 = 64 << 10;
 
+    /// The class of one byte.
+    pub(super) const SMALLEST: Self = Self(0);
+
     /// How many classes there are.
     pub(super) const COUNT: usize = 112;
 

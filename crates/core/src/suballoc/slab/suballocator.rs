@@ -173,7 +173,7 @@ impl Slabs {
     /// Takes a suballocation back and answers its range. O(1).
     ///
     /// A slab whose last used slot this was is kept for the next of its class, while all such slabs are no more than a quarter
-    /// of the others; else its memory is a free range again.
+    /// of the others, or 64 KiB; else the memory of the one with the smallest slots is a free range again.
     ///
     /// # Errors
     ///
