@@ -83,16 +83,26 @@ impl<H: Clone> SlabHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         let Some(class) = self.slots.class_of(size, alignment) else {
-            let lane = &mut self.lane;
-            // Rather than a new heap, what empty slabs hold.
-            return self.heaps.allocate_or(size, alignment, |heaps| lane.give_up_empty(heaps));
+            return self.allocate_range(size, alignment);
         };
-        // Looked up twice, as the borrow checker does not see that nothing is borrowed when there is no slot.
         if !self.lane.has_room(class) {
             let slot = self.lane.allocate_in_new_slab(&mut self.heaps, Source::AnyHeap, class, size);
             return Ok(slot.map(in_slab));
         }
         Ok(self.lane.allocate(class, size).map(in_slab))
+    }
+
+    /// Places a request that is no slot.
+    // Inlined, as freeing is: by a call the answer takes 1 ns of 19 more (2026-11-21).
+    #[inline(always)]
+    fn allocate_range(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        let lane = &mut self.lane;
+        // Rather than a new heap, what empty slabs hold.
+        self.heaps.allocate_or(size, alignment, |heaps| lane.give_up_empty(heaps))
     }
 
     /// The heap that a request needs, when [`allocate`](Self::allocate) found none: see [`HeapSet::plan`].
@@ -122,17 +132,20 @@ impl<H: Clone> SlabHeapSet<H> {
     /// An id that is not live in this set.
     #[inline]
     pub fn free(&mut self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
-        let Some((_, slot)) = id.slot() else {
-            return Ok(match self.heaps.free(id)? {
-                None => Vec::new(),
-                Some(released) => vec![released],
-            });
-        };
+        let Some((_, slot)) = id.slot() else { return self.free_range(id) };
         self.lane.free(slot)?;
         match self.lane.take_surplus() {
             None => Ok(Vec::new()),
             Some(slab) => self.give_back(slab),
         }
+    }
+
+    #[inline(always)]
+    fn free_range(&mut self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
+        Ok(match self.heaps.free(id)? {
+            None => Vec::new(),
+            Some(released) => vec![released],
+        })
     }
 
     /// Gives the memory of slabs back that are not worth keeping.
