@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What takes half a minute: the inside of the suballocators, and threads with a set of heaps.
-const SHORT: &[&str] = &["suballoc::", "threads_get_ranges_of_their_own"];
+/// What takes half a minute: threads with a set of heaps, and the records of slots.
+const SHORT: &[&str] = &["threads_get_ranges_of_their_own", "suballoc::slab::slots"];
 
 /// Runs all of the crate's tests, as long as Miri takes, or a few that are quick.
 pub(crate) fn run(root: &Path, is_short: bool) -> Result<(), String> {
