@@ -5,13 +5,17 @@
 //! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by what they have free |
 //! | [`SlabHeapSet`] | the same with slabs for small sizes |
 //! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
+//! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or what GPGMM and D3D12MA have beside it |
+//! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
 //!
 //! A heap set creates and destroys nothing. It says what it wants (a heap of this size; these heaps may go) and its
 //! owner carries that out, outside of whatever lock guards the set.
 
+pub mod engine;
 mod heap_index;
+mod heap_pool;
 mod heap_set;
 mod lane;
 mod retention;
@@ -19,6 +23,8 @@ mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
 
+pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts};
+pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
 pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
