@@ -46,7 +46,7 @@ pub use allocator::{
     HeapType, Mapping, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
     ResourceAllocatorStats, buffer_desc,
 };
-pub use caps::{Architecture, DeviceCaps};
+pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heapwright_core::placement::{HeapRetention, HeapSizing};
 pub use heapwright_core::{
