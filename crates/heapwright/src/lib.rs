@@ -41,6 +41,8 @@ mod allocator;
 mod caps;
 mod error;
 #[allow(dead_code, unused_imports, reason = "the allocator calls it once its rewrite is in")]
+mod heap_family;
+#[allow(dead_code, unused_imports, reason = "the allocator calls it once its rewrite is in")]
 mod requirements;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
@@ -50,6 +52,7 @@ pub use allocator::{
 };
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
+pub use heap_family::HeapTypePreference;
 pub use heapwright_core::placement::{HeapRetention, HeapSizing};
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
