@@ -78,6 +78,14 @@ impl HeapFamilies {
         self.unified_memory
     }
 
+    /// CUSTOM heaps with UPLOAD's properties; with those that it should have, where nobody is granted them.
+    pub(crate) fn custom(&self, architecture: Architecture) -> HeapFamily {
+        match architecture {
+            Architecture::Discrete => HeapFamily::Custom(HeapMemory::of(HeapType::Upload, architecture)),
+            Architecture::Uma | Architecture::CacheCoherentUma => HeapFamily::Custom(self.upload),
+        }
+    }
+
     /// What heaps of a heap type are created as; `None` where the device does not have it.
     ///
     /// `always_attribute` (GPGMM's ALWAYS_ATTRIBUTE_HEAPS) keeps the real heap type in spite of unified memory. O(1).

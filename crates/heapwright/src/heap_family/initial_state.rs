@@ -5,13 +5,19 @@ use heapwright_d3d12::*;
 use super::HeapFamily;
 use crate::{Error, HeapType};
 
-/// How a resource begins.
+/// How a resource begins: a state, or a layout of enhanced barriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InitialState {
-    /// `D3D12_RESOURCE_STATES`.
+pub enum InitialState {
+    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like.
     State(D3D12_RESOURCE_STATES),
-    /// `D3D12_BARRIER_LAYOUT`, of enhanced barriers.
+    /// `D3D12_BARRIER_LAYOUT`, for `CreatePlacedResource2`; needs an `ID3D12Device10`. A buffer has UNDEFINED only.
     Layout(D3D12_BARRIER_LAYOUT),
+}
+
+impl Default for InitialState {
+    fn default() -> Self {
+        Self::State(D3D12_RESOURCE_STATE_COMMON)
+    }
 }
 
 /// The heap type that a resource belongs to by its initial state, where none is given: GENERIC_READ is UPLOAD's, COPY_DEST
@@ -61,11 +67,11 @@ pub(crate) fn check_initial_state(
         (InitialState::State(state), Some((needed, rule)))
             if state != needed && state != D3D12_RESOURCE_STATE_COMMON =>
         {
-            Err(Error::invalid_argument("InitialState", format!("is {state:#x}; {rule}")))
+            Err(Error::invalid_argument("initial_state", format!("is {state:#x}; {rule}")))
         }
         (InitialState::Layout(layout), _) if is_buffer && layout != D3D12_BARRIER_LAYOUT_UNDEFINED => {
             let rule = format!("is {layout}; a buffer has none but D3D12_BARRIER_LAYOUT_UNDEFINED");
-            Err(Error::invalid_argument("InitialLayout", rule))
+            Err(Error::invalid_argument("initial_state", rule))
         }
         (InitialState::State(_) | InitialState::Layout(_), _) => Ok(()),
     }

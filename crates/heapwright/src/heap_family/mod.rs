@@ -18,7 +18,8 @@ mod tests;
 
 pub(crate) use self::families::{GrantedHeaps, HeapFamilies};
 pub(crate) use self::family::HeapFamily;
-pub(crate) use self::initial_state::{InitialState, check_initial_state, infer_heap_type};
+pub use self::initial_state::InitialState;
+pub(crate) use self::initial_state::{check_initial_state, infer_heap_type};
 pub(crate) use self::memory::{CpuPageProperty, HeapMemory, MemoryPool};
-pub(crate) use self::node_masks::NodeMasks;
+pub use self::node_masks::NodeMasks;
 pub use self::preference::HeapTypePreference;

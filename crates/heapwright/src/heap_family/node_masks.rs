@@ -4,11 +4,11 @@ use crate::Error;
 
 /// The node masks of a heap. The default, 0 and 0, is D3D12's way to say the only node, or the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct NodeMasks {
+pub struct NodeMasks {
     /// `CreationNodeMask`: the one node whose memory it is.
-    pub(crate) creation: u32,
+    pub creation: u32,
     /// `VisibleNodeMask`: the nodes that see it, that one among them.
-    pub(crate) visible: u32,
+    pub visible: u32,
 }
 
 impl NodeMasks {
