@@ -101,15 +101,19 @@ impl HeapFamilies {
     }
 
     /// What the device grants of a preference, the most wanted first: each is what to try when one before it is out of
-    /// memory.
+    /// memory, so that no family is in it twice. O(1), as there are four heap types.
     pub(crate) fn grants(
         &self,
         preference: HeapTypePreference,
         always_attribute: bool,
     ) -> impl Iterator<Item = GrantedHeaps> {
         (0..HeapType::ALL.len()).filter_map(move |index| {
-            let &heap_type = preference.heap_types().get(index)?;
+            let (before, rest) = preference.heap_types().split_at_checked(index)?;
+            let &heap_type = rest.first()?;
             let family = self.of(heap_type, always_attribute)?;
+            if before.iter().any(|&heap_type| self.of(heap_type, always_attribute) == Some(family)) {
+                return None;
+            }
             let architecture = self.caps.architecture;
             let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
             let segment_group = family.segment_group(architecture);

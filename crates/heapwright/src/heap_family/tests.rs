@@ -224,6 +224,20 @@ fn unified_memory_is_mapped_and_local() {
 }
 
 #[test]
+fn unified_memory_is_granted_once() {
+    let gpu = Instance::open(HostProfile::find("cache-coherent-uma").expect("there is one")).expect("opens");
+    let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+    let families = families(&gpu, &caps, true);
+    let preference = HeapTypePreference::GPU_UPLOAD_OR_UPLOAD.or(HeapType::Readback).or(HeapType::Default);
+    let granted = |always_attribute| {
+        let granted = families.grants(preference, always_attribute);
+        granted.map(|granted| granted.heap_type).collect::<Vec<_>>()
+    };
+    assert_eq!(granted(false), [HeapType::GpuUpload, HeapType::Readback]);
+    assert_eq!(granted(true), preference.heap_types());
+}
+
+#[test]
 fn a_preference_gets_the_first_that_the_device_has() {
     let preference = HeapTypePreference::GPU_UPLOAD_OR_UPLOAD;
     for (name, gpu, caps) in gpus() {

@@ -89,6 +89,9 @@ impl BufferUses {
     /// The alignment that satisfies every use, 1 to 256 bytes; 1 without uses. O(1).
     #[must_use]
     pub fn floor(self) -> Alignment {
+        if self.is_empty() {
+            return Alignment::ONE;
+        }
         let floors = FLOORS.iter().filter(|(uses, _)| self.contains(*uses));
         floors.map(|&(_, floor)| floor).max().unwrap_or(Alignment::ONE)
     }

@@ -28,6 +28,7 @@ pub(super) fn small(desc: &D3D12_RESOURCE_DESC1) -> Alignment {
 /// # Errors
 ///
 /// Invalid argument: `Alignment` is neither 0 nor a power of two, or above what the kind of resource is ever aligned to.
+#[inline]
 pub(super) fn of(desc: &D3D12_RESOURCE_DESC1, uses: BufferUses) -> Result<Alignment, Error> {
     const FIELD: &str = "D3D12_RESOURCE_DESC::Alignment";
     if desc.Alignment == 0 {

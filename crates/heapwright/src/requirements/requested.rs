@@ -43,6 +43,7 @@ pub(crate) enum Creation {
 
 impl RequestedResource<'_> {
     /// The description with the flags and the width that it gets whatever the device says, and all its uses.
+    #[inline]
     pub(super) fn effective(
         &self,
         caps: &DeviceCaps,

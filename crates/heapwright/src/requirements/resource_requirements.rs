@@ -32,6 +32,7 @@ pub(crate) struct ResourceRequirements {
 /// Invalid argument, with the field: the device finds the description invalid, `Alignment` is no power of two or too
 /// large, a buffer is larger than the device addresses, or uses and castable formats are of the other kind of resource.
 /// Unsupported: the description has the tight alignment flag, and the device has not. Whatever `ask` answers.
+#[inline]
 pub(crate) fn requirements(
     requested: &RequestedResource<'_>,
     creation: Creation,

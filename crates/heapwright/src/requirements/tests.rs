@@ -233,6 +233,9 @@ fn a_texture_is_asked_about_once_or_twice() {
     let (result, asked) = with_answers(&requested(small), placed, &old, &[Some((16_384, KIB_4))]);
     assert_eq!((asked.len(), asked[0].Alignment), (1, KIB_4));
     assert_eq!(result.expect("is sound").desc, asked[0]);
+    // A device that reports less than it was asked with is not taken at its word: the description says 4 KiB.
+    let (result, _) = with_answers(&requested(small), placed, &old, &[Some((16_384, 256))]);
+    assert_eq!(result.expect("is sound").alignment.get(), KIB_4);
     // Perhaps small, but it is not: twice, however the device says so.
     for answers in [&answers, &large_answer] {
         let (result, asked) = with_answers(&requested(texture(200, 200)), placed, &old, answers);
@@ -242,7 +245,8 @@ fn a_texture_is_asked_about_once_or_twice() {
     // Small for sure not: once.
     let target = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
     let explicit = D3D12_RESOURCE_DESC1 { Alignment: KIB_64, ..small };
-    for desc in [texture(2048, 2048), target, explicit] {
+    let crossing = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..small };
+    for desc in [texture(2048, 2048), target, explicit, crossing] {
         let (result, asked) = with_answers(&requested(desc), placed, &old, &[Some((KIB_64, KIB_64))]);
         assert_eq!((asked.len(), asked[0].Alignment), (1, 0));
         assert_eq!(result.expect("is sound").alignment.get(), KIB_64);

@@ -35,6 +35,7 @@ pub(super) enum TightAlignment {
 ///
 /// "For sure" leaves out floors above the maximum of *small* textures, since only the device knows which are small; and
 /// floors of buffers that the device reaches by itself, of which it would say so for each resource.
+#[inline]
 pub(super) fn decide(
     desc: &D3D12_RESOURCE_DESC1,
     floor: Alignment,

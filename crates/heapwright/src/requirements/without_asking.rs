@@ -11,6 +11,7 @@ use super::floor;
 /// `None` for a description that the device should see: one that is no buffer, is not well-formed, or has flags of which
 /// the documents say more. With tight alignment nothing is known: the driver decides between 8 and 256 bytes, and may
 /// decide by width and flags.
+#[inline]
 pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
     const PLAIN_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     let D3D12_RESOURCE_DESC1 { Width, Flags, .. } = *desc;
