@@ -5,8 +5,7 @@ use std::fmt;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::{
     DXGI_ERROR_DEVICE_HUNG, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_RESET,
-    DXGI_ERROR_DRIVER_INTERNAL_ERROR, E_FAIL, E_INVALIDARG, E_NOTIMPL,
-    E_OUTOFMEMORY,
+    DXGI_ERROR_DRIVER_INTERNAL_ERROR, E_FAIL, E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY,
 };
 use windows_core::HRESULT;
 
@@ -116,9 +115,8 @@ impl Error {
     #[must_use]
     pub fn is_over_budget(&self) -> bool {
         let Kind::OutOfMemory(shortage) = &*self.kind else { return false };
-        let over = |attempt: &Attempt| {
-            matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::Limit { .. })
-        };
+        let over =
+            |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::Limit { .. });
         shortage.attempts.iter().any(over)
     }
 

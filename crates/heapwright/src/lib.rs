@@ -46,10 +46,10 @@ mod requirements;
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
     AllocationId, Decision, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
-    PoolAlgorithm, PoolDesc, Reason, RecordFlags, RecordOptions, RecordScope, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocationType,
-    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc,
-    ResourceKind, SuballocationAlgorithm, buffer_desc,
+    PoolAlgorithm, PoolDesc, Reason, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
+    ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
+    ResourceAllocatorStats, ResourceDesc, ResourceKind, SuballocationAlgorithm, buffer_desc,
 };
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;

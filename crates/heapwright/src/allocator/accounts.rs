@@ -92,9 +92,10 @@ impl Accounts {
         if what != Charged::Imported {
             let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX).get();
             let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= limit);
-            account.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).map_err(|held| {
-                Obstacle::Limit { limit: ByteSize::new(limit), held: ByteSize::new(held) }
-            })?;
+            account
+                .held
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
+                .map_err(|held| Obstacle::Limit { limit: ByteSize::new(limit), held: ByteSize::new(held) })?;
         }
         account.tally(what).add(size.get());
         Ok(Charge { accounts: Arc::clone(self), heap_type, what, size })

@@ -58,7 +58,8 @@ impl Inner {
         let Some(heap_type) = first else {
             return Err(Error::unsupported(format!("{preference} heaps on this device")));
         };
-        let requested = if refusal.fatal.is_some() { ByteSize::ZERO } else { self.size_of(resource, allocation) };
+        let requested =
+            if refusal.fatal.is_some() { ByteSize::ZERO } else { self.size_of(resource, allocation) };
         let never_fallback = allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
         Err(self.refused(heap_type, requested, refusal, never_fallback))
     }
@@ -94,7 +95,11 @@ impl Inner {
                 match self.allocate_within(granted, size, alignment, *terms) {
                     Ok(range) => {
                         let made = ResourceAllocation::within(range, size, granted);
-                        return Ok(self.register(made, wanted, Decision::new(Placement::WithinResource, Reason::Usual)));
+                        return Ok(self.register(
+                            made,
+                            wanted,
+                            Decision::new(Placement::WithinResource, Reason::Usual),
+                        ));
                     }
                     Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
                     // There is no memory for a backing buffer; the buffer itself may be smaller.
@@ -141,7 +146,8 @@ impl Inner {
             }
             if let Some(asked) = allocation.heap_type {
                 if !asked.heap_types().contains(&pool.heap_type()) {
-                    let rule = format!("{asked} is not {}, the type of pool \"{}\"", pool.heap_type(), pool.name());
+                    let rule =
+                        format!("{asked} is not {}, the type of pool \"{}\"", pool.heap_type(), pool.name());
                     return Err(Error::invalid_argument("ResourceAllocationDesc::heap_type", rule));
                 }
             }
@@ -186,7 +192,9 @@ impl Inner {
                 || wanted.resource.protected_session.is_some() && allocation.pool.is_none(),
             prefer_committed: has(ResourceAllocationFlags::PREFER_COMMITTED),
             foreign_heap_flags: foreign != 0 && allocation.pool.is_none(),
-            own_heap: has(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_RESIDENT),
+            own_heap: has(
+                ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_RESIDENT
+            ),
             never_allocate_heap: has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
             never_fallback: has(ResourceAllocationFlags::NEVER_FALLBACK),
             placed_only: allocation.pool.is_some() || !allocation.extra_required_resource_padding.is_zero(),
@@ -229,7 +237,9 @@ impl Inner {
         if foreign != 0 {
             // Only with a pool: otherwise the resource would have been committed.
             let rule = format!("{foreign:#x} are not among the flags of the pool");
-            return Err(Error::invalid_argument("ResourceAllocationDesc::extra_required_heap_flags", rule).into());
+            return Err(
+                Error::invalid_argument("ResourceAllocationDesc::extra_required_heap_flags", rule).into()
+            );
         }
         let request = self.placement_request(wanted, heaps, placed)?;
         let range = self.place(heaps, sharing, &request, wanted.terms)?;
@@ -299,7 +309,8 @@ impl Inner {
         if size > self.max_heap_size {
             return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
         }
-        self.check_budget(granted.segment_group, size, terms).map_err(|obstacle| Refusal::of(way, obstacle))?;
+        self.check_budget(granted.segment_group, size, terms)
+            .map_err(|obstacle| Refusal::of(way, obstacle))?;
         let charge = self.accounts.charge(granted.heap_type, Charged::Committed, size);
         let charge = charge.map_err(|obstacle| Refusal::of(way, obstacle))?;
         let properties = self.heap_families.properties(granted.family);

@@ -109,7 +109,8 @@ impl Decisions {
     pub(super) fn count(&self, decision: Decision) {
         // The usual decisions are left out, so that threads which make them share no cache line.
         if decision.reason != Reason::Usual {
-            self.counts[decision.placement as usize][decision.reason as usize].fetch_add(1, Ordering::Relaxed);
+            self.counts[decision.placement as usize][decision.reason as usize]
+                .fetch_add(1, Ordering::Relaxed);
         }
     }
 

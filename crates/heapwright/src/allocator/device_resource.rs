@@ -6,8 +6,8 @@ use windows_core::HRESULT;
 
 use super::desc::ResourceDesc;
 use super::devices::Devices;
-use crate::{Error, InitialState};
 use crate::requirements::downgrade;
+use crate::{Error, InitialState};
 
 /// Why no resource was created: an answer of a call of the device.
 #[derive(Debug, Clone, Copy)]

@@ -16,10 +16,10 @@ use heapwright_core::placement::{PlacementError, PlacementRequest};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use super::desc::ResourceAllocatorFlags;
-use super::typed_heaps::{TypedHeaps, PlacedRange, Sharing};
-use super::heap::Heap;
 use super::Inner;
+use super::desc::ResourceAllocatorFlags;
+use super::heap::Heap;
+use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use crate::error::{Attempt, Obstacle, Way};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 

@@ -8,9 +8,9 @@ use windows_core::{IUnknown, Interface};
 
 use super::accounts::Charged;
 use super::allocation::ResourceAllocation;
+use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
-use super::create::Wanted;
 use super::{HeapType, Inner};
 use crate::Error;
 use crate::caps::read_allocation_info;
@@ -80,11 +80,9 @@ impl Inner {
         // What `GetDesc` says of the alignment is what was found, not what may be asked for.
         let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
         // SAFETY: the device is a live COM object, and the description outlives the call.
-        let info =
-            unsafe { self.devices.device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
-        let (size, alignment) = read_allocation_info(info).unwrap_or_else(|| {
-            (ByteSize::new(desc.Width), super::create::alignment_or_one(desc.Alignment))
-        });
+        let info = unsafe { self.devices.device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
+        let (size, alignment) = read_allocation_info(info)
+            .unwrap_or_else(|| (ByteSize::new(desc.Width), super::create::alignment_or_one(desc.Alignment)));
         let charge = self.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
             Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
         })?;

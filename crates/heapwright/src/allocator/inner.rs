@@ -68,7 +68,11 @@ impl Inner {
         }
         let tier = desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier);
         if tier < caps.resource_heap_tier {
-            tracing::warn!(tier, device = caps.resource_heap_tier, "resources are kept apart that need not be");
+            tracing::warn!(
+                tier,
+                device = caps.resource_heap_tier,
+                "resources are kept apart that need not be"
+            );
         }
         let devices = Devices::of(device);
         let unified = has(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
@@ -86,7 +90,8 @@ impl Inner {
         } else {
             None
         };
-        let vendor_id = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok()).map(|desc| desc.vendor_id);
+        let vendor_id =
+            adapter.and_then(|adapter| AdapterDesc::query(adapter).ok()).map(|desc| desc.vendor_id);
         Ok(Arc::new_cyclic(|this| Self {
             typed_heaps: HeapKind::all(&heap_families, caps.architecture).map(|kind| {
                 let properties = heap_families.properties(kind.family);
@@ -201,9 +206,9 @@ impl Inner {
         terms: Terms,
     ) -> Result<(), Refusal> {
         let heap: Arc<Heap> = self.obtain_heap(heaps, size, size, terms)?;
-        heaps.insert_empty(heap).map_err(|error| {
-            Refusal::from(Error::invalid_argument("PoolDesc::heap_size", error.to_string()))
-        })
+        heaps
+            .insert_empty(heap)
+            .map_err(|error| Refusal::from(Error::invalid_argument("PoolDesc::heap_size", error.to_string())))
     }
 
     /// Frees what the GPU is done with.

@@ -48,9 +48,9 @@ mod within;
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo, ResourceAllocationType};
 pub use self::decision::{Decision, Placement, Reason};
 pub use self::desc::{
-    HeapLimits, HeapType, PoolAlgorithm, PoolDesc, RecordFlags, RecordOptions, RecordScope, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind,
-    SuballocationAlgorithm, buffer_desc,
+    HeapLimits, HeapType, PoolAlgorithm, PoolDesc, RecordFlags, RecordOptions, RecordScope,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
+    ResourceDesc, ResourceKind, SuballocationAlgorithm, buffer_desc,
 };
 use self::inner::Inner;
 pub use self::mapping::Mapping;

@@ -91,7 +91,8 @@ impl Pool {
         if holds {
             return Ok(());
         }
-        let rule = format!("pool \"{}\" is for {:?}, and the resource is of {class:?}", self.name(), self.resources);
+        let rule =
+            format!("pool \"{}\" is for {:?}, and the resource is of {class:?}", self.name(), self.resources);
         Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule))
     }
 }
@@ -132,7 +133,8 @@ impl Inner {
             Alignment: alignment,
             Flags: flags | desc.extra_heap_flags,
         };
-        let engine = self.engine_desc(desc.algorithm, alignment, desc.heap_size, u64::from(desc.max_heap_count));
+        let engine =
+            self.engine_desc(desc.algorithm, alignment, desc.heap_size, u64::from(desc.max_heap_count));
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: Some(Arc::from(desc.name.as_str())),
@@ -185,6 +187,13 @@ impl Inner {
         heap_size: ByteSize,
         max_heap_count: u64,
     ) -> EngineDesc {
-        super::engine::engine_desc(&self.desc, self.max_heap_size, algorithm, heap_alignment, heap_size, max_heap_count)
+        super::engine::engine_desc(
+            &self.desc,
+            self.max_heap_size,
+            algorithm,
+            heap_alignment,
+            heap_size,
+            max_heap_count,
+        )
     }
 }

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use heapwright_core::ByteSize;
 
 use super::devices::Devices;
-use super::typed_heaps::TypedHeaps;
 use super::heap::Heap;
+use super::typed_heaps::TypedHeaps;
 
 /// The heap that a heaps had made in advance: one at a time.
 #[derive(Debug, Default)]

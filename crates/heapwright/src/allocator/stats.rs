@@ -124,7 +124,9 @@ impl Inner {
     fn account_of(&self, backing: &BackingBuffers) -> HeapType {
         let kind = backing.kind();
         if kind.is_custom {
-            self.heaps(self.heap_families.custom(self.caps.architecture), ResourceClass::Buffer).desc.heap_type
+            self.heaps(self.heap_families.custom(self.caps.architecture), ResourceClass::Buffer)
+                .desc
+                .heap_type
         } else {
             kind.heap_type
         }

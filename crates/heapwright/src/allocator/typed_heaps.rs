@@ -12,11 +12,11 @@ use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
 use super::accounts::{Accounts, Charged};
+use super::desc::HEAP_GRANULARITY;
 use super::devices::Devices;
 use super::heap::Heap;
 use super::notes::Notes;
 use super::prefetch::Prefetch;
-use super::desc::HEAP_GRANULARITY;
 use super::{HeapType, Inner};
 use crate::error::Obstacle;
 use crate::heap_family::{HeapFamilies, HeapFamily};
@@ -169,7 +169,8 @@ impl TypedHeaps {
         accounts: Arc<Accounts>,
         allocator: Weak<Inner>,
     ) -> Arc<Self> {
-        let granularity = Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
+        let granularity =
+            Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
         let dedicated = EngineDesc::Dedicated { granularity };
         let heaps = Arc::new(Self {
             shared: HeapEngine::new(&desc.engine),
@@ -463,7 +464,11 @@ impl HeapKind {
                 Some(&heap_type) => Self { family: HeapFamily::Type(heap_type), heap_type, class },
                 None => Self {
                     family: families.custom(architecture),
-                    heap_type: if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload },
+                    heap_type: if families.has_unified_memory() {
+                        HeapType::Default
+                    } else {
+                        HeapType::GpuUpload
+                    },
                     class,
                 },
             }

@@ -87,10 +87,7 @@ mod tests {
             (facts, &[Shared, Own, Committed]),
             (Facts { always_committed: true, ..facts }, &[Committed]),
             (Facts { allocator_always_committed: true, ..facts }, &[Committed]),
-            (
-                Facts { allocator_always_committed: true, placed_only: true, ..facts },
-                &[Shared, Own],
-            ),
+            (Facts { allocator_always_committed: true, placed_only: true, ..facts }, &[Shared, Own]),
             (Facts { foreign_heap_flags: true, ..facts }, &[Committed]),
             (Facts { prefer_committed: true, ..facts }, &[Committed, Shared, Own]),
             (Facts { own_heap: true, ..facts }, &[Own, Committed]),

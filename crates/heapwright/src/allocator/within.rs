@@ -13,9 +13,9 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
-use super::typed_heaps::PlacedRange;
 use super::heap_source::{Refusal, Terms};
 use super::notes::{Notes, next_number};
+use super::typed_heaps::PlacedRange;
 use super::{HeapType, Inner};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::{AllocationId, Error, InitialState};
@@ -45,7 +45,10 @@ impl BackingKind {
     /// Every kind, at its index.
     pub(super) fn all() -> [Self; Self::COUNT] {
         let types = HeapType::ALL.len();
-        std::array::from_fn(|index| Self { heap_type: HeapType::ALL[index % types], is_custom: index >= types })
+        std::array::from_fn(|index| Self {
+            heap_type: HeapType::ALL[index % types],
+            is_custom: index >= types,
+        })
     }
 
     #[inline]

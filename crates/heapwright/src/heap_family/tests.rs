@@ -351,7 +351,7 @@ fn states_contradict_heap_types_where_the_device_says_so() {
                 unsafe { gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut buffer) };
             assert_eq!(checked.is_ok(), created.is_ok(), "{heap_type} {state:#x}");
             if let Err(error) = checked {
-                assert!(error.to_string().starts_with("InitialState: is 0x"), "{error}");
+                assert!(error.to_string().starts_with("initial_state: is 0x"), "{error}");
             }
         }
     }
@@ -366,7 +366,7 @@ fn a_buffer_has_no_layout_and_a_texture_no_place_in_upload_heaps() {
     for heap_type in HeapType::ALL {
         let family = HeapFamily::Type(heap_type);
         let error = check_initial_state(family, buffer, common).expect_err("buffers have no layout");
-        assert!(error.to_string().starts_with("InitialLayout"), "{error}");
+        assert!(error.to_string().starts_with("initial_state"), "{error}");
         assert!(check_initial_state(family, buffer, undefined).is_ok());
         let checked = check_initial_state(family, texture, common);
         let holds_textures = [HeapType::Default, HeapType::GpuUpload].contains(&heap_type);

@@ -56,9 +56,14 @@ impl ResourceAllocationDesc<'_> {
         if flags.contains(
             ResourceAllocationFlags::NEVER_ALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP,
         ) {
-            return error("ResourceAllocationDesc::flags", "NEVER_ALLOCATE_HEAP excludes ALWAYS_PREFETCH_HEAP");
+            return error(
+                "ResourceAllocationDesc::flags",
+                "NEVER_ALLOCATE_HEAP excludes ALWAYS_PREFETCH_HEAP",
+            );
         }
-        if let Some(unknown) = Some(flags.difference(ResourceAllocationFlags::all())).filter(|f| !f.is_empty()) {
+        if let Some(unknown) =
+            Some(flags.difference(ResourceAllocationFlags::all())).filter(|f| !f.is_empty())
+        {
             let rule = format!("{:#x} is no flag", unknown.bits());
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }

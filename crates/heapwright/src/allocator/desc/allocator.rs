@@ -123,7 +123,8 @@ impl ResourceAllocatorDesc {
             }
         }
         if self.suballocation_algorithm == SuballocationAlgorithm::Linear {
-            let rule = "linear heaps are for custom pools: what is freed in between comes back late".to_owned();
+            let rule =
+                "linear heaps are for custom pools: what is freed in between comes back late".to_owned();
             return error("ResourceAllocatorDesc::suballocation_algorithm", rule);
         }
         let (preferred, largest) = (self.preferred_heap_size, self.max_heap_size);

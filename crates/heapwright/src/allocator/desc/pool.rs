@@ -75,7 +75,10 @@ impl PoolDesc {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         if self.min_heap_count > 0 && self.heap_size.is_zero() {
-            return error("PoolDesc::min_heap_count", "heaps are made in advance, so heap_size is needed".into());
+            return error(
+                "PoolDesc::min_heap_count",
+                "heaps are made in advance, so heap_size is needed".into(),
+            );
         }
         if self.max_heap_count != 0 && self.max_heap_count < self.min_heap_count {
             let (most, least) = (self.max_heap_count, self.min_heap_count);

@@ -42,11 +42,7 @@ impl ResourceDesc<'_> {
     /// A resource of this description in this state.
     #[must_use]
     pub fn in_state(desc: &D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES) -> Self {
-        Self {
-            desc: upgrade(desc),
-            initial_state: InitialState::State(state),
-            ..Default::default()
-        }
+        Self { desc: upgrade(desc), initial_state: InitialState::State(state), ..Default::default() }
     }
 
     /// Whether it is a buffer.
