@@ -45,7 +45,8 @@ mod requirements;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
-    AllocationId, Decision, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
+    AllocationId, Decision, Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationProgress,
+    DefragmentationState, DefragmentationStep, Move, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
     PoolAlgorithm, PoolDesc, Reason, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
     ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
