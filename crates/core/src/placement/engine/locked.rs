@@ -87,7 +87,6 @@ impl<T> HeapTable<T> {
         self.heaps.get(number as usize)?.as_ref()
     }
 
-    #[allow(dead_code)]
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.heaps.get_mut(number as usize)?.as_mut()
     }
