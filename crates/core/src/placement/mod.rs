@@ -31,6 +31,8 @@ pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 
+#[cfg(all(test, not(loom)))]
+mod heap_pool_tests;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]

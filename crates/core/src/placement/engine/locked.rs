@@ -146,12 +146,12 @@ impl InUse {
     }
 
     pub(super) fn totals<H>(&self, heap_count: u64, empty: &EmptyHeaps<H>) -> HeapSetTotals {
-        let mut totals = HeapSetTotals::default();
-        totals.used = self.used;
-        totals.allocation_count = self.allocation_count;
-        totals.reserved = self.reserved.saturating_add(empty.bytes());
-        totals.heap_count = heap_count + empty.count();
-        totals.empty_heap_count = empty.count();
-        totals
+        HeapSetTotals {
+            used: self.used,
+            reserved: self.reserved.saturating_add(empty.bytes()),
+            allocation_count: self.allocation_count,
+            heap_count: heap_count + empty.count(),
+            empty_heap_count: empty.count(),
+        }
     }
 }

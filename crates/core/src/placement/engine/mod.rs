@@ -18,6 +18,8 @@ mod locked;
 mod request;
 mod slab_by_size;
 mod slab_sizing;
+#[cfg(all(test, not(loom)))]
+mod slab_tests;
 mod suballocated;
 #[cfg(all(test, not(loom)))]
 mod tests;

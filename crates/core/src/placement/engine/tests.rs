@@ -155,10 +155,12 @@ impl Driven {
     fn take_empty(&mut self, up_to: ByteSize) {
         let taken = self.engine.take_empty(up_to);
         let sum = taken.iter().map(|(size, _)| size.get()).sum::<u64>();
-        assert!(sum >= up_to.get() || self.engine.totals().empty_heap_count == 0, "{sum} of {up_to}");
+        let enough = sum >= up_to.get();
         assert!(taken.iter().all(|(size, _)| sum - size.get() < up_to.get()), "{taken:?} for {up_to}");
         assert!(taken.iter().all(|(size, heap)| *size == heap.1));
         self.gone(taken.into_iter().map(|(_, heap)| heap));
+        let is_used = |name: &u32| self.live.iter().any(|(_, heap, _)| heap == name);
+        assert!(enough || self.heaps.keys().all(is_used), "{sum} of {up_to}, and there are more");
     }
 
     fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) {

@@ -52,6 +52,8 @@ mod ranges;
 mod ring;
 mod ring_or_stacks;
 #[cfg(test)]
+mod ring_or_stacks_tests;
+#[cfg(test)]
 mod tests;
 
 pub use batches::Retired;
