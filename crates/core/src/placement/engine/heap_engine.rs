@@ -264,6 +264,22 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// The size of a heap that is worth making in advance, now that such a request was placed, so that a later one does not
+    /// wait for it; the owner [inserts](Self::insert) it.
+    ///
+    /// Slabs by size answer it, by GPGMM's rule: when what has room for the size is one heap at most, and that is half full;
+    /// unless the next heap would have room for fewer than four, be larger than 64 MiB, or is there already. Other algorithms
+    /// answer `None`. O(log n).
+    ///
+    /// It does not know of a heap that is being made: asked again before that is inserted, it answers the same.
+    #[must_use]
+    pub fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
+        match &self.0 {
+            Inner::Default(_) => None,
+            Inner::Locked(_, locked) => lock(locked).engine().next_heap(request),
+        }
+    }
+
     /// Keeps what is known of a size from now on, as a request with [`PlacementRequest::cache_size`] does, without one.
     ///
     /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes; nothing happens in algorithms that know no sizes.

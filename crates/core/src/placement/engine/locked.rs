@@ -38,6 +38,11 @@ pub(super) trait LockedEngine<H> {
 
     fn audit(&self) -> Result<(), AuditError>;
 
+    /// See [`HeapEngine::next_heap`](super::HeapEngine::next_heap).
+    fn next_heap(&self, _request: &PlacementRequest) -> Option<ByteSize> {
+        None
+    }
+
     /// See [`HeapEngine::remember_size`](super::HeapEngine::remember_size).
     fn remember_size(&mut self, _request: &PlacementRequest) {}
 

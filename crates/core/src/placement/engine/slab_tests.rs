@@ -261,3 +261,48 @@ fn the_smallest_empty_heap_that_is_large_enough_is_used_or_else_the_largest_that
     assert_eq!(taken(192), 192);
     engine.audit().unwrap();
 }
+
+#[test]
+fn a_heap_that_is_fetched_in_advance_is_the_one_that_is_wanted() {
+    let engine = engine(SlabSizing { minimum: ByteSize::from_kib(256), ..Default::default() });
+    let request = request(1 << 16);
+    let (mut waited, mut fetched) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        match engine.allocate(&request).unwrap() {
+            Some(_) => {}
+            None => {
+                let size = engine.plan(&request).unwrap().size;
+                waited.push(size.get() >> 10);
+                engine.allocate_in_new(size, size, &request).unwrap();
+            }
+        }
+        if let Some(size) = engine.next_heap(&request) {
+            fetched.push(size.get() >> 10);
+            engine.insert(size, size).unwrap();
+            assert_eq!(engine.next_heap(&request), None, "there is one already");
+        }
+    }
+    // The same heaps as without, and only the first was waited for.
+    assert_eq!(waited, [256]);
+    assert_eq!(fetched, [256, 512, 512, 1024, 1024, 2048, 2048]);
+    engine.audit().unwrap();
+}
+
+#[test]
+fn heaps_are_not_fetched_in_advance_for_few_or_for_much() {
+    let next = |minimum, kib: u64, count| {
+        let sizing =
+            SlabSizing { minimum: ByteSize::from_kib(minimum), growth_factor: 1.0, ..Default::default() };
+        let engine = engine(sizing);
+        for _ in 0..count {
+            allocate(&engine, &request(kib << 10)).unwrap();
+        }
+        engine.next_heap(&request(kib << 10)).map(|size| size.get() >> 10)
+    };
+    assert_eq!(next(256, 64, 0), None, "a size that is new");
+    assert_eq!((next(256, 64, 1), next(256, 64, 2)), (None, Some(256)));
+    assert_eq!(next(256, 128, 2), None, "there is room for two in a heap");
+    assert_eq!((next(64 << 10, 1024, 64), next(128 << 10, 1024, 128)), (Some(64 << 10), None));
+    let other: HeapEngine<()> = HeapEngine::new(&EngineDesc::default());
+    assert_eq!(other.next_heap(&request(1 << 16)), None);
+}
