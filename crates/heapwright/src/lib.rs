@@ -40,6 +40,7 @@ mod adapter;
 mod allocator;
 mod caps;
 mod error;
+pub mod report;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
