@@ -22,7 +22,7 @@ use super::AllocatorReport;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of [`SCRIPT`] in base64, which a test compares.
-const SCRIPT_HASH: &str = "I+2hoI5BbeLADm7IfwqPgsAi2Wudvuc0UWubNv1EK/o=";
+const SCRIPT_HASH: &str = "dN9rcfb2JSv5W2yGOTPhoTbAZUmqVxvqCqIoUG9C+WM=";
 
 /// How many allocations are listed where no script runs.
 const LISTED_WITHOUT_SCRIPT: usize = 1000;

@@ -27,7 +27,7 @@
   // Allocations of all heaps, each a container before what lies within, then resources with memory of their own.
   const all = [];
   const heaps = data.heaps.map(([bytes, address, list], index) => {
-    const heap = { index, bytes, address, element: byId('heap-' + index), list: [], waste: 0, used: 0, free: 0, largest: 0 };
+    const heap = { index, bytes, address, from: 0, to: bytes, element: byId('heap-' + index), list: [], waste: 0, used: 0, free: 0, largest: 0 };
     const add = (list, start, depth, container) => list.map(([offset, bytes, kind, name, user, waste, within]) => {
       const item = { id: all.length, heap, offset: start + offset, bytes, kind, name, user, waste, depth, container, within: null };
       all.push(item);
@@ -114,7 +114,9 @@
       heap.canvas = document.createElement('canvas');
       heap.canvas.setAttribute('role', 'img');
       heap.canvas.setAttribute('aria-label', 'Map of heap ' + heap.index + ': ' + count(heap.list.length) + ' allocations, ' + size(heap.used) + ' of ' + size(heap.bytes) + ' used');
-      map.replaceChildren(heap.canvas);
+      heap.back = make('button', '', { type: 'button', hidden: true });
+      heap.back.addEventListener('click', () => zoom(heap, 0, heap.bytes));
+      map.replaceChildren(heap.canvas, heap.back);
       listen(heap);
     }
     const scale = window.devicePixelRatio || 1;
@@ -127,9 +129,9 @@
     const context = heap.canvas.getContext('2d');
     // Calls back with each rectangle of a range, row by row.
     const rectangles = (offset, bytes, inset, paint) => {
-      const start = offset / heap.bytes * rows;
-      const end = (offset + bytes) / heap.bytes * rows;
-      for (let row = Math.floor(start); row < end && row < rows; row += 1) {
+      const start = (offset - heap.from) / (heap.to - heap.from) * rows;
+      const end = (offset + bytes - heap.from) / (heap.to - heap.from) * rows;
+      for (let row = Math.max(0, Math.floor(start)); row < end && row < rows; row += 1) {
         const left = Math.round((Math.max(start, row) - row) * width);
         const right = Math.round((Math.min(end, row + 1) - row) * width);
         const top = Math.round((row * (ROW + GAP) + inset) * scale);
@@ -182,8 +184,8 @@
   const at = (heap, event) => {
     const box = heap.canvas.getBoundingClientRect();
     const row = Math.min(heap.rows - 1, Math.max(0, Math.floor((event.clientY - box.top) / (ROW + GAP))));
-    const perPixel = heap.bytes / heap.rows / box.width;
-    const offset = (row + (event.clientX - box.left) / box.width) / heap.rows * heap.bytes;
+    const perPixel = (heap.to - heap.from) / heap.rows / box.width;
+    const offset = heap.from + (row + (event.clientX - box.left) / box.width) / heap.rows * (heap.to - heap.from);
     let list = heap.list;
     let found = null;
     for (;;) {
@@ -193,13 +195,13 @@
         && item.offset - perPixel <= offset && item.offset + item.bytes + perPixel >= offset
         && (item.offset <= offset && item.offset + item.bytes > offset || item.bytes < 2 * perPixel));
       if (!near) {
-        if (found) return { item: found };
+        if (found) return { item: found, pointer: offset };
         const start = next > 0 ? list[next - 1].offset + list[next - 1].bytes : 0;
         const end = next < list.length ? list[next].offset : heap.bytes;
-        return { free: end - start, offset: start };
+        return { free: end - start, offset: start, pointer: offset };
       }
       found = near;
-      if (!near.within) return { item: near };
+      if (!near.within) return { item: near, pointer: offset };
       list = near.within;
     }
   };
@@ -222,6 +224,19 @@
       const found = at(heap, event);
       if (found.item) pick(found.item, false);
     });
+    // An eighth of what is shown, around the pointer.
+    heap.canvas.addEventListener('dblclick', (event) => {
+      const { pointer } = at(heap, event);
+      const span = Math.max((heap.to - heap.from) / 8, Math.min(heap.bytes, 64));
+      zoom(heap, Math.max(0, Math.min(heap.bytes - span, pointer - span / 2)), span);
+    });
+  };
+  const zoom = (heap, from, span) => {
+    heap.from = Math.floor(from);
+    heap.to = Math.min(heap.bytes, Math.ceil(from + span));
+    heap.back.hidden = span >= heap.bytes;
+    heap.back.textContent = hex(heap.from) + ' to ' + hex(heap.to) + ' is shown: back to the whole heap';
+    draw(heap);
   };
 
   // One allocation is picked: by a click on a map, a link of the list, or the address of the page.
@@ -231,9 +246,12 @@
     history.replaceState(null, '', '#a' + item.id);
     for (const heap of new Set([before && before.heap, item.heap])) {
       if (!heap) continue;
-      const words = heap.element.querySelector('.picked');
-      words.hidden = heap !== item.heap;
-      if (heap === item.heap) describe(words, item);
+      const details = heap.element.querySelector('.picked');
+      details.hidden = heap !== item.heap;
+      if (heap === item.heap) describe(details, item);
+      // What is picked is in view.
+      const isOutside = item.offset >= heap.to || item.offset + item.bytes <= heap.from;
+      if (heap === item.heap && isOutside) [heap.from, heap.to, heap.back.hidden] = [0, heap.bytes, true];
       draw(heap);
     }
     for (const row of list.querySelectorAll('tr[data-id]')) row.classList.toggle('picked-row', Number(row.dataset.id) === item.id);
@@ -333,7 +351,7 @@
       group.append(...articles);
     }
   };
-  const result = make('output');
+  const result = make('output', undefined, { ariaLive: 'polite' });
   const legend = make('ul', undefined, { className: 'legend' });
   data.kinds.forEach((label, kind) => {
     const items = all.filter((item) => item.kind === kind);
@@ -353,7 +371,8 @@
   });
   const free = make('li');
   free.append(make('span', undefined, { className: 'swatch free' }), 'free');
-  legend.append(free);
+  const hint = make('li', 'a click on a map tells what is there, a double click zooms in', { className: 'note' });
+  legend.append(free, hint);
   tools.append(
     search,
     chooser('Heaps by', [['index', 'number'], ['size', 'size'], ['used', 'most used'], ['unused', 'most unused'], ['waste', 'most waste'], ['fragmented', 'most fragmented']], sortHeaps),

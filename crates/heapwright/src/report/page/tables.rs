@@ -97,7 +97,11 @@ fn totals(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
 
 /// The sums by heap type, segment group and pool, and the decisions.
 fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
-    writeln!(page, "<section class=\"groups\">")?;
+    writeln!(
+        page,
+        "<section class=\"groups\">\n<p class=\"note\"><span class=\"swatch used\"></span>used in heaps \
+         <span class=\"swatch free\"></span>free in heaps <span class=\"swatch committed\"></span>committed</p>"
+    )?;
     let largest = report.heap_types.iter().map(|group| held(&group.totals)).max().unwrap_or_default();
     let rows = report.heap_types.iter().map(|group| (group.heap_type.name().to_owned(), &group.totals));
     sums(page, "Heap types", "heap type", largest, rows)?;
