@@ -41,6 +41,7 @@ mod allocator;
 mod caps;
 mod error;
 mod heap_family;
+pub mod report;
 mod requirements;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
