@@ -23,7 +23,7 @@ mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
 
-pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts};
+pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts, SlabSizing};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
@@ -31,6 +31,8 @@ pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 
+#[cfg(all(test, not(loom)))]
+mod heap_pool_tests;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]

@@ -39,6 +39,7 @@ pub mod virtual_block;
 pub use audit_error::AuditError;
 pub use buddy::Buddy;
 pub use error::SuballocError;
+pub(crate) use linear::RingOrStacks;
 pub use linear::{DoubleStack, FenceOrderError, Linear, Retired, Ring};
 pub use slab::Slabs;
 pub use statistics::{DetailedStatistics, Statistics};

@@ -2,8 +2,15 @@
 
 use std::fmt;
 
+use super::SlabSizing;
 use crate::placement::{HeapRetention, HeapSizing, SharedHeapSet};
 use crate::{Alignment, ByteSize};
+
+/// The granularity of D3D12 heaps.
+pub(super) const KIB_64: Alignment = match Alignment::new(64 * 1024) {
+    Some(alignment) => alignment,
+    None => panic!("64 KiB is a power of two"),
+};
 
 /// The algorithm of a [`HeapEngine`](super::HeapEngine), with its knobs.
 ///
@@ -25,6 +32,24 @@ pub enum EngineDesc {
         slots_up_to: ByteSize,
         /// See [`SharedHeapSet::new`].
         lanes: u32,
+    },
+    /// Heaps of blocks of one size: GPGMM's slab allocator.
+    SlabBySize(SlabSizing),
+    /// Heaps of one size, a power of two, in blocks of powers of two: GPGMM's buddy system.
+    BuddySystem {
+        /// The size of a heap is this rounded up to a power of two, at least the granularity.
+        preferred: ByteSize,
+        /// No heap is larger, rounded down to a power of two.
+        maximum: ByteSize,
+        /// What the size of a heap is a multiple of.
+        granularity: Alignment,
+    },
+    /// Heaps in which one thing follows the other: D3D12MA's linear algorithm.
+    Linear {
+        /// The size of a heap. Larger requests need one of their own.
+        heap_size: ByteSize,
+        /// There is one heap at most. It is a ring, and a double stack while something is live at its upper end.
+        one_heap: bool,
     },
     /// A heap for each request.
     Dedicated {
@@ -50,6 +75,9 @@ impl EngineDesc {
     pub const fn algorithm(&self) -> PlacementAlgorithm {
         match self {
             Self::Default { .. } => PlacementAlgorithm::Default,
+            Self::SlabBySize(_) => PlacementAlgorithm::SlabBySize,
+            Self::BuddySystem { .. } => PlacementAlgorithm::BuddySystem,
+            Self::Linear { .. } => PlacementAlgorithm::Linear,
             Self::Dedicated { .. } => PlacementAlgorithm::Dedicated,
         }
     }
@@ -62,8 +90,14 @@ pub enum PlacementAlgorithm {
     /// Requests of all sizes share heaps, found by what they have free; small ones get a slot of a slab.
     #[default]
     Default,
+    /// Heaps of blocks of one size; a size that is new has heaps of its own.
+    SlabBySize,
+    /// Heaps of one size, in blocks of powers of two.
+    BuddySystem,
     /// A heap for each request.
     Dedicated,
+    /// Heaps in which one thing follows the other, and comes back in the same order or the reverse.
+    Linear,
 }
 
 impl fmt::Display for PlacementAlgorithm {
@@ -71,7 +105,10 @@ impl fmt::Display for PlacementAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Default => "default",
+            Self::SlabBySize => "slab by size",
+            Self::BuddySystem => "buddy system",
             Self::Dedicated => "dedicated",
+            Self::Linear => "linear",
         })
     }
 }

@@ -2,13 +2,15 @@
 
 use super::dedicated::Dedicated;
 use super::locked::LockedEngine;
+use super::slab_by_size::SlabBySize;
+use super::suballocated::SuballocatedHeaps;
 use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
-use crate::ByteSize;
 use crate::placement::{
     HeapSetTotals, NewHeap, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId,
 };
-use crate::suballoc::{AuditError, Strategy, SuballocError};
+use crate::suballoc::{AuditError, Buddy, Linear, RingOrStacks, Strategy, SuballocError};
 use crate::sync::{Mutex, lock};
+use crate::{Alignment, ByteSize};
 
 /// A family of heaps whose algorithm was chosen when it was made.
 ///
@@ -58,18 +60,30 @@ enum Inner<H> {
 
 #[derive(Debug)]
 enum Locked<H> {
+    SlabBySize(SlabBySize<H>),
+    BuddySystem(SuballocatedHeaps<H, Buddy>),
+    Linear(SuballocatedHeaps<H, Linear>),
+    LinearInOneHeap(SuballocatedHeaps<H, RingOrStacks>),
     Dedicated(Dedicated<H>),
 }
 
 impl<H: Clone> Locked<H> {
     fn engine(&self) -> &dyn LockedEngine<H> {
         match self {
+            Self::SlabBySize(engine) => engine,
+            Self::BuddySystem(engine) => engine,
+            Self::Linear(engine) => engine,
+            Self::LinearInOneHeap(engine) => engine,
             Self::Dedicated(engine) => engine,
         }
     }
 
     fn engine_mut(&mut self) -> &mut dyn LockedEngine<H> {
         match self {
+            Self::SlabBySize(engine) => engine,
+            Self::BuddySystem(engine) => engine,
+            Self::Linear(engine) => engine,
+            Self::LinearInOneHeap(engine) => engine,
             Self::Dedicated(engine) => engine,
         }
     }
@@ -92,6 +106,17 @@ impl<H: Clone> HeapEngine<H> {
             EngineDesc::Default { sizing, retention, slots_up_to, lanes } => {
                 let set = SharedHeapSet::new(sizing, retention, slots_up_to, lanes);
                 return Self(Inner::Default(set));
+            }
+            EngineDesc::SlabBySize(sizing) => Locked::SlabBySize(SlabBySize::new(sizing)),
+            EngineDesc::BuddySystem { preferred, maximum, granularity } => {
+                let heap_size = buddy_heap_size(preferred, maximum, granularity);
+                Locked::BuddySystem(SuballocatedHeaps::new(heap_size))
+            }
+            EngineDesc::Linear { heap_size, one_heap: false } => {
+                Locked::Linear(SuballocatedHeaps::new(heap_size))
+            }
+            EngineDesc::Linear { heap_size, one_heap: true } => {
+                Locked::LinearInOneHeap(SuballocatedHeaps::new(heap_size))
             }
             EngineDesc::Dedicated { granularity } => Locked::Dedicated(Dedicated::new(granularity)),
         };
@@ -239,6 +264,22 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// The size of a heap that is worth making in advance, now that such a request was placed, so that a later one does not
+    /// wait for it; the owner [inserts](Self::insert) it.
+    ///
+    /// Slabs by size answer it, by GPGMM's rule: when what has room for the size is one heap at most, and that is half full;
+    /// unless the next heap would have room for fewer than four, be larger than 64 MiB, or is there already. Other algorithms
+    /// answer `None`. O(log n).
+    ///
+    /// It does not know of a heap that is being made: asked again before that is inserted, it answers the same.
+    #[must_use]
+    pub fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
+        match &self.0 {
+            Inner::Default(_) => None,
+            Inner::Locked(_, locked) => lock(locked).engine().next_heap(request),
+        }
+    }
+
     /// Keeps what is known of a size from now on, as a request with [`PlacementRequest::cache_size`] does, without one.
     ///
     /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes; nothing happens in algorithms that know no sizes.
@@ -272,6 +313,13 @@ impl<H: Clone> HeapEngine<H> {
     fn no_upper_end(&self) -> PlacementError {
         PlacementError::NoUpperEnd { algorithm: self.algorithm() }
     }
+}
+
+/// The size of all heaps of a buddy system: a power of two.
+fn buddy_heap_size(preferred: ByteSize, maximum: ByteSize, granularity: Alignment) -> ByteSize {
+    let wanted = preferred.get().max(granularity.get()).checked_next_power_of_two().unwrap_or(1 << 63);
+    let largest = maximum.get().checked_ilog2().map_or(0, |log2| 1 << log2);
+    ByteSize::new(wanted.min(largest))
 }
 
 /// Whether a shared set serves the request as it serves all.

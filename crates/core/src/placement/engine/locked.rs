@@ -38,6 +38,11 @@ pub(super) trait LockedEngine<H> {
 
     fn audit(&self) -> Result<(), AuditError>;
 
+    /// See [`HeapEngine::next_heap`](super::HeapEngine::next_heap).
+    fn next_heap(&self, _request: &PlacementRequest) -> Option<ByteSize> {
+        None
+    }
+
     /// See [`HeapEngine::remember_size`](super::HeapEngine::remember_size).
     fn remember_size(&mut self, _request: &PlacementRequest) {}
 
@@ -87,7 +92,6 @@ impl<T> HeapTable<T> {
         self.heaps.get(number as usize)?.as_ref()
     }
 
-    #[allow(dead_code)]
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.heaps.get_mut(number as usize)?.as_mut()
     }
@@ -147,12 +151,12 @@ impl InUse {
     }
 
     pub(super) fn totals<H>(&self, heap_count: u64, empty: &EmptyHeaps<H>) -> HeapSetTotals {
-        let mut totals = HeapSetTotals::default();
-        totals.used = self.used;
-        totals.allocation_count = self.allocation_count;
-        totals.reserved = self.reserved.saturating_add(empty.bytes());
-        totals.heap_count = heap_count + empty.count();
-        totals.empty_heap_count = empty.count();
-        totals
+        HeapSetTotals {
+            used: self.used,
+            reserved: self.reserved.saturating_add(empty.bytes()),
+            allocation_count: self.allocation_count,
+            heap_count: heap_count + empty.count(),
+            empty_heap_count: empty.count(),
+        }
     }
 }

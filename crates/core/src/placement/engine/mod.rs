@@ -16,8 +16,16 @@ mod empty_heaps;
 mod heap_engine;
 mod locked;
 mod request;
+mod slab_by_size;
+mod slab_sizing;
+#[cfg(all(test, not(loom)))]
+mod slab_tests;
+mod suballocated;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub use desc::{EngineDesc, PlacementAlgorithm};
 pub(super) use empty_heaps::EmptyHeaps;
 pub use heap_engine::{HeapEngine, SizeCacheCounts};
 pub use request::PlacementRequest;
+pub use slab_sizing::SlabSizing;

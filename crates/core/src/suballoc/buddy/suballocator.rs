@@ -284,6 +284,16 @@ impl Buddy {
         }
     }
 
+    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    pub(crate) fn continue_stamps(&mut self, next: Stamp) {
+        self.next_stamp = self.next_stamp.max(next);
+    }
+
+    /// The stamp that the next suballocation gets.
+    pub(crate) const fn next_stamp(&self) -> Stamp {
+        self.next_stamp
+    }
+
     /// The range of a live suballocation. O(1).
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::super::suballocation::{Suballocation, SuballocationId};
+use super::super::suballocation::{Stamp, Suballocation, SuballocationId};
 use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, SuballocError};
 use super::batches::{Batches, Retired};
@@ -185,6 +185,16 @@ impl Linear {
     #[must_use]
     pub fn oldest_fence(&self) -> Option<FenceValue> {
         self.batches.oldest()
+    }
+
+    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    pub(crate) fn continue_stamps(&mut self, next: Stamp) {
+        self.live.continue_stamps(next);
+    }
+
+    /// The stamp that the next suballocation gets.
+    pub(crate) const fn next_stamp(&self) -> Stamp {
+        self.live.next_stamp
     }
 
     /// The range of a live suballocation. O(1).

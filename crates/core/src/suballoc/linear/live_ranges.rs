@@ -110,6 +110,21 @@ impl LiveRanges {
         &self.slots[self.slots[chain.head()].older]
     }
 
+    /// The oldest of a chain that was handed out after it wrapped as a ring; the head when it has not. O(n) for those.
+    pub(super) fn lowest_of_wrapped(&self, chain: Chain) -> SlotIndex {
+        let oldest = self.oldest(chain).start;
+        let (mut lowest, mut index) = (chain.head(), self.slots[chain.head()].older);
+        while self.slots[index].start < oldest {
+            (lowest, index) = (index, self.slots[index].older);
+        }
+        lowest
+    }
+
+    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    pub(super) fn continue_stamps(&mut self, next: Stamp) {
+        self.next_stamp = self.next_stamp.max(next);
+    }
+
     /// Hands out a range as the newest of a chain. O(1).
     #[inline]
     pub(super) fn push(

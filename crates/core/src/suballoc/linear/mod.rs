@@ -50,6 +50,9 @@ mod live_ranges;
 mod placement;
 mod ranges;
 mod ring;
+mod ring_or_stacks;
+#[cfg(test)]
+mod ring_or_stacks_tests;
 #[cfg(test)]
 mod tests;
 
@@ -59,3 +62,4 @@ pub use double_stack::DoubleStack;
 pub use fence_order_error::FenceOrderError;
 pub use ranges::Ranges;
 pub use ring::Ring;
+pub(crate) use ring_or_stacks::RingOrStacks;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::super::slots::SlotIndex;
 use super::super::suballocation::{Suballocation, SuballocationId};
 use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, SuballocError};
@@ -310,21 +309,10 @@ impl Ring {
     #[must_use]
     pub fn ranges(&self) -> Ranges<'_> {
         let whole = Run::to_newer(&self.live, Chain::FIRST);
-        let [older, lower] = whole.split(self.lowest_of_wrapped());
+        let [older, lower] = whole.split(self.live.lowest_of_wrapped(Chain::FIRST));
         let Gaps { behind_newest: (start, _), at_zero } = self.gaps();
         let free_at_zero = if at_zero > 0 { 0 } else { self.capacity };
         Ranges::new(&self.live, [lower, older], [start, free_at_zero], self.capacity)
-    }
-
-    /// The oldest that was handed out after the ring wrapped; the head when it has not.
-    fn lowest_of_wrapped(&self) -> SlotIndex {
-        let head = Chain::FIRST.head();
-        let oldest = self.live.oldest(Chain::FIRST).start;
-        let (mut lowest, mut index) = (head, self.live.slots[head].older);
-        while self.live.slots[index].start < oldest {
-            (lowest, index) = (index, self.live.slots[index].older);
-        }
-        lowest
     }
 
     /// Makes room in the table for `additional` more suballocations, 32 bytes for each.

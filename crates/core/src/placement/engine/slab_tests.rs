@@ -1,0 +1,308 @@
+//! Slabs by size: the sizes that GPGMM gives its heaps, and each of the knobs.
+
+use super::*;
+use crate::placement::{PlacementError, SharedPlaced};
+use crate::{Alignment, ByteSize};
+
+const KIB_64: Alignment = desc::KIB_64;
+
+fn engine(sizing: SlabSizing) -> HeapEngine<ByteSize> {
+    HeapEngine::new(&EngineDesc::SlabBySize(sizing))
+}
+
+fn request(bytes: u64) -> PlacementRequest {
+    PlacementRequest::new(ByteSize::new(bytes), KIB_64)
+}
+
+fn allocate(
+    engine: &HeapEngine<ByteSize>,
+    request: &PlacementRequest,
+) -> Result<SharedPlaced<ByteSize>, PlacementError> {
+    match engine.allocate(request)? {
+        Some(placed) => Ok(placed),
+        None => {
+            let size = engine.plan(request)?.size;
+            engine.allocate_in_new(size, size, request)
+        }
+    }
+}
+
+/// The heaps that `count` requests of a size get, in KiB, in the order in which they are made.
+fn heaps_of(sizing: SlabSizing, kib: u64, count: usize) -> Vec<u64> {
+    let engine = engine(sizing);
+    let mut heaps = Vec::new();
+    for _ in 0..count {
+        let before = engine.totals().heap_count;
+        let heap = allocate(&engine, &request(kib << 10)).unwrap().heap;
+        if engine.totals().heap_count > before {
+            heaps.push(heap.get() >> 10);
+        }
+    }
+    engine.audit().unwrap();
+    heaps
+}
+
+/// Heap bytes over requested bytes, in hundredths, rounded.
+fn overhead(bytes: u64, count: u64) -> u64 {
+    let engine = engine(SlabSizing::default());
+    for _ in 0..count {
+        allocate(&engine, &request(bytes)).unwrap();
+    }
+    let (reserved, used) = (engine.totals().reserved.get(), engine.totals().used.get());
+    assert_eq!(used, bytes * count);
+    (reserved * 100 + used / 2) / used
+}
+
+/// What GPGMM itself took, measured with its own sources (research/gpgmm.md, F.1).
+#[test]
+fn takes_what_gpgmm_takes() {
+    let table = [
+        (1, [51_200, 25_600, 17_067, 10_240, 7168]),
+        (64, [100, 100, 133, 100, 126]),
+        (65, [788, 394, 263, 315, 236]),
+        (320, [160, 160, 213, 160, 150]),
+        (1024 + 64, [188, 188, 251, 188, 117]),
+        (3 << 10, [133, 133, 178, 133, 125]),
+        (33 << 10, [194, 194, 259, 194, 120]),
+        (65 << 10, [197, 197, 263, 197, 122]),
+        (129 << 10, [198, 198, 265, 198, 123]),
+    ];
+    for (kib, expected) in table {
+        assert_eq!([1, 2, 3, 10, 100].map(|count| overhead(kib << 10, count)), expected, "{kib} KiB");
+    }
+}
+
+#[test]
+fn sizes_share_no_heap() {
+    // Of 64 KiB to 4 MiB in steps of 64 KiB, each as often as any other.
+    let engine = engine(SlabSizing::default());
+    for number in 0..1024_u64 {
+        allocate(&engine, &request((number % 64 + 1) << 16)).unwrap();
+    }
+    let each = |step: u64| heaps_of(SlabSizing::default(), step * 64, 16).iter().sum::<u64>();
+    let expected: u64 = (1..=64).map(each).sum();
+    assert_eq!(engine.totals().reserved.get() >> 10, expected);
+}
+
+#[test]
+fn heaps_grow_when_enough_of_a_size_are_full() {
+    assert_eq!(heaps_of(SlabSizing::default(), 64, 30), [64, 64, 128, 128, 256, 256, 512, 512]);
+    assert_eq!(heaps_of(SlabSizing::default(), 320, 12), [512, 512, 1024, 1024, 2048]);
+}
+
+#[test]
+fn growth_factor() {
+    let growing = |growth_factor| heaps_of(SlabSizing { growth_factor, ..Default::default() }, 64, 8);
+    assert_eq!(growing(1.0), [64; 8]);
+    assert_eq!(growing(1.25), [64, 64, 128, 128, 256]);
+    assert_eq!(growing(2.0), growing(1.25));
+    // Four times, once four are full.
+    assert_eq!(growing(2.5), [64, 64, 64, 64, 256]);
+    for default in [0.0, -0.0, -3.0, f64::NAN, f64::NEG_INFINITY] {
+        assert_eq!(growing(default), growing(1.25), "{default}");
+    }
+    assert_eq!(growing(f64::INFINITY), [64; 8]);
+    assert_eq!(growing(1e300), [64; 8]);
+}
+
+#[test]
+fn a_growth_factor_below_one_gives_each_request_a_heap_of_its_own() {
+    let sizing = SlabSizing { growth_factor: 0.5, minimum: ByteSize::from_mib(4), ..Default::default() };
+    assert_eq!(heaps_of(sizing, 64, 3), [64, 64, 64]);
+    assert_eq!(heaps_of(sizing, 65, 2), [128, 128]);
+    assert_eq!(heaps_of(sizing, 320, 2), [320, 320]);
+    let fine = PlacementRequest::new(ByteSize::new(1), Alignment::ONE);
+    assert_eq!(allocate(&engine(sizing), &fine).unwrap().heap, ByteSize::from_kib(64));
+}
+
+#[test]
+fn fragmentation_limit() {
+    let first = |fragmentation_limit, kib| {
+        let sizing = SlabSizing { fragmentation_limit, ..Default::default() };
+        sizing.first_heap_size(ByteSize::from_kib(kib), KIB_64).map(|size| size.get() >> 10)
+    };
+    // 63 KiB of the block are unused.
+    assert_eq!(first(0.125, 1), Some(512));
+    assert_eq!(first(0.25, 1), Some(256));
+    assert_eq!(first(0.5, 1), Some(128));
+    assert_eq!(first(1.0, 1), Some(64));
+    assert_eq!(first(f64::INFINITY, 1), Some(64));
+    assert_eq!(first(0.01, 1), Some(8192));
+    assert_eq!(first(f64::MIN_POSITIVE, 1), None, "no heap is as large");
+    assert_eq!(first(f64::MIN_POSITIVE, 64), Some(64), "nothing is unused");
+    for default in [0.0, -1.0, f64::NAN] {
+        assert_eq!(first(default, 1), Some(512), "{default}");
+    }
+}
+
+#[test]
+fn minimum() {
+    let first = |minimum, kib| {
+        let sizing = SlabSizing { minimum: ByteSize::from_kib(minimum), ..Default::default() };
+        sizing.first_heap_size(ByteSize::from_kib(kib), KIB_64).map(|size| size.get() >> 10)
+    };
+    assert_eq!(first(0, 64), Some(64));
+    assert_eq!(first(4096, 64), Some(4096));
+    assert_eq!(first(4096, 4097), Some(8192));
+    // Doubled from what was asked for, then rounded up.
+    assert_eq!(first(3000, 64), Some(4096));
+    assert_eq!(first(3000, 3100), Some(8192));
+    assert_eq!(
+        heaps_of(SlabSizing { minimum: ByteSize::from_mib(4), ..Default::default() }, 1024, 9),
+        [4096, 4096, 8192]
+    );
+}
+
+#[test]
+fn maximum() {
+    let sizing = SlabSizing { maximum: ByteSize::from_kib(1000), ..Default::default() };
+    // Half a mebibyte is the largest power of two.
+    assert_eq!(heaps_of(sizing, 128, 18), [128, 128, 256, 256, 512, 512, 512]);
+    let engine = engine(sizing);
+    let refused = |size| {
+        let requested = ByteSize::from_kib(size);
+        let refused = PlacementError::NeedsOwnHeap { requested, largest: ByteSize::from_kib(512) };
+        assert_eq!(engine.allocate(&request(size << 10)), Err(refused));
+        assert_eq!(engine.plan(&request(size << 10)), Err(refused));
+    };
+    refused(513);
+    assert_eq!(engine.totals(), Default::default());
+    // The block fits, and would leave too much of the largest heap unused.
+    let quarter = SlabSizing { maximum: ByteSize::from_kib(256), ..Default::default() };
+    assert_eq!(quarter.first_heap_size(ByteSize::from_kib(1), KIB_64), None);
+    let none = SlabSizing { maximum: ByteSize::ZERO, ..Default::default() };
+    assert_eq!(none.first_heap_size(ByteSize::new(1), Alignment::ONE), None);
+}
+
+/// GPGMM creates a tenth heap here: it looks at the slab that became empty last, and at no other (F.1).
+#[test]
+fn any_slab_with_room_serves_before_a_new_heap() {
+    let sizing = SlabSizing { minimum: ByteSize::from_kib(256), growth_factor: 1.0, ..Default::default() };
+    let engine = engine(sizing);
+    let placed: Vec<_> = (0..40).map(|_| allocate(&engine, &request(1 << 16)).unwrap()).collect();
+    assert_eq!(engine.totals().heap_count, 10);
+    for (number, placed) in placed.iter().enumerate() {
+        if number % 4 > 0 || number >= 36 {
+            let gone = engine.free(placed.id).unwrap();
+            assert_eq!(gone.len(), usize::from(number == 39), "block {number}");
+        }
+    }
+    assert_eq!(engine.totals().heap_count, 9);
+    for _ in 0..27 {
+        assert!(engine.allocate(&request(1 << 16)).unwrap().is_some());
+    }
+    assert!(engine.allocate(&request(1 << 16)).unwrap().is_none());
+    engine.audit().unwrap();
+}
+
+#[test]
+fn the_block_that_was_freed_last_is_used_first() {
+    let engine = engine(SlabSizing { minimum: ByteSize::from_mib(1), ..Default::default() });
+    let placed: Vec<_> = (0..5).map(|_| allocate(&engine, &request(1 << 16)).unwrap()).collect();
+    for at in [1, 3] {
+        engine.free(placed[at].id).unwrap();
+    }
+    let starts: Vec<_> =
+        (0..3).map(|_| allocate(&engine, &request(1 << 16)).unwrap().range.start().get() >> 16).collect();
+    assert_eq!(starts, [3, 1, 5]);
+}
+
+#[test]
+fn sizes_are_known_while_they_are_live_or_are_to_be_remembered() {
+    let engine = engine(SlabSizing::default());
+    let counts = |hits, misses| SizeCacheCounts { hits, misses };
+    let first = allocate(&engine, &request(1 << 16)).unwrap();
+    assert_eq!(engine.size_cache(), counts(0, 1));
+    // The same block.
+    let second = allocate(&engine, &request((1 << 16) - 5)).unwrap();
+    assert_eq!(engine.size_cache(), counts(1, 1));
+    engine.free(first.id).unwrap();
+    engine.free(second.id).unwrap();
+    let remembered = PlacementRequest { cache_size: true, ..request(1 << 16) };
+    let third = allocate(&engine, &remembered).unwrap();
+    assert_eq!(engine.size_cache(), counts(1, 2));
+    assert_eq!(engine.free(third.id).unwrap().len(), 1, "the size stays, and not the heap");
+    allocate(&engine, &request(1 << 16)).unwrap();
+    assert_eq!(engine.size_cache(), counts(2, 2));
+
+    engine.remember_size(&request(1 << 20));
+    assert_eq!(engine.size_cache(), counts(2, 2));
+    allocate(&engine, &request(1 << 20)).unwrap();
+    assert_eq!(engine.size_cache(), counts(3, 2));
+    engine.audit().unwrap();
+}
+
+#[test]
+fn what_a_size_has_grown_to_is_forgotten_with_it() {
+    let engine = engine(SlabSizing::default());
+    let grow = |cache_size| {
+        let request = PlacementRequest { cache_size, ..request(1 << 16) };
+        let placed: Vec<_> = (0..10).map(|_| allocate(&engine, &request).unwrap()).collect();
+        for placed in placed {
+            engine.free(placed.id).unwrap();
+        }
+        engine.plan(&request).unwrap().size
+    };
+    assert_eq!(grow(false), ByteSize::from_kib(64));
+    assert_eq!(grow(true), ByteSize::from_kib(256));
+}
+
+#[test]
+fn the_smallest_empty_heap_that_is_large_enough_is_used_or_else_the_largest_that_holds_the_block() {
+    let engine = engine(SlabSizing { minimum: ByteSize::from_mib(1), ..Default::default() });
+    for kib in [192, 512, 2048, 4096] {
+        engine.insert(ByteSize::from_kib(kib), ByteSize::from_kib(kib)).unwrap();
+    }
+    let taken = |kib: u64| {
+        let engine = &engine;
+        allocate(engine, &request(kib << 10)).unwrap().heap.get() >> 10
+    };
+    assert_eq!([taken(64), taken(128), taken(320), taken(256)], [2048, 4096, 512, 1024]);
+    assert_eq!(taken(192), 192);
+    engine.audit().unwrap();
+}
+
+#[test]
+fn a_heap_that_is_fetched_in_advance_is_the_one_that_is_wanted() {
+    let engine = engine(SlabSizing { minimum: ByteSize::from_kib(256), ..Default::default() });
+    let request = request(1 << 16);
+    let (mut waited, mut fetched) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        match engine.allocate(&request).unwrap() {
+            Some(_) => {}
+            None => {
+                let size = engine.plan(&request).unwrap().size;
+                waited.push(size.get() >> 10);
+                engine.allocate_in_new(size, size, &request).unwrap();
+            }
+        }
+        if let Some(size) = engine.next_heap(&request) {
+            fetched.push(size.get() >> 10);
+            engine.insert(size, size).unwrap();
+            assert_eq!(engine.next_heap(&request), None, "there is one already");
+        }
+    }
+    // The same heaps as without, and only the first was waited for.
+    assert_eq!(waited, [256]);
+    assert_eq!(fetched, [256, 512, 512, 1024, 1024, 2048, 2048]);
+    engine.audit().unwrap();
+}
+
+#[test]
+fn heaps_are_not_fetched_in_advance_for_few_or_for_much() {
+    let next = |minimum, kib: u64, count| {
+        let sizing =
+            SlabSizing { minimum: ByteSize::from_kib(minimum), growth_factor: 1.0, ..Default::default() };
+        let engine = engine(sizing);
+        for _ in 0..count {
+            allocate(&engine, &request(kib << 10)).unwrap();
+        }
+        engine.next_heap(&request(kib << 10)).map(|size| size.get() >> 10)
+    };
+    assert_eq!(next(256, 64, 0), None, "a size that is new");
+    assert_eq!((next(256, 64, 1), next(256, 64, 2)), (None, Some(256)));
+    assert_eq!(next(256, 128, 2), None, "there is room for two in a heap");
+    assert_eq!((next(64 << 10, 1024, 64), next(128 << 10, 1024, 128)), (Some(64 << 10), None));
+    let other: HeapEngine<()> = HeapEngine::new(&EngineDesc::default());
+    assert_eq!(other.next_heap(&request(1 << 16)), None);
+}

@@ -1,0 +1,585 @@
+//! Every engine beside a list of what is live, through the calls that all of them have.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::placement::{
+    HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced, SharedPlacementId,
+};
+use crate::suballoc::Strategy as Prefer;
+use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
+
+const KIB_64: Alignment = desc::KIB_64;
+const ALL: ByteSize = ByteSize::new(u64::MAX);
+
+fn kib(kib: u64) -> ByteSize {
+    ByteSize::from_kib(kib)
+}
+
+fn mib(mib: u64) -> ByteSize {
+    ByteSize::from_mib(mib)
+}
+
+fn small_default() -> EngineDesc {
+    EngineDesc::Default {
+        sizing: HeapSizing { own_heap_from: mib(2), ..HeapSizing::default() },
+        retention: HeapRetention { decay_log2: 4 },
+        slots_up_to: kib(16),
+        lanes: 2,
+    }
+}
+
+fn buddy(preferred: ByteSize) -> EngineDesc {
+    EngineDesc::BuddySystem { preferred, maximum: mib(64), granularity: KIB_64 }
+}
+
+fn linear(one_heap: bool) -> EngineDesc {
+    EngineDesc::Linear { heap_size: kib(512), one_heap }
+}
+
+fn descs() -> Vec<EngineDesc> {
+    vec![
+        small_default(),
+        EngineDesc::SlabBySize(SlabSizing { maximum: mib(4), ..SlabSizing::default() }),
+        EngineDesc::SlabBySize(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }),
+        buddy(mib(1)),
+        linear(false),
+        linear(true),
+        EngineDesc::Dedicated { granularity: KIB_64 },
+    ]
+}
+
+/// A heap as its owner sees it: its name and its size.
+type Heap = (u32, ByteSize);
+
+/// An engine driven as its owner drives it, with the truth beside it.
+struct Driven {
+    desc: EngineDesc,
+    engine: HeapEngine<Heap>,
+    made: u32,
+    heaps: BTreeMap<u32, ByteSize>,
+    live: Vec<(SharedPlacementId, u32, HeapRange)>,
+    freed: Vec<SharedPlacementId>,
+}
+
+impl Driven {
+    fn new(desc: EngineDesc) -> Self {
+        let (engine, heaps) = (HeapEngine::new(&desc), BTreeMap::new());
+        Self { desc, engine, made: 0, heaps, live: Vec::new(), freed: Vec::new() }
+    }
+
+    fn make(&mut self, size: ByteSize) -> Heap {
+        self.made += 1;
+        self.heaps.insert(self.made, size);
+        (self.made, size)
+    }
+
+    fn gone(&mut self, heaps: impl IntoIterator<Item = Heap>) {
+        for (name, size) in heaps {
+            assert!(
+                self.live.iter().all(|&(_, heap, _)| heap != name),
+                "heap {name} left with something in it"
+            );
+            assert_eq!(self.heaps.remove(&name), Some(size), "heap {name} left twice");
+        }
+    }
+
+    /// What the engine must not refuse.
+    fn may_refuse(&self, request: &PlacementRequest, refused: PlacementError) -> bool {
+        match refused {
+            PlacementError::NoUpperEnd { algorithm } => {
+                assert_eq!(algorithm, self.desc.algorithm());
+                request.upper && !matches!(self.desc, EngineDesc::Linear { one_heap: true, .. })
+            }
+            PlacementError::NeedsOwnHeap { requested, largest } => {
+                assert_eq!(requested, request.size);
+                match self.desc {
+                    EngineDesc::SlabBySize(SlabSizing { maximum, .. }) => largest == maximum,
+                    EngineDesc::BuddySystem { preferred, .. } => {
+                        largest == preferred && requested > preferred
+                    }
+                    EngineDesc::Linear { heap_size, .. } => largest == heap_size && requested > heap_size,
+                    _ => false,
+                }
+            }
+            PlacementError::OneHeapFull { .. } => {
+                matches!(self.desc, EngineDesc::Linear { one_heap: true, .. }) && !self.live.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    fn allocate(&mut self, request: &PlacementRequest) -> Option<(Heap, HeapRange)> {
+        let placed = match self.engine.allocate(request).and_then(|placed| match placed {
+            Some(placed) => Ok(placed),
+            None => self.grow(request),
+        }) {
+            Ok(placed) => placed,
+            Err(refused) => {
+                assert!(self.may_refuse(request, refused), "{refused} of {request:?} by {:?}", self.desc);
+                return None;
+            }
+        };
+        let SharedPlaced { id, range, heap } = placed;
+        assert!(range.start().is_aligned(request.alignment) && range.size() == request.size, "{range}");
+        assert!(range.end().get() <= self.heaps[&heap.0].get(), "{range} in {heap:?}");
+        for &(_, other_heap, other) in &self.live {
+            assert!(other_heap != heap.0 || !other.overlaps(range), "{range} overlaps {other}");
+        }
+        self.live.push((id, heap.0, range));
+        Some((heap, range))
+    }
+
+    fn grow(&mut self, request: &PlacementRequest) -> Result<SharedPlaced<Heap>, PlacementError> {
+        let wanted = self.engine.plan(request)?;
+        self.gone(wanted.release);
+        let heap = self.make(wanted.size);
+        self.engine.allocate_in_new(wanted.size, heap, request)
+    }
+
+    fn free(&mut self, position: usize) -> usize {
+        let (id, ..) = self.live.swap_remove(position);
+        let released = self.engine.free(id).unwrap();
+        let count = released.len();
+        self.gone(released);
+        assert!(self.engine.free(id).is_err(), "freed twice");
+        self.freed.push(id);
+        count
+    }
+
+    fn take_empty(&mut self, up_to: ByteSize) {
+        let taken = self.engine.take_empty(up_to);
+        let sum = taken.iter().map(|(size, _)| size.get()).sum::<u64>();
+        let enough = sum >= up_to.get();
+        assert!(taken.iter().all(|(size, _)| sum - size.get() < up_to.get()), "{taken:?} for {up_to}");
+        assert!(taken.iter().all(|(size, heap)| *size == heap.1));
+        self.gone(taken.into_iter().map(|(_, heap)| heap));
+        let is_used = |name: &u32| self.live.iter().any(|(_, heap, _)| heap == name);
+        assert!(enough || self.heaps.keys().all(is_used), "{sum} of {up_to}, and there are more");
+    }
+
+    fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) {
+        let taken = self.engine.take_empty_fitting(at_least, at_most);
+        if let Some((size, heap)) = taken {
+            assert!(size == heap.1 && (at_least..=at_most).contains(&size));
+            self.gone([heap]);
+        } else if self.desc.algorithm() != PlacementAlgorithm::Default {
+            let is_used = |name| self.live.iter().any(|&(_, heap, _)| heap == name);
+            let fits = |(&name, size)| !is_used(name) && (&at_least..=&at_most).contains(&size);
+            assert!(!self.heaps.iter().any(fits), "one was missed");
+        }
+    }
+
+    fn check(&self) {
+        self.engine.audit().unwrap();
+        let totals = self.engine.totals();
+        assert_eq!(totals.reserved.get(), self.heaps.values().map(|size| size.get()).sum::<u64>());
+        assert_eq!(totals.used.get(), self.live.iter().map(|(.., range)| range.size().get()).sum::<u64>());
+        assert_eq!(totals.heap_count, self.heaps.len() as u64);
+        assert_eq!(totals.allocation_count, self.live.len() as u64);
+        let is_used = |name: &&u32| self.live.iter().any(|(_, heap, _)| heap == *name);
+        let empty = (self.heaps.len() - self.heaps.keys().filter(is_used).count()) as u64;
+        match self.desc {
+            // What an empty slab is in is not counted as empty.
+            EngineDesc::Default { .. } => assert!(totals.empty_heap_count <= empty),
+            _ => assert_eq!(totals.empty_heap_count, empty),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Allocate(PlacementRequest),
+    Free(Index),
+    FreeStale(Index),
+    Insert(ByteSize),
+    TakeEmpty(ByteSize),
+    TakeFitting(ByteSize, ByteSize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![
+        3 => 1_u64..3000,
+        3 => prop::sample::select(vec![64_u64 << 10, 65 << 10, 128 << 10, 320 << 10]),
+        2 => 1_u64..300_000,
+        1 => 300_000_u64..5_000_000,
+    ];
+    let strategy = prop::sample::select(vec![Prefer::MinMemory, Prefer::MinTime, Prefer::MinOffset]);
+    let rare = || prop::sample::select(vec![false, false, false, true]);
+    let request = (size, prop::sample::select(vec![0, 0, 8, 12, 16, 16, 18]), strategy, rare(), rare())
+        .prop_map(|(size, log2, strategy, upper, cache_size)| {
+            let alignment = Alignment::from_log2(log2).unwrap();
+            PlacementRequest {
+                strategy,
+                upper,
+                cache_size,
+                ..PlacementRequest::new(ByteSize::new(size), alignment)
+            }
+        });
+    let heap_size = || (1_u64..40).prop_map(|count| kib(64 * count));
+    let step = prop_oneof![
+        16 => request.prop_map(Step::Allocate),
+        12 => any::<Index>().prop_map(Step::Free),
+        1 => any::<Index>().prop_map(Step::FreeStale),
+        2 => heap_size().prop_map(Step::Insert),
+        1 => prop_oneof![Just(ALL), heap_size(), Just(ByteSize::ZERO)].prop_map(Step::TakeEmpty),
+        1 => (heap_size(), heap_size()).prop_map(|(a, b)| Step::TakeFitting(a.min(b), a.max(b))),
+    ];
+    prop::collection::vec(step, 0..if cfg!(miri) { 30 } else { 150 })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn agrees_with_the_model(desc in prop::sample::select(descs()), steps in steps()) {
+        let mut driven = Driven::new(desc);
+        for step in steps {
+            match step {
+                Step::Allocate(request) => {
+                    driven.allocate(&request);
+                }
+                Step::Free(at) if !driven.live.is_empty() => {
+                    driven.free(at.index(driven.live.len()));
+                }
+                Step::FreeStale(at) if !driven.freed.is_empty() => {
+                    let id = driven.freed[at.index(driven.freed.len())];
+                    prop_assert!(driven.engine.free(id).is_err(), "{id:?} was freed");
+                }
+                Step::Free(_) | Step::FreeStale(_) => {}
+                Step::Insert(size) => {
+                    let heap = driven.make(size);
+                    driven.engine.insert(size, heap).unwrap();
+                }
+                Step::TakeEmpty(up_to) => driven.take_empty(up_to),
+                Step::TakeFitting(at_least, at_most) => driven.take_fitting(at_least, at_most),
+            }
+            driven.check();
+        }
+        while !driven.live.is_empty() {
+            driven.free(0);
+        }
+        driven.take_empty(ALL);
+        driven.check();
+        prop_assert_eq!(driven.engine.totals(), HeapSetTotals::default());
+    }
+}
+
+#[test]
+fn what_no_heap_can_serve_is_refused_and_changes_nothing() {
+    for desc in descs() {
+        let engine: HeapEngine<()> = HeapEngine::new(&desc);
+        let request = |size| PlacementRequest::new(ByteSize::new(size), KIB_64);
+        assert!(engine.allocate(&request(0)).is_err());
+        for size in [u64::MAX, u64::MAX - 70_000, (1 << 63) + 1] {
+            let refused = engine.allocate(&request(size)).and_then(|_| engine.plan(&request(size)));
+            assert!(
+                matches!(refused, Err(PlacementError::TooLarge { .. } | PlacementError::NeedsOwnHeap { .. })),
+                "{refused:?} by {desc:?}"
+            );
+        }
+        assert!(engine.insert(ByteSize::ZERO, ()).is_err());
+        assert!(engine.insert(ByteSize::new((1 << 63) + 1), ()).is_err());
+        assert_eq!(engine.totals(), HeapSetTotals::default());
+    }
+}
+
+#[test]
+fn a_heap_that_is_too_small_stays_in_the_engine() {
+    for desc in descs() {
+        let engine = HeapEngine::new(&desc);
+        let request = PlacementRequest::new(kib(256), Alignment::ONE);
+        let refused = engine.allocate_in_new(kib(64), 'a', &request);
+        assert_eq!(refused, Err(PlacementError::TooLarge { requested: kib(256) }), "{desc:?}");
+        assert_eq!((engine.totals().heap_count, engine.totals().empty_heap_count), (1, 1));
+        assert_eq!(engine.take_empty_fitting(kib(64), kib(64)), Some((kib(64), 'a')));
+    }
+}
+
+#[test]
+fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
+    for desc in descs() {
+        let mut driven = Driven::new(desc);
+        let heap = driven.make(kib(512));
+        driven.engine.insert(kib(512), heap).unwrap();
+        // Dedicated heaps are as large as what is in them.
+        let request = PlacementRequest::new(kib(512), Alignment::ONE);
+        assert_eq!(driven.allocate(&request).map(|(heap, _)| heap), Some((1, kib(512))), "{desc:?}");
+        let released = driven.free(0);
+        let is_default = desc.algorithm() == PlacementAlgorithm::Default;
+        assert_eq!(released, usize::from(!is_default), "{desc:?}");
+        driven.take_empty(ALL);
+        driven.check();
+    }
+}
+
+#[test]
+fn an_id_of_a_heap_that_left_is_recognised_when_another_has_its_number() {
+    for desc in descs() {
+        let mut driven = Driven::new(desc);
+        let request = PlacementRequest::new(kib(64), KIB_64);
+        for _ in 0..20 {
+            driven.allocate(&request).unwrap();
+            driven.free(0);
+            driven.take_empty(ALL);
+            driven.allocate(&request).unwrap();
+            for &id in &driven.freed {
+                assert!(driven.engine.free(id).is_err(), "{id:?} by {desc:?}");
+            }
+            driven.free(0);
+        }
+    }
+}
+
+#[test]
+fn as_few_heaps_as_can_be_are_taken() {
+    for desc in descs() {
+        let engine = HeapEngine::new(&desc);
+        for size in [1, 2, 4, 8, 16] {
+            engine.insert(mib(size), size).unwrap();
+        }
+        let taken = |up_to| engine.take_empty(up_to).into_iter().map(|(_, heap)| heap).collect::<Vec<_>>();
+        assert_eq!(taken(ByteSize::ZERO), [0_u64; 0]);
+        assert_eq!(taken(mib(3)), [4]);
+        assert_eq!(taken(mib(17)), [16, 1]);
+        assert_eq!(taken(mib(100)), [8, 2]);
+    }
+}
+
+#[test]
+fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
+    let mut driven = Driven::new(EngineDesc::default());
+    let low = |size| PlacementRequest {
+        strategy: Prefer::MinOffset,
+        ..PlacementRequest::new(ByteSize::new(size), Alignment::ONE)
+    };
+    // Three heaps of 1 MiB each.
+    for _ in 0..3 {
+        let heap = driven.make(mib(1));
+        driven.engine.insert(mib(1), heap).unwrap();
+        driven.allocate(&PlacementRequest::new(mib(1), Alignment::ONE)).unwrap();
+    }
+    while !driven.live.is_empty() {
+        driven.free(driven.live.len() - 1);
+    }
+    // Small enough for a slab, which would be at a multiple of its slot.
+    for (size, start) in [(100, 0), (31, 100), (1000, 131)] {
+        let (heap, range) = driven.allocate(&low(size)).unwrap();
+        assert_eq!((heap.0, range.start()), (1, HeapOffset::new(start)));
+    }
+    // Other sizes go by in another heap; and a gap is used before what is behind.
+    let (heap, range) = driven.allocate(&low(100 << 10)).unwrap();
+    assert_eq!((heap.0, range.start()), (2, HeapOffset::ZERO));
+    driven.free(0);
+    let (heap, range) = driven.allocate(&low(60)).unwrap();
+    assert_eq!((heap.0, range.start()), (1, HeapOffset::ZERO));
+    driven.check();
+}
+
+#[test]
+fn buddies_have_heaps_of_one_power_of_two() {
+    let size_of = |preferred, maximum| {
+        let desc = EngineDesc::BuddySystem { preferred, maximum, granularity: KIB_64 };
+        let engine: HeapEngine<()> = HeapEngine::new(&desc);
+        engine.plan(&PlacementRequest::new(kib(4), Alignment::ONE)).unwrap().size
+    };
+    assert_eq!(size_of(ByteSize::ZERO, ALL), kib(64));
+    assert_eq!(size_of(mib(3), ALL), mib(4));
+    assert_eq!(size_of(mib(16), mib(9)), mib(8));
+    assert_eq!(size_of(ALL, ALL), ByteSize::new(1 << 63));
+
+    let mut driven = Driven::new(buddy(mib(1)));
+    for _ in 0..2 {
+        for _ in 0..16 {
+            driven.allocate(&PlacementRequest::new(kib(33), Alignment::ONE)).unwrap();
+        }
+    }
+    assert_eq!(driven.made, 2, "sixteen blocks of 64 KiB are in 1 MiB");
+    let one = PlacementRequest::new(mib(1), Alignment::ONE);
+    driven.allocate(&one).unwrap();
+    let more = PlacementRequest::new(ByteSize::new((1 << 20) + 1), Alignment::ONE);
+    let refused = PlacementError::NeedsOwnHeap { requested: more.size, largest: mib(1) };
+    assert_eq!(driven.engine.allocate(&more), Err(refused));
+    assert_eq!(driven.engine.plan(&more), Err(refused));
+    driven.check();
+}
+
+#[test]
+fn dedicated_heaps_are_as_large_as_what_is_in_them() {
+    let mut driven = Driven::new(EngineDesc::Dedicated { granularity: KIB_64 });
+    for (size, heap_size) in [(1, 64), (65_536, 64), (65_537, 128), (709_171_200, 692_608)] {
+        let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
+        let (heap, range) = driven.allocate(&request).unwrap();
+        assert_eq!((heap.1, range.start()), (kib(heap_size), HeapOffset::ZERO));
+    }
+    driven.check();
+    assert_eq!(driven.free(0), 1);
+}
+
+#[test]
+fn linear_heaps_are_used_in_a_row() {
+    let mut driven = Driven::new(linear(false));
+    let request = PlacementRequest::new(kib(200), Alignment::ONE);
+    let heaps: Vec<_> = (0..5).map(|_| driven.allocate(&request).unwrap().0.0).collect();
+    assert_eq!(heaps, [1, 1, 2, 2, 3]);
+    // What is freed below the end does not come back.
+    driven.live.sort_by_key(|&(_, heap, range)| (heap, range.start()));
+    driven.free(0);
+    assert_eq!(driven.allocate(&request).unwrap().0.0, 3);
+    let upper = PlacementRequest { upper: true, ..request };
+    let refused = driven.engine.allocate(&upper).unwrap_err();
+    assert_eq!(refused.to_string(), "linear has no upper end: only linear in one heap at most has");
+    driven.check();
+}
+
+#[test]
+fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_else_a_ring() {
+    let mut driven = Driven::new(linear(true));
+    let lower = PlacementRequest::new(kib(100), Alignment::ONE);
+    let upper = PlacementRequest { upper: true, ..lower };
+    let start = |placed: Option<(Heap, HeapRange)>| placed.map(|(_, range)| range.start().get() >> 10);
+    assert_eq!(start(driven.allocate(&lower)), Some(0));
+    assert_eq!(start(driven.allocate(&upper)), Some(412));
+    assert_eq!(start(driven.allocate(&lower)), Some(100));
+    assert_eq!(start(driven.allocate(&upper)), Some(312));
+    assert_eq!(start(driven.allocate(&lower)), Some(200));
+    // 12 KiB are left between the ends.
+    assert_eq!((driven.allocate(&lower), driven.allocate(&upper)), (None, None));
+    let refused = driven.engine.plan(&upper);
+    assert_eq!(refused, Err(PlacementError::OneHeapFull { requested: kib(100) }));
+    driven.check();
+
+    // With the front freed the stack does not wrap, while the upper end is in use.
+    driven.live.sort_by_key(|&(.., range)| range.start());
+    driven.free(0);
+    assert_eq!(driven.allocate(&lower), None);
+    let top = |driven: &Driven| driven.live.iter().position(|(.., range)| range.start().get() >= 312 << 10);
+    while let Some(position) = top(&driven) {
+        driven.free(position);
+    }
+    for at in [300, 400, 0] {
+        assert_eq!(start(driven.allocate(&lower)), Some(at), "behind the newest, then round");
+    }
+    // Wrapped, it has no upper end.
+    let small = PlacementRequest { size: ByteSize::new(1), ..upper };
+    assert_eq!(driven.allocate(&small), None);
+    driven.check();
+    assert_eq!((driven.made, driven.heaps.len()), (1, 1));
+    while !driven.live.is_empty() {
+        driven.free(0);
+    }
+    assert!(driven.heaps.is_empty());
+}
+
+#[test]
+fn of_two_heaps_that_threads_made_for_one_linear_engine_the_second_is_spare() {
+    let engine = HeapEngine::new(&linear(true));
+    let request = PlacementRequest::new(kib(300), Alignment::ONE);
+    assert_eq!(engine.allocate_in_new(kib(512), 1, &request).unwrap().heap, 1);
+    let full = PlacementError::OneHeapFull { requested: kib(300) };
+    assert_eq!(engine.allocate_in_new(kib(512), 2, &request), Err(full));
+    let small = PlacementRequest::new(kib(200), Alignment::ONE);
+    assert_eq!(engine.allocate_in_new(kib(512), 3, &small).unwrap().heap, 1);
+    assert_eq!(engine.take_empty(ALL).len(), 2);
+    engine.audit().unwrap();
+}
+
+/// What the threads of the test below know of a heap.
+#[derive(Debug, Default)]
+struct Shared {
+    made: AtomicU32,
+    /// Heaps that exist, with their size.
+    heaps: Mutex<BTreeMap<u32, ByteSize>>,
+    placed: AtomicU64,
+}
+
+#[test]
+fn threads_share_an_engine() {
+    let rounds = if cfg!(miri) { 40 } else { 3000 };
+    for desc in descs() {
+        let engine = HeapEngine::new(&desc);
+        let shared = Shared::default();
+        let work = |seed: u64| {
+            let mut random = seed;
+            let mut next = |below: u64| {
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 33) % below
+            };
+            let mut live: Vec<SharedPlaced<Heap>> = Vec::new();
+            let destroy = |heaps: Vec<Heap>| {
+                for (name, size) in heaps {
+                    assert_eq!(shared.heaps.lock().unwrap().remove(&name), Some(size), "left twice");
+                }
+            };
+            for _ in 0..rounds {
+                if next(2) == 0 || live.len() > 40 {
+                    if live.is_empty() {
+                        continue;
+                    }
+                    let at = usize::try_from(next(live.len() as u64)).unwrap();
+                    let placed = live.swap_remove(at);
+                    assert!(shared.heaps.lock().unwrap().contains_key(&placed.heap.0), "left while in use");
+                    destroy(engine.free(placed.id).unwrap());
+                    continue;
+                }
+                if next(64) == 0 {
+                    destroy(engine.take_empty(mib(1)).into_iter().map(|(_, heap)| heap).collect());
+                }
+                let size =
+                    ByteSize::new([200, 4 << 10, 64 << 10, 100 << 10][usize::try_from(next(4)).unwrap()]);
+                let request = PlacementRequest::new(size, Alignment::new(256).unwrap());
+                let placed = engine.allocate(&request).and_then(|placed| match placed {
+                    Some(placed) => Ok(placed),
+                    None => {
+                        let wanted = engine.plan(&request)?;
+                        destroy(wanted.release);
+                        let name = shared.made.fetch_add(1, Ordering::Relaxed);
+                        shared.heaps.lock().unwrap().insert(name, wanted.size);
+                        engine.allocate_in_new(wanted.size, (name, wanted.size), &request)
+                    }
+                });
+                match placed {
+                    Ok(placed) => {
+                        shared.placed.fetch_add(1, Ordering::Relaxed);
+                        live.push(placed);
+                    }
+                    Err(PlacementError::OneHeapFull { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            live
+        };
+        let live: Vec<_> = std::thread::scope(|threads| {
+            let threads: Vec<_> = (1..=4).map(|seed| threads.spawn(move || work(seed))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        engine.audit().unwrap();
+        assert!(shared.placed.load(Ordering::Relaxed) > 10);
+        assert_eq!(engine.totals().allocation_count, live.len() as u64);
+        let mut sorted: Vec<_> =
+            live.iter().map(|placed| (placed.heap.0, placed.range.start(), placed.range)).collect();
+        sorted.sort_unstable();
+        for pair in sorted.windows(2) {
+            assert!(pair[0].0 != pair[1].0 || !pair[0].2.overlaps(pair[1].2), "{pair:?} by {desc:?}");
+        }
+        for placed in live {
+            for (name, _) in engine.free(placed.id).unwrap() {
+                shared.heaps.lock().unwrap().remove(&name).unwrap();
+            }
+        }
+        for (_, (name, _)) in engine.take_empty(ALL) {
+            shared.heaps.lock().unwrap().remove(&name).unwrap();
+        }
+        assert!(shared.heaps.lock().unwrap().is_empty());
+        assert_eq!(engine.totals(), HeapSetTotals::default());
+        engine.audit().unwrap();
+    }
+}

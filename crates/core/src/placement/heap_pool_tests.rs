@@ -1,0 +1,150 @@
+//! Pools beside a list of what is in them.
+
+use proptest::prelude::*;
+
+use super::{HeapPool, HeapPoolTotals, HeapPooling};
+use crate::ByteSize;
+
+fn filled(sizes: &[u64]) -> HeapPool<usize> {
+    let pool = HeapPool::new(HeapPooling::Segmented);
+    for (name, &size) in sizes.iter().enumerate() {
+        assert_eq!(pool.put(ByteSize::new(size), name), None);
+    }
+    pool
+}
+
+/// The sizes that a pool releases.
+fn released(sizes: &[u64], bytes: u64) -> Vec<u64> {
+    filled(sizes).release(ByteSize::new(bytes)).into_iter().map(|(size, _)| size.get()).collect()
+}
+
+/// GPGMM counts twice what it has released (research/gpgmm.md, F.2).
+#[test]
+fn releases_what_was_asked_for_and_no_heap_more() {
+    // It releases 200 of 400 bytes when 300 are asked for...
+    assert_eq!(released(&[100, 100, 200], 300), [200, 100]);
+    assert_eq!(released(&[200, 200], 300), [200, 200]);
+    // ... and all 1920 when 100 are.
+    assert_eq!(released(&[128, 256, 512, 1024], 100), [128]);
+    assert_eq!(released(&[640, 640, 640], 100), [640]);
+}
+
+#[test]
+fn releases_as_few_heaps_as_can_be() {
+    let sizes = [1, 2, 2, 4, 8];
+    assert_eq!(released(&sizes, 0), [0; 0]);
+    assert_eq!(released(&sizes, 1), [1]);
+    assert_eq!(released(&sizes, 3), [4]);
+    assert_eq!(released(&sizes, 9), [8, 1]);
+    assert_eq!(released(&sizes, 13), [8, 4, 1]);
+    assert_eq!(released(&sizes, u64::MAX), [8, 4, 2, 2, 1]);
+    assert_eq!(released(&[u64::MAX, u64::MAX], u64::MAX), [u64::MAX]);
+}
+
+#[test]
+fn a_fixed_pool_keeps_heaps_of_its_size_only() {
+    let pool = HeapPool::new(HeapPooling::Fixed(ByteSize::new(64)));
+    assert_eq!(pool.put(ByteSize::new(64), 'a'), None);
+    assert_eq!(pool.put(ByteSize::new(65), 'b'), Some('b'));
+    assert_eq!(pool.put(ByteSize::new(64), 'c'), None);
+    assert_eq!(pool.totals(), HeapPoolTotals { heap_count: 2, bytes: ByteSize::new(128) });
+    assert_eq!((pool.take(ByteSize::new(65)), pool.take(ByteSize::new(64))), (None, Some('c')));
+}
+
+#[test]
+fn no_pool_keeps_nothing() {
+    let pool = HeapPool::new(HeapPooling::None);
+    assert_eq!(pool.put(ByteSize::new(64), 'a'), Some('a'));
+    assert_eq!(pool.take(ByteSize::new(64)), None);
+    assert_eq!(pool.totals(), HeapPoolTotals::default());
+}
+
+#[test]
+fn threads_share_a_pool() {
+    let pool = HeapPool::new(HeapPooling::Segmented);
+    let rounds = if cfg!(miri) { 20 } else { 2000_u64 };
+    std::thread::scope(|threads| {
+        for thread in 0..4_u64 {
+            let pool = &pool;
+            threads.spawn(move || {
+                for round in 0..rounds {
+                    let size = ByteSize::new(1 + (thread + round) % 5);
+                    assert_eq!(pool.put(size, size), None);
+                    let taken = pool.take(size);
+                    assert!(taken.is_none_or(|heap| heap == size));
+                    if taken.is_some() && round % 3 == 0 {
+                        assert!(pool.release(size).iter().all(|(size, heap)| size == heap));
+                    }
+                }
+            });
+        }
+    });
+    pool.audit().unwrap();
+    let totals = pool.totals();
+    let rest = pool.release(ByteSize::new(u64::MAX));
+    assert_eq!(totals.heap_count, rest.len() as u64);
+    assert_eq!(totals.bytes.get(), rest.iter().map(|(size, _)| size.get()).sum::<u64>());
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Put(u64),
+    Take(u64),
+    Release(u64),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn agrees_with_a_list(
+        fixed in any::<bool>(),
+        steps in prop::collection::vec(
+            prop_oneof![
+                4 => (1_u64..12).prop_map(Step::Put),
+                3 => (1_u64..12).prop_map(Step::Take),
+                1 => (0_u64..60).prop_map(Step::Release),
+            ],
+            0..80,
+        ),
+    ) {
+        let pool = HeapPool::new(if fixed { HeapPooling::Fixed(ByteSize::new(4)) } else { HeapPooling::Segmented });
+        let mut list: Vec<(u64, usize)> = Vec::new();
+        for (name, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Put(size) => {
+                    let kept = pool.put(ByteSize::new(size), name).is_none();
+                    prop_assert_eq!(kept, !fixed || size == 4);
+                    if kept {
+                        list.push((size, name));
+                    }
+                }
+                Step::Take(size) => {
+                    let newest = list.iter().rposition(|heap| heap.0 == size);
+                    prop_assert_eq!(pool.take(ByteSize::new(size)), newest.map(|at| list.remove(at).1));
+                }
+                Step::Release(bytes) => {
+                    let released = pool.release(ByteSize::new(bytes));
+                    let sum = released.iter().map(|(size, _)| size.get()).sum::<u64>();
+                    for &(size, name) in &released {
+                        prop_assert!(sum - size.get() < bytes, "{:?} for {}", released, bytes);
+                        let at = list.iter().position(|heap| *heap == (size.get(), name));
+                        list.remove(at.expect("it was in the pool"));
+                    }
+                    prop_assert!(sum >= bytes || list.is_empty());
+                    // The fewest: the largest of those that were there would not do with one less.
+                    let mut all: Vec<_> = list.iter().map(|heap| heap.0).collect();
+                    all.extend(released.iter().map(|(size, _)| size.get()));
+                    all.sort_unstable_by(|a, b| b.cmp(a));
+                    let one_less = released.len().saturating_sub(1);
+                    prop_assert!(all.iter().take(one_less).sum::<u64>() < bytes || bytes == 0);
+                }
+            }
+            pool.audit().unwrap();
+            let bytes = ByteSize::new(list.iter().map(|heap| heap.0).sum());
+            prop_assert_eq!(pool.totals(), HeapPoolTotals { heap_count: list.len() as u64, bytes });
+        }
+    }
+}
