@@ -1,11 +1,12 @@
 //! What an allocator's description makes of placement's engines.
 
-use heapwright_core::placement::EngineDesc;
-use heapwright_core::placement::HeapSizing;
-use heapwright_core::placement::{HeapRetention, SharedHeapSet};
+use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
 
 use super::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+
+/// The size of linear heaps where none is given: D3D12MA's usual block.
+const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
 /// The knobs of an algorithm.
 ///
@@ -37,6 +38,22 @@ pub(super) fn engine_desc(
             }
         }
         SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity },
-        _ => unreachable!("filled in with the engines {max_heap_count}"),
+        SuballocationAlgorithm::Slab => {
+            let usual = SlabSizing::default();
+            EngineDesc::SlabBySize(SlabSizing {
+                minimum,
+                maximum: max_heap_size,
+                granularity,
+                fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
+                growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
+            })
+        }
+        SuballocationAlgorithm::BuddySystem => {
+            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity }
+        }
+        SuballocationAlgorithm::Linear => {
+            let heap_size = if preferred.is_zero() { LINEAR_HEAP } else { minimum };
+            EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap: max_heap_count == 1 }
+        }
     }
 }

@@ -202,6 +202,15 @@ fn misplaced(error: PlacementError) -> Refusal {
         PlacementError::TooLarge { requested } => {
             Refusal::of(Way::NewHeap(requested), Obstacle::HeapSize { limit: ByteSize::ZERO })
         }
+        PlacementError::NeedsOwnHeap { requested, largest } => {
+            Refusal::of(Way::NewHeap(requested), Obstacle::HeapSize { limit: largest })
+        }
+        PlacementError::OneHeapFull { requested } => {
+            Refusal::of(Way::NewHeap(requested), Obstacle::HeapCount { limit: 1 })
+        }
+        PlacementError::NoUpperEnd { .. } => {
+            Refusal::fatal(Error::invalid_argument("ResourceAllocationDesc::flags", error.to_string()))
+        }
         error => Refusal::fatal(Error::invalid_argument("the resource's size", error.to_string())),
     }
 }

@@ -1,36 +1,82 @@
-//! A device in front of another that fails a call of one's choice, and has no interface beyond `ID3D12Device`.
+//! A device in front of another that writes down what it is asked for, and fails a call of one's choice.
+//!
+//! Two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, [`Newest`] has all up to `ID3D12Device14`.
+#![allow(dead_code, reason = "each test that includes it uses a part")]
+
+mod first_interface;
+mod newer_interfaces;
 
 use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
 use windows_core::{BOOL, Error, GUID, HRESULT, Interface, PCWSTR, Ref, Result, implement};
 
-/// The calls that are passed on, and that can be made to fail.
+use self::first_interface::implement_first_interface;
+
+/// The calls that are passed on, and that can be made to fail. Newer versions of a call count as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     CheckFeatureSupport,
     GetResourceAllocationInfo,
     CreateHeap,
     CreatePlacedResource,
+    CreateCommittedResource,
+    SetResidencyPriority,
 }
 
-/// When to fail. Shared with the test, which may change it between calls.
+/// A call that came, with what matters to tests.
+#[derive(Debug, Clone)]
+pub enum Seen {
+    Heap {
+        desc: D3D12_HEAP_DESC,
+        in_session: bool,
+    },
+    Placed {
+        call: &'static str,
+        offset: u64,
+        castable: Vec<DXGI_FORMAT>,
+        has_clear_value: bool,
+    },
+    Committed {
+        call: &'static str,
+        properties: D3D12_HEAP_PROPERTIES,
+        heap_flags: D3D12_HEAP_FLAGS,
+        in_session: bool,
+        castable: Vec<DXGI_FORMAT>,
+        has_clear_value: bool,
+    },
+    Priority(D3D12_RESIDENCY_PRIORITY),
+}
+
+/// When to fail, and what was seen. Shared with the test, which may change it between calls.
 #[derive(Debug)]
 pub struct Faults {
     /// Calls until the one that fails; `u64::MAX` for none.
     countdown: AtomicU64,
+    /// All calls of the kind fail.
+    fails_always: AtomicBool,
     /// Calls so far.
     calls: AtomicU64,
     /// `Some` fails only calls of this kind.
     only: Option<Call>,
     hresult: HRESULT,
+    node_count: AtomicU32,
+    seen: Mutex<Vec<Seen>>,
 }
 
 impl Faults {
     pub fn new(only: Option<Call>, hresult: HRESULT) -> Arc<Self> {
-        Arc::new(Self { countdown: AtomicU64::new(u64::MAX), calls: AtomicU64::new(0), only, hresult })
+        Arc::new(Self {
+            countdown: AtomicU64::new(u64::MAX),
+            fails_always: AtomicBool::new(false),
+            calls: AtomicU64::new(0),
+            only,
+            hresult,
+            node_count: AtomicU32::new(1),
+            seen: Mutex::default(),
+        })
     }
 
     /// Lets the `n`th call from now on fail (0: the next) and those after it succeed.
@@ -38,9 +84,15 @@ impl Faults {
         self.countdown.store(n, Ordering::Relaxed);
     }
 
+    /// Lets all calls of the kind fail from now on.
+    pub fn fail_all(&self) {
+        self.fails_always.store(true, Ordering::Relaxed);
+    }
+
     /// Lets no call fail any more.
     pub fn disarm(&self) {
         self.countdown.store(u64::MAX, Ordering::Relaxed);
+        self.fails_always.store(false, Ordering::Relaxed);
     }
 
     /// Whether the failure that was asked for has happened.
@@ -53,41 +105,142 @@ impl Faults {
         self.calls.load(Ordering::Relaxed)
     }
 
+    /// Claims to have so many nodes. Heaps of all of them are the first one's.
+    pub fn set_node_count(&self, count: u32) {
+        self.node_count.store(count, Ordering::Relaxed);
+    }
+
+    fn node_count(&self) -> u32 {
+        self.node_count.load(Ordering::Relaxed)
+    }
+
+    /// What came since this was last asked.
+    pub fn take_seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen.lock().expect("no test panics with it"))
+    }
+
+    /// The heaps among what came since this or `take_seen` was last asked.
+    pub fn heaps(&self) -> Vec<D3D12_HEAP_DESC> {
+        let heap = |seen| if let Seen::Heap { desc, .. } = seen { Some(desc) } else { None };
+        self.take_seen().into_iter().filter_map(heap).collect()
+    }
+
+    fn see(&self, seen: Seen) {
+        self.seen.lock().expect("no test panics with it").push(seen);
+    }
+
     fn count(&self, call: Call) -> Result<()> {
         if self.only.is_some_and(|only| only != call) {
             return Ok(());
         }
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let before = self.countdown.load(Ordering::Relaxed);
-        if before == u64::MAX {
-            return Ok(());
+        if self.fails_always.load(Ordering::Relaxed) {
+            return Err(Error::from_hresult(self.hresult));
         }
-        self.countdown.store(before.wrapping_sub(1), Ordering::Relaxed);
-        if before == 0 { Err(Error::from_hresult(self.hresult)) } else { Ok(()) }
+        // Atomic as a whole: heaps are made on a thread of their own, too.
+        let next = |before: u64| (before != u64::MAX).then(|| before.wrapping_sub(1));
+        match self.countdown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+            Ok(0) => Err(Error::from_hresult(self.hresult)),
+            _ => Ok(()),
+        }
     }
 }
 
-#[implement(ID3D12Device)]
-pub struct FaultyDevice {
+/// The device behind, and what is to be done to calls.
+struct Wrapped {
     device: ID3D12Device,
     faults: Arc<Faults>,
 }
 
+impl Wrapped {
+    fn create_heap(
+        &self,
+        desc: *const D3D12_HEAP_DESC,
+        session: Option<&ID3D12ProtectedResourceSession>,
+        riid: *const GUID,
+        heap: *mut *mut c_void,
+    ) -> Result<()> {
+        self.faults.count(Call::CreateHeap)?;
+        // SAFETY: the description is readable, as the caller of the device promises.
+        let mut desc = unsafe { *desc };
+        self.faults.see(Seen::Heap { desc, in_session: session.is_some() });
+        if self.faults.node_count() > 1 {
+            (desc.Properties.CreationNodeMask, desc.Properties.VisibleNodeMask) = (0, 0);
+        }
+        // SAFETY: the arguments are passed on as they came, without the session, which the runtime does not have.
+        unsafe { (self.device.vtable().CreateHeap)(self.device.as_raw(), &raw const desc, riid, heap) }.ok()
+    }
+
+    fn see_placed(
+        &self,
+        call: &'static str,
+        offset: u64,
+        clear: *const D3D12_CLEAR_VALUE,
+        castable: &[DXGI_FORMAT],
+    ) -> Result<()> {
+        self.faults.count(Call::CreatePlacedResource)?;
+        let (castable, has_clear_value) = (castable.to_vec(), !clear.is_null());
+        self.faults.see(Seen::Placed { call, offset, castable, has_clear_value });
+        Ok(())
+    }
+
+    fn see_committed(
+        &self,
+        call: &'static str,
+        properties: *const D3D12_HEAP_PROPERTIES,
+        heap_flags: D3D12_HEAP_FLAGS,
+        session: Option<&ID3D12ProtectedResourceSession>,
+        clear: *const D3D12_CLEAR_VALUE,
+        castable: &[DXGI_FORMAT],
+    ) -> Result<()> {
+        self.faults.count(Call::CreateCommittedResource)?;
+        self.faults.see(Seen::Committed {
+            call,
+            // SAFETY: the properties are readable, as the caller of the device promises.
+            properties: unsafe { *properties },
+            heap_flags,
+            in_session: session.is_some(),
+            castable: castable.to_vec(),
+            has_clear_value: !clear.is_null(),
+        });
+        Ok(())
+    }
+}
+
+#[implement(ID3D12Device)]
+pub struct FaultyDevice(Wrapped);
+
+#[implement(ID3D12Device14)]
+pub struct Newest(Wrapped);
+
+implement_first_interface!(FaultyDevice_Impl);
+implement_first_interface!(Newest_Impl);
+
 impl FaultyDevice {
     pub fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
-        Self { device: device.clone(), faults: Arc::clone(faults) }.into()
-    }
-
-    fn count(&self, call: Call) -> Result<()> {
-        self.faults.count(call)
+        Self(Wrapped { device: device.clone(), faults: Arc::clone(faults) }).into()
     }
 }
 
-fn missing<T>() -> Result<T> {
-    Err(Error::from_hresult(E_NOTIMPL))
+impl Newest {
+    pub fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
+        let newest: ID3D12Device14 =
+            Self(Wrapped { device: device.clone(), faults: Arc::clone(faults) }).into();
+        newest.cast().expect("every device is an ID3D12Device")
+    }
 }
 
-impl ID3D12Object_Impl for FaultyDevice_Impl {
+/// A session that protects nothing, for a device that takes it off before it passes a call on.
+#[implement(ID3D12ProtectedResourceSession)]
+pub struct Session;
+
+impl Session {
+    pub fn create() -> ID3D12ProtectedResourceSession {
+        Self.into()
+    }
+}
+
+impl ID3D12Object_Impl for Session_Impl {
     fn GetPrivateData(&self, _guid: *const GUID, _size: *mut u32, _data: *mut c_void) -> Result<()> {
         missing()
     }
@@ -109,332 +262,37 @@ impl ID3D12Object_Impl for FaultyDevice_Impl {
     }
 }
 
-impl ID3D12Device_Impl for FaultyDevice_Impl {
-    fn GetNodeCount(&self) -> u32 {
-        1
+impl ID3D12DeviceChild_Impl for Session_Impl {
+    fn GetDevice(&self, _riid: *const GUID, _device: *mut *mut c_void) -> Result<()> {
+        missing()
     }
+}
 
-    fn CreateCommandQueue(
-        &self,
-        _pdesc: *const D3D12_COMMAND_QUEUE_DESC,
-        _riid: *const GUID,
-        _ppcommandqueue: *mut *mut c_void,
-    ) -> Result<()> {
+impl ID3D12ProtectedSession_Impl for Session_Impl {
+    fn GetStatusFence(&self, _riid: *const GUID, _fence: *mut *mut c_void) -> Result<()> {
         missing()
     }
 
-    fn CreateCommandAllocator(
-        &self,
-        _type: D3D12_COMMAND_LIST_TYPE,
-        _riid: *const GUID,
-        _ppcommandallocator: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
+    fn GetSessionStatus(&self) -> D3D12_PROTECTED_SESSION_STATUS {
+        D3D12_PROTECTED_SESSION_STATUS_OK
     }
+}
 
-    fn CreateGraphicsPipelineState(
-        &self,
-        _pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
-        _riid: *const GUID,
-        _pppipelinestate: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
+impl ID3D12ProtectedResourceSession_Impl for Session_Impl {
+    fn GetDesc(&self) -> D3D12_PROTECTED_RESOURCE_SESSION_DESC {
+        D3D12_PROTECTED_RESOURCE_SESSION_DESC::default()
     }
+}
 
-    fn CreateComputePipelineState(
-        &self,
-        _pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
-        _riid: *const GUID,
-        _pppipelinestate: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
+/// What a device answers to a description that it finds wrong.
+const INVALID: D3D12_RESOURCE_ALLOCATION_INFO =
+    D3D12_RESOURCE_ALLOCATION_INFO { SizeInBytes: u64::MAX, Alignment: 65_536 };
 
-    fn CreateCommandList(
-        &self,
-        _nodemask: u32,
-        _type: D3D12_COMMAND_LIST_TYPE,
-        _pcommandallocator: Ref<'_, ID3D12CommandAllocator>,
-        _pinitialstate: Ref<'_, ID3D12PipelineState>,
-        _riid: *const GUID,
-        _ppcommandlist: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
+fn missing<T>() -> Result<T> {
+    Err(Error::from_hresult(E_NOTIMPL))
+}
 
-    fn CheckFeatureSupport(
-        &self,
-        feature: D3D12_FEATURE,
-        pfeaturesupportdata: *mut c_void,
-        featuresupportdatasize: u32,
-    ) -> Result<()> {
-        self.count(Call::CheckFeatureSupport)?;
-        // SAFETY: the arguments are passed on as they came.
-        unsafe { self.device.CheckFeatureSupport(feature, pfeaturesupportdata, featuresupportdatasize) }.ok()
-    }
-
-    fn CreateDescriptorHeap(
-        &self,
-        _pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn GetDescriptorHandleIncrementSize(&self, _descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
-        1
-    }
-
-    fn CreateRootSignature(
-        &self,
-        _nodemask: u32,
-        _pblobwithrootsignature: *const c_void,
-        _bloblengthinbytes: usize,
-        _riid: *const GUID,
-        _ppvrootsignature: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn CreateConstantBufferView(
-        &self,
-        _pdesc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-    }
-
-    fn CreateShaderResourceView(
-        &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-    }
-
-    fn CreateUnorderedAccessView(
-        &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pcounterresource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-    }
-
-    fn CreateRenderTargetView(
-        &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_RENDER_TARGET_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-    }
-
-    fn CreateDepthStencilView(
-        &self,
-        _presource: Ref<'_, ID3D12Resource>,
-        _pdesc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-    }
-
-    fn CreateSampler(
-        &self,
-        _pdesc: *const D3D12_SAMPLER_DESC,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-    }
-
-    fn CopyDescriptors(
-        &self,
-        _numdestdescriptorranges: u32,
-        _pdestdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        _pdestdescriptorrangesizes: *const u32,
-        _numsrcdescriptorranges: u32,
-        _psrcdescriptorrangestarts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        _psrcdescriptorrangesizes: *const u32,
-        _descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
-    ) {
-    }
-
-    fn CopyDescriptorsSimple(
-        &self,
-        _numdescriptors: u32,
-        _destdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        _srcdescriptorrangestart: &D3D12_CPU_DESCRIPTOR_HANDLE,
-        _descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
-    ) {
-    }
-
-    fn GetResourceAllocationInfo(
-        &self,
-        visiblemask: u32,
-        numresourcedescs: u32,
-        presourcedescs: *const D3D12_RESOURCE_DESC,
-    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        if self.count(Call::GetResourceAllocationInfo).is_err() {
-            return D3D12_RESOURCE_ALLOCATION_INFO { SizeInBytes: u64::MAX, Alignment: 65_536 };
-        }
-        // SAFETY: the arguments are passed on as they came.
-        unsafe {
-            let descs = std::slice::from_raw_parts(presourcedescs, numresourcedescs as usize);
-            self.device.GetResourceAllocationInfo(visiblemask, descs)
-        }
-    }
-
-    fn GetCustomHeapProperties(&self, _nodemask: u32, _heaptype: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
-        D3D12_HEAP_PROPERTIES::default()
-    }
-
-    fn CreateCommittedResource(
-        &self,
-        _pheapproperties: *const D3D12_HEAP_PROPERTIES,
-        _heapflags: D3D12_HEAP_FLAGS,
-        _pdesc: *const D3D12_RESOURCE_DESC,
-        _initialresourcestate: D3D12_RESOURCE_STATES,
-        _poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        _riidresource: *const GUID,
-        _ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn CreateHeap(
-        &self,
-        pdesc: *const D3D12_HEAP_DESC,
-        riid: *const GUID,
-        ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        self.count(Call::CreateHeap)?;
-        // SAFETY: the arguments are passed on as they came.
-        unsafe { (self.device.vtable().CreateHeap)(self.device.as_raw(), pdesc, riid, ppvheap) }.ok()
-    }
-
-    fn CreatePlacedResource(
-        &self,
-        pheap: Ref<'_, ID3D12Heap>,
-        heapoffset: u64,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        self.count(Call::CreatePlacedResource)?;
-        let heap = pheap.as_ref().map_or(std::ptr::null_mut(), Interface::as_raw);
-        let create = self.device.vtable().CreatePlacedResource;
-        let device = self.device.as_raw();
-        // SAFETY: the arguments are passed on as they came.
-        unsafe {
-            create(device, heap, heapoffset, pdesc, initialstate, poptimizedclearvalue, riid, ppvresource)
-        }
-        .ok()
-    }
-
-    fn CreateReservedResource(
-        &self,
-        _pdesc: *const D3D12_RESOURCE_DESC,
-        _initialstate: D3D12_RESOURCE_STATES,
-        _poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        _riid: *const GUID,
-        _ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn CreateSharedHandle(
-        &self,
-        _pobject: Ref<'_, ID3D12DeviceChild>,
-        _pattributes: *const SECURITY_ATTRIBUTES,
-        _access: u32,
-        _name: &PCWSTR,
-    ) -> Result<HANDLE> {
-        missing()
-    }
-
-    fn OpenSharedHandle(
-        &self,
-        _nthandle: HANDLE,
-        _riid: *const GUID,
-        _ppvobj: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn OpenSharedHandleByName(&self, _name: &PCWSTR, _access: u32) -> Result<HANDLE> {
-        missing()
-    }
-
-    fn MakeResident(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        missing()
-    }
-
-    fn Evict(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-        missing()
-    }
-
-    fn CreateFence(
-        &self,
-        _initialvalue: u64,
-        _flags: D3D12_FENCE_FLAGS,
-        _riid: *const GUID,
-        _ppfence: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn GetDeviceRemovedReason(&self) -> Result<()> {
-        missing()
-    }
-
-    fn GetCopyableFootprints(
-        &self,
-        _presourcedesc: *const D3D12_RESOURCE_DESC,
-        _firstsubresource: u32,
-        _numsubresources: u32,
-        _baseoffset: u64,
-        _playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-        _pnumrows: *mut u32,
-        _prowsizeinbytes: *mut u64,
-        _ptotalbytes: *mut u64,
-    ) {
-    }
-
-    fn CreateQueryHeap(
-        &self,
-        _pdesc: *const D3D12_QUERY_HEAP_DESC,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
-        missing()
-    }
-
-    fn CreateCommandSignature(
-        &self,
-        _pdesc: *const D3D12_COMMAND_SIGNATURE_DESC,
-        _prootsignature: Ref<'_, ID3D12RootSignature>,
-        _riid: *const GUID,
-        _ppvcommandsignature: *mut *mut c_void,
-    ) -> Result<()> {
-        missing()
-    }
-
-    fn GetResourceTiling(
-        &self,
-        _ptiledresource: Ref<'_, ID3D12Resource>,
-        _pnumtilesforentireresource: *mut u32,
-        _ppackedmipdesc: *mut D3D12_PACKED_MIP_INFO,
-        _pstandardtileshapefornonpackedmips: *mut D3D12_TILE_SHAPE,
-        _pnumsubresourcetilings: *mut u32,
-        _firstsubresourcetilingtoget: u32,
-        _psubresourcetilingsfornonpackedmips: *mut D3D12_SUBRESOURCE_TILING,
-    ) {
-    }
-
-    fn GetAdapterLuid(&self) -> LUID {
-        LUID::default()
-    }
+/// The pointer behind an argument.
+fn raw(heap: &Ref<'_, ID3D12Heap>) -> *mut c_void {
+    heap.as_ref().map_or(std::ptr::null_mut(), Interface::as_raw)
 }
