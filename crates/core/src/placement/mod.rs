@@ -21,7 +21,9 @@ mod slab_heap_set;
 
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
-pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
+pub use shared_heap_set::{
+    HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
+};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 

@@ -4,6 +4,7 @@ mod closing;
 
 use std::num::NonZeroU32;
 
+pub(crate) use self::closing::SlabOccupancy;
 use super::super::suballocation::SuballocationId;
 use super::super::{RangeUse, SuballocError, Suballocation};
 use super::class::SizeClass;

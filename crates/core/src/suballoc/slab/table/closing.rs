@@ -3,10 +3,10 @@
 //! They are in a ring of their own, that no class of sizes has, so that neither allocating nor freeing looks whether a slab is
 //! closed.
 
-use super::super::super::{RangeUse, Suballocation, SuballocationId};
+use super::super::super::{RangeUse, Suballocation};
 use super::super::class::SizeClass;
-use super::super::slabs::{Slab, SlabIndex};
-use super::SlabTable;
+use super::super::slabs::{MAX_SLOTS, Slab, SlabIndex};
+use super::{MAX_BYTES, SlabShape, SlabTable};
 use crate::{Alignment, ByteSize};
 
 /// How much of a slab is used.
@@ -54,9 +54,10 @@ impl<P> SlabTable<P> {
         Some((class, live))
     }
 
-    /// What is held for the memory of the slab that a live id is in. O(1).
-    pub(crate) fn parent_of(&self, id: SuballocationId) -> Option<&P> {
-        Some(self.get(id).ok()?.1)
+    /// A slab of so many slots, or as many as one may have. O(1).
+    pub(crate) fn shape_for(&self, class: SizeClass, slots: u32) -> SlabShape {
+        let within = u32::try_from(MAX_BYTES / class.slot_size()).unwrap_or(u32::MAX);
+        SlabShape { class, slot_count: slots.clamp(1, within.min(MAX_SLOTS)) }
     }
 
     /// Closes a slab, if there is one of this number. O(1).
