@@ -10,7 +10,7 @@ use thiserror::Error;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 use self::ranges::SlabNotes;
-pub(super) use self::ranges::{HeapRanges, SlabPlace, UsedRange};
+pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::{HeapRetention, HeapSizing};
 use crate::suballoc::slab::table::SlabTable;

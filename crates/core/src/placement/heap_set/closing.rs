@@ -160,10 +160,16 @@ impl<H> HeapSet<H> {
     }
 
     /// Takes an empty heap out of the set, of the largest. O(1).
-    pub(in crate::placement) fn take_one_empty(&mut self) -> Option<H> {
+    pub(in crate::placement) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
         let slot = self.empty.largest()?;
-        self.mark = self.mark.saturating_sub(ByteSize::new(self.table.key(slot)));
-        Some(self.remove(slot))
+        let size = ByteSize::new(self.table.key(slot));
+        self.mark = self.mark.saturating_sub(size);
+        Some((size, self.remove(slot)))
+    }
+
+    /// Whether a heap is in the set. O(1).
+    pub(in crate::placement) fn contains(&self, id: HeapId) -> bool {
+        self.table.find(id).is_some()
     }
 
     /// What every heap's size is a multiple of, and about how large the largest are that hold much that is small.
