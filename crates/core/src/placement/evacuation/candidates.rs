@@ -54,6 +54,17 @@ pub(super) struct Candidates {
     heaps: Vec<Option<Candidate>>,
     /// What a scan of the slabs has found, by the slot of the heap.
     scanned: Vec<SlabOccupancy>,
+    /// How many moves into a heap are neither completed nor abandoned, by its slot.
+    in_flight: Vec<u32>,
+}
+
+/// The heap to empty next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thinnest {
+    Heap(OccupiedHeap),
+    /// There are some, and something is on its way into each of them.
+    Later,
+    None,
 }
 
 const NO_SLABS: SlabOccupancy = SlabOccupancy { used_slot_bytes: 0, bytes: 0 };
@@ -92,12 +103,28 @@ impl Candidates {
     }
 
     /// The heap that frees the most bytes for each byte to move, of a class or of any. O(heaps).
-    pub(super) fn thinnest(&self, class: Option<SizeClass>) -> Option<OccupiedHeap> {
-        let thin = self.heaps.iter().flatten().filter(|candidate| candidate.is_thin());
-        let of_class = thin.filter(|candidate| class.is_none_or(|class| candidate.heap.class == class));
-        // The first of several that are equal.
-        let thinnest = of_class.reduce(|best, next| if next.is_thinner_than(best) { next } else { best });
-        Some(thinnest?.heap)
+    ///
+    /// What is on its way into a heap cannot move on yet. So the heap waits.
+    pub(super) fn thinnest(&self, class: Option<SizeClass>) -> Thinnest {
+        let mut thinnest: Option<&Candidate> = None;
+        let mut any_later = false;
+        for (slot, candidate) in self.heaps.iter().enumerate() {
+            let Some(candidate) = candidate.as_ref().filter(|candidate| {
+                candidate.is_thin() && class.is_none_or(|class| candidate.heap.class == class)
+            }) else {
+                continue;
+            };
+            if self.in_flight.get(slot).is_some_and(|&count| count > 0) {
+                any_later = true;
+            } else if thinnest.is_none_or(|thinnest| candidate.is_thinner_than(thinnest)) {
+                thinnest = Some(candidate);
+            }
+        }
+        match thinnest {
+            Some(candidate) => Thinnest::Heap(candidate.heap),
+            None if any_later => Thinnest::Later,
+            None => Thinnest::None,
+        }
     }
 
     /// Whether what lives in a heap may find room in the other open heaps of its class, and an eighth more than it has. O(heaps).
@@ -115,10 +142,22 @@ impl Candidates {
         u64::try_from(thin.count()).unwrap_or(u64::MAX)
     }
 
-    /// Something moves into a heap.
-    pub(super) fn arrive(&mut self, slot: u32, bytes: u64) {
+    /// A move into a heap is planned. O(1), amortised.
+    pub(super) fn expect(&mut self, slot: u32, bytes: u64) {
+        let at = slot as usize;
+        if at >= self.in_flight.len() {
+            self.in_flight.resize(at + 1, 0);
+        }
+        self.in_flight[at] += 1;
         if let Some(candidate) = self.heaps.get_mut(slot as usize).and_then(Option::as_mut) {
             candidate.arrived = candidate.arrived.saturating_add(bytes);
+        }
+    }
+
+    /// A move into a heap is completed or abandoned.
+    pub(super) fn settle(&mut self, slot: u32) {
+        if let Some(count) = self.in_flight.get_mut(slot as usize) {
+            *count = count.saturating_sub(1);
         }
     }
 

@@ -34,6 +34,8 @@ pub struct PlannedMove<H> {
     /// Where it goes: as many bytes, at an alignment that suits whatever was aligned at the source.
     pub target: SharedPlaced<H>,
     pub(super) from: HeapId,
+    /// The slot of the heap that it goes to.
+    pub(super) to: u32,
 }
 
 /// What a step wants done, in any order.
@@ -58,9 +60,9 @@ pub enum EvacuationState {
     Planning,
     /// A heap was asked for, and neither supplied nor refused yet.
     AwaitingHeap,
-    /// All is planned; heaps are still closed, since moves are neither completed nor abandoned.
+    /// Nothing can be planned before moves are completed or abandoned.
     AwaitingMoves,
-    /// No heap is worth emptying, and none is closed.
+    /// No heap is worth emptying any more, and none is closed.
     Finished,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::candidates::Candidates;
+use super::candidates::{Candidates, Thinnest};
 use super::effects::{
     CompletedMove, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
 };
@@ -25,7 +25,9 @@ const ROUNDS: u32 = 8;
 ///
 /// `S` leads to the set: a reference, or an `Arc`. The set stays in use by any thread meanwhile. Heaps that are being emptied
 /// are *closed*: nothing is placed in them any more. Dropping the run, or [`cancel`](Self::cancel), opens them again; moves
-/// that are planned stay valid, and are completed or abandoned by freeing the source or the target.
+/// that are planned stay valid, and are completed or abandoned by freeing the source or the target. There should be one run at
+/// a time, and no move of an earlier one open when it begins: it would take the targets of such moves for allocations like any
+/// other, and plan moves of them.
 ///
 /// # The life of a run
 ///
@@ -109,6 +111,8 @@ enum Phase {
         slot: u32,
     },
     Choose,
+    /// Heaps to choose from have something on its way into them.
+    Settle,
     /// What is in the heap of the unit that was closed last.
     Gather {
         number: usize,
@@ -182,6 +186,9 @@ where
         let mut step =
             EvacuationStep { moves: Vec::new(), release: Vec::new(), create: None, state: EvacuationState::Planning };
         self.collect(&mut step.release, time_left);
+        if self.phase == Phase::Settle {
+            self.phase = Phase::Choose;
+        }
         let (mut moves, mut bytes) = (u64::from(budget.moves), budget.bytes.get());
         while moves > 0 && time_left() {
             match self.phase {
@@ -211,13 +218,14 @@ where
                     }
                 }
                 Phase::Replace => step.create = self.replace(),
-                Phase::Await | Phase::Done => break,
+                Phase::Settle | Phase::Await | Phase::Done => break,
             }
         }
+        self.count_freed();
         step.state = match self.phase {
             Phase::Await => EvacuationState::AwaitingHeap,
             Phase::Done if self.draining.is_empty() => EvacuationState::Finished,
-            Phase::Done => EvacuationState::AwaitingMoves,
+            Phase::Settle | Phase::Done => EvacuationState::AwaitingMoves,
             _ => EvacuationState::Planning,
         };
         step
@@ -252,6 +260,7 @@ where
     ///
     /// If it was freed meanwhile, the place that it was to move to is freed, too. Neither is an error.
     pub fn complete(&mut self, planned: &PlannedMove<H>) -> CompletedMove<H> {
+        self.candidates.settle(planned.to);
         match self.set.free(planned.source) {
             Ok(release) => {
                 let size = planned.source_range.size();
@@ -270,6 +279,7 @@ where
     /// any more. Other moves out of it may still be completed. O(slabs of the heap); answers heaps to release.
     #[must_use = "the heaps left the set"]
     pub fn abandon(&mut self, planned: &PlannedMove<H>) -> Vec<H> {
+        self.candidates.settle(planned.to);
         let release = self.set.free(planned.target.id).unwrap_or_default();
         if let Some(at) = self.draining.iter().position(|heap| heap.id == planned.from) {
             let heap = self.draining.swap_remove(at);
@@ -282,6 +292,12 @@ where
         }
         self.candidates.give_up(planned.from);
         release
+    }
+
+    /// Whether the slabs of a closed heap are not all closed yet.
+    #[cfg(test)]
+    pub(super) fn is_gathering(&self) -> bool {
+        matches!(self.phase, Phase::Gather { .. })
     }
 
     /// Ends the run: all heaps that are closed are open again. O(slabs in them). Dropping it does the same.
@@ -306,6 +322,14 @@ where
         }
         let mut heaps = self.set.lock_heaps();
         release.extend(std::iter::from_fn(|| heaps.take_drained()));
+    }
+
+    /// Forgets the heaps that left the set.
+    fn count_freed(&mut self) {
+        if self.draining.is_empty() {
+            return;
+        }
+        let heaps = self.set.lock_heaps();
         let progress = &mut self.progress;
         self.draining.retain(|heap| {
             let is_there = heaps.contains(heap.id);
@@ -375,7 +399,15 @@ where
 
     /// Closes the heap that frees the most for what has to move, or ends the round.
     fn choose(&mut self) {
-        let Some(heap) = self.candidates.thinnest(None) else {
+        let heap = match self.candidates.thinnest(None) {
+            Thinnest::Heap(heap) => Some(heap),
+            Thinnest::Later => {
+                self.phase = Phase::Settle;
+                return;
+            }
+            Thinnest::None => None,
+        };
+        let Some(heap) = heap else {
             self.phase = if self.has_closed && self.round < ROUNDS {
                 (self.round, self.has_closed) = (self.round + 1, false);
                 Phase::Sweep { lane: 0 }
@@ -466,7 +498,7 @@ where
         }
         drop(heaps);
         let Some((id, range, heap)) = placed else { return Placing::NoRoom };
-        self.candidates.arrive(id.heap_slot(), size.get());
+        self.candidates.expect(id.heap_slot(), size.get());
         let target = SharedPlaced { id: SharedPlacementId(id), range, heap };
         Placing::Planned(PlannedMove {
             source: SharedPlacementId(item.id),
@@ -474,6 +506,7 @@ where
             source_heap,
             target,
             from,
+            to: id.heap_slot(),
         })
     }
 
@@ -511,7 +544,7 @@ where
         }
         let Some((lane, slot)) = slot else { return Placing::NoRoom };
         self.unit.lane = Some(lane);
-        self.candidates.arrive(slot.memory.heap_slot(), class.slot_size());
+        self.candidates.expect(slot.memory.heap_slot(), class.slot_size());
         let id_of = |lane, id| SharedPlacementId(PlacementId::of_slot(lane, id));
         let target = SharedPlaced { id: id_of(lane, slot.id), range: slot.range, heap: slot.heap };
         Placing::Planned(PlannedMove {
@@ -520,6 +553,7 @@ where
             source_heap,
             target,
             from,
+            to: slot.memory.heap_slot(),
         })
     }
 
@@ -532,7 +566,7 @@ where
             return None;
         }
         if rest < growth_limit.get() / 2
-            && let Some(heap) = self.candidates.thinnest(Some(self.unit.class))
+            && let Thinnest::Heap(heap) = self.candidates.thinnest(Some(self.unit.class))
         {
             self.close(heap, Then::Replace);
             return None;
