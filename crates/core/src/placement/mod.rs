@@ -22,13 +22,12 @@ mod sizing;
 mod slab_heap_set;
 
 pub use evacuation::{
-    CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
+    CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep,
+    PlannedMove,
 };
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
-pub use shared_heap_set::{
-    HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
-};
+pub use shared_heap_set::{HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 

@@ -44,7 +44,8 @@ impl Candidate {
 
     /// Whether fewer bytes have to move for each byte of the heap.
     fn is_thinner_than(&self, other: &Self) -> bool {
-        u128::from(self.live()) * u128::from(other.size()) < u128::from(other.live()) * u128::from(self.size())
+        u128::from(self.live()) * u128::from(other.size())
+            < u128::from(other.live()) * u128::from(self.size())
     }
 }
 

@@ -21,6 +21,8 @@
 
 mod candidates;
 mod effects;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod run;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -183,8 +183,12 @@ where
         budget: EvacuationBudget,
         time_left: &mut dyn FnMut() -> bool,
     ) -> EvacuationStep<H> {
-        let mut step =
-            EvacuationStep { moves: Vec::new(), release: Vec::new(), create: None, state: EvacuationState::Planning };
+        let mut step = EvacuationStep {
+            moves: Vec::new(),
+            release: Vec::new(),
+            create: None,
+            state: EvacuationState::Planning,
+        };
         self.collect(&mut step.release, time_left);
         if self.phase == Phase::Settle {
             self.phase = Phase::Choose;
@@ -488,8 +492,9 @@ where
         let mut heaps = self.set.lock_heaps();
         let Some((source_range, source_heap)) = heaps.get(item.id) else { return Placing::Skipped };
         let (source_heap, size) = (source_heap.clone(), source_range.size());
-        let mut placed =
-            heaps.allocate_in_occupied(size, size, alignment).map(|placed| (placed.id, placed.range, placed.heap.clone()));
+        let mut placed = heaps
+            .allocate_in_occupied(size, size, alignment)
+            .map(|placed| (placed.id, placed.range, placed.heap.clone()));
         if placed.is_none() {
             let replacement = self.unit.replacement;
             placed = replacement
@@ -525,9 +530,9 @@ where
         let size = source_range.size();
         let lane = self.unit.lane.unwrap_or(source_lane);
         let others = (0..self.set.lane_limit()).filter(|&other| other != lane);
-        let mut slot = std::iter::once(lane).chain(others).find_map(|number| {
-            Some((number, self.set.lock_lane_of(number)?.allocate_moved(class, size)?))
-        });
+        let mut slot = std::iter::once(lane)
+            .chain(others)
+            .find_map(|number| Some((number, self.set.lock_lane_of(number)?.allocate_moved(class, size)?)));
         if slot.is_none() {
             let replacement = self.unit.replacement;
             let places = [
@@ -539,7 +544,10 @@ where
                 let mut lane_guard = self.set.lock_lane_of(lane)?;
                 let mut heaps = self.set.lock_heaps();
                 let request = (class, size);
-                Some((lane, lane_guard.allocate_moved_in_new_slab(&mut heaps, place?, request, count, halve)?))
+                Some((
+                    lane,
+                    lane_guard.allocate_moved_in_new_slab(&mut heaps, place?, request, count, halve)?,
+                ))
             });
         }
         let Some((lane, slot)) = slot else { return Placing::NoRoom };

@@ -80,8 +80,7 @@ impl Unit {
         let alignments = (0..=MAX_ALIGNMENT_LOG2).filter_map(Alignment::from_log2).map(Kind::Ranges);
         let mut kinds: Vec<_> = SizeClass::all().map(Kind::Slots).chain(alignments).collect();
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.alignment()));
-        let (mut of_class, mut of_alignment) =
-            ([0; SizeClass::COUNT], [0; MAX_ALIGNMENT_LOG2 as usize + 1]);
+        let (mut of_class, mut of_alignment) = ([0; SizeClass::COUNT], [0; MAX_ALIGNMENT_LOG2 as usize + 1]);
         for (at, kind) in kinds.iter().enumerate() {
             match kind {
                 Kind::Slots(class) => of_class[class.index()] = at,
@@ -102,7 +101,13 @@ impl Unit {
     }
 
     pub(super) fn push_heap(&mut self, id: HeapId, size: ByteSize) {
-        self.heaps.push(ClosedHeap { id, size: size.get(), slabs: Vec::new(), waiting: 0, is_given_up: false });
+        self.heaps.push(ClosedHeap {
+            id,
+            size: size.get(),
+            slabs: Vec::new(),
+            waiting: 0,
+            is_given_up: false,
+        });
     }
 
     /// Adds what is to move. O(1), amortised.

@@ -251,8 +251,11 @@ mod tests {
     #[test]
     fn what_was_drained_and_not_yet_released_goes_by_any_call() {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
-        let takes: [Take; 3] =
-            [|set| set.take_empty(), |set| set.plan(MIB).unwrap().release, |set| set.take_drained().into_iter().collect()];
+        let takes: [Take; 3] = [
+            |set| set.take_empty(),
+            |set| set.plan(MIB).unwrap().release,
+            |set| set.take_drained().into_iter().collect(),
+        ];
         for take in takes {
             let (mut set, heap, id) = set();
             set.close(heap);

@@ -120,7 +120,10 @@ impl Scene {
                 for planned in under_way.pop_front().unwrap() {
                     let number = numbers.remove(&format!("{:?}", planned.source)).expect("it is live");
                     let thing = &mut self.live[number];
-                    assert_eq!((planned.source_range.size(), planned.target.range.size()), (thing.1, thing.1));
+                    assert_eq!(
+                        (planned.source_range.size(), planned.target.range.size()),
+                        (thing.1, thing.1)
+                    );
                     assert!(run.complete(&planned).is_moved);
                     numbers.insert(format!("{:?}", planned.target.id), number);
                     thing.0 = planned.target.id;
@@ -168,6 +171,7 @@ fn textures() -> Scene {
     Scene::new((0..500).map(size), 1)
 }
 
+#[expect(clippy::print_stdout, reason = "what was measured, for whoever runs it with --nocapture")]
 fn print(name: &str, latency: usize, figures: &Figures) {
     let of_live = |bytes: u64| bytes as f64 / figures.live as f64;
     println!(

@@ -16,10 +16,21 @@ type Heap = (u32, ByteSize);
 
 #[derive(Debug, Clone)]
 enum Operation {
-    Allocate { lane: u32, size: u64, alignment_log2: u32 },
+    Allocate {
+        lane: u32,
+        size: u64,
+        alignment_log2: u32,
+    },
     Free(Index),
-    FreeMany { first: Index, of_ten: usize },
-    Step { moves: u32, bytes: u64, looks: u32 },
+    FreeMany {
+        first: Index,
+        of_ten: usize,
+    },
+    Step {
+        moves: u32,
+        bytes: u64,
+        looks: u32,
+    },
     Complete(Index),
     Abandon(Index),
     /// By the owner's own hand, past the run.
@@ -103,7 +114,10 @@ impl<'a> Scene<'a> {
     fn release(&mut self, heaps: Vec<Heap>) {
         for (name, size) in heaps {
             assert_eq!(self.heaps.remove(&name), Some(size), "released twice");
-            assert!(self.live.values().all(|live| live.placed.heap.0 != name), "released with something in it");
+            assert!(
+                self.live.values().all(|live| live.placed.heap.0 != name),
+                "released with something in it"
+            );
         }
     }
 
@@ -129,7 +143,10 @@ impl<'a> Scene<'a> {
                 self.set.allocate_in_new(wanted.size, heap, size, alignment).unwrap()
             }
         };
-        assert!(self.run.is_gathering() || !closed.contains(&placed.heap.0), "{placed:?} is in a closed heap");
+        assert!(
+            self.run.is_gathering() || !closed.contains(&placed.heap.0),
+            "{placed:?} is in a closed heap"
+        );
         assert!(placed.range.start().is_aligned(alignment) && placed.range.size() == size);
         self.next += 1;
         self.write(&placed, self.next);

@@ -31,8 +31,8 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize
     (set, kept)
 }
 
-fn step<'a>(
-    run: &mut Evacuation<&'a SharedHeapSet<usize>, usize>,
+fn step(
+    run: &mut Evacuation<&SharedHeapSet<usize>, usize>,
     moves: u32,
 ) -> crate::placement::EvacuationStep<usize> {
     run.step(EvacuationBudget { moves, ..EvacuationBudget::default() }, &mut || true)

@@ -35,7 +35,8 @@ impl Owner {
 type Things = BTreeMap<u64, (SharedPlacementId, Heap, HeapRange)>;
 
 fn assert_apart(things: &Things) {
-    let mut places: Vec<_> = things.values().map(|(_, heap, range)| (heap.0, range.start(), *range)).collect();
+    let mut places: Vec<_> =
+        things.values().map(|(_, heap, range)| (heap.0, range.start(), *range)).collect();
     places.sort_unstable_by_key(|place| (place.0, place.1));
     for pair in places.windows(2) {
         assert!(pair[0].0 != pair[1].0 || !pair[0].2.overlaps(pair[1].2), "{pair:?}");
@@ -46,8 +47,11 @@ fn assert_apart(things: &Things) {
 #[test]
 fn others_allocate_and_free_meanwhile() {
     let rounds = if cfg!(miri) { 30_u64 } else { 4000 };
-    let sizing =
-        HeapSizing { minimum: ByteSize::from_kib(64), growth_limit: ByteSize::from_kib(512), ..HeapSizing::default() };
+    let sizing = HeapSizing {
+        minimum: ByteSize::from_kib(64),
+        growth_limit: ByteSize::from_kib(512),
+        ..HeapSizing::default()
+    };
     let set: SharedHeapSet<Heap> =
         SharedHeapSet::new(sizing, HeapRetention { decay_log2: 6 }, ByteSize::from_kib(16), 2);
     let owner = Mutex::new(Owner::default());
@@ -68,7 +72,8 @@ fn others_allocate_and_free_meanwhile() {
                         random % below
                     };
                     for round in 0..rounds {
-                        let size = ByteSize::new(if next(10) == 0 { 1 + next(100_000) } else { 1 + next(5000) });
+                        let size =
+                            ByteSize::new(if next(10) == 0 { 1 + next(100_000) } else { 1 + next(5000) });
                         let placed = match set.allocate(size, Alignment::ONE).unwrap() {
                             Some(placed) => placed,
                             None => {
