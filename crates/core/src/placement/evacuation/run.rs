@@ -21,7 +21,12 @@ const CHUNK: u32 = 64;
 /// After this many looks over all heaps a run ends, although others may thin the heaps out as fast as it fills them.
 const ROUNDS: u32 = 8;
 
-/// Empties heaps of a set that hold little, step by step. The [module page](super) tells how it chooses.
+/// Empties heaps of a set that hold little, step by step.
+///
+/// The unit is a heap, since a heap is what goes back: the one that frees the most bytes for each byte moved comes first. What
+/// lives in it goes to free slots and free ranges of the other heaps that something is in. When these have no room for the
+/// rest, thin heaps of the same class are joined to it, and one new heap is asked for, exactly as large as the rest of all of
+/// them, if that frees an eighth of what moves. Heaps of which more than 7/8 live are left alone. Empty heaps are given back.
 ///
 /// `S` leads to the set: a reference, or an `Arc`. The set stays in use by any thread meanwhile. Heaps that are being emptied
 /// are *closed*: nothing is placed in them any more. Dropping the run, or [`cancel`](Self::cancel), opens them again; moves
