@@ -304,7 +304,7 @@ where
     }
 
     /// Whether the slabs of a closed heap are not all closed yet.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(super) fn is_gathering(&self) -> bool {
         matches!(self.phase, Phase::Gather { .. })
     }
