@@ -208,9 +208,15 @@ impl ResourceAllocator {
             None => inner.typed_heaps.iter().filter_map(Run::new).collect(),
         };
         if runs.is_empty() {
-            return Err(Error::unsupported("defragmentation of heaps with another than the default algorithm"));
+            return Err(Error::unsupported(
+                "defragmentation of heaps with another than the default algorithm",
+            ));
         }
-        Ok(Defragmentation { allocator: Arc::clone(inner), runs, finished: DefragmentationProgress::default() })
+        Ok(Defragmentation {
+            allocator: Arc::clone(inner),
+            runs,
+            finished: DefragmentationProgress::default(),
+        })
     }
 }
 
@@ -226,7 +232,8 @@ impl Defragmentation {
         let (mut moves, mut bytes) = (budget.moves, budget.bytes);
         let mut finished = Vec::new();
         for (place, run) in self.runs.iter().enumerate() {
-            let planned = self.step_run(run, EvacuationBudget { moves, bytes }, &mut time_left, &mut step.moves);
+            let planned =
+                self.step_run(run, EvacuationBudget { moves, bytes }, &mut time_left, &mut step.moves);
             moves = moves.saturating_sub(planned.moves);
             bytes = bytes.saturating_sub(planned.bytes);
             match planned.state {
@@ -425,12 +432,8 @@ impl Move {
             return Err(Error::invalid_argument("Move", rule));
         };
         let alignment = allocation.alignment();
-        let range = PlacedRange::new(
-            Arc::clone(&self.run.heaps),
-            Sharing::Shared,
-            planned.target.clone(),
-            alignment,
-        );
+        let range =
+            PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, planned.target.clone(), alignment);
         if let Some(name) = allocation.debug_name() {
             // A name that the device does not take is no reason to lose the move.
             let _refused = super::debug_name::set(&resource, name);

@@ -50,8 +50,8 @@ mod within;
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo, ResourceAllocationType};
 pub use self::decision::{Decision, Placement, Reason};
 pub use self::defragmentation::{
-    Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationProgress, DefragmentationState,
-    DefragmentationStep, Move,
+    Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationProgress,
+    DefragmentationState, DefragmentationStep, Move,
 };
 pub use self::desc::{
     HeapLimits, HeapType, PoolAlgorithm, PoolDesc, RecordFlags, RecordOptions, RecordScope,
