@@ -91,6 +91,12 @@ impl<H> HeapPool<H> {
         lock(&self.heaps).take_up_to(bytes)
     }
 
+    /// The size of each heap in it, the smallest first. O(n) for n heaps.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<ByteSize> {
+        lock(&self.heaps).sizes()
+    }
+
     /// What it holds. O(1).
     #[must_use]
     pub fn totals(&self) -> HeapPoolTotals {

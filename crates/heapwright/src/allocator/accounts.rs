@@ -101,10 +101,14 @@ impl Accounts {
         Ok(Charge { accounts: Arc::clone(self), heap_type, what, size })
     }
 
-    /// What is left below the limit of a heap type.
-    pub(super) fn available(&self, heap_type: HeapType) -> ByteSize {
+    /// Whether `size` bytes more would stay within the limit of a heap type.
+    pub(super) fn check(&self, heap_type: HeapType, size: ByteSize) -> Result<(), Obstacle> {
         let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
-        limit.saturating_sub(ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed)))
+        let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
+        match held.checked_add(size) {
+            Some(sum) if sum <= limit => Ok(()),
+            _ => Err(Obstacle::Limit { limit, held }),
+        }
     }
 
     pub(super) fn count_created_heap(&self) {

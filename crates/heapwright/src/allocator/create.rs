@@ -64,7 +64,7 @@ impl Inner {
         Err(self.refused(heap_type, requested, refusal, never_fallback))
     }
 
-    fn heap_types_of(
+    pub(super) fn heap_types_of(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,

@@ -280,7 +280,7 @@ impl Defragmentation {
             for planned in step.moves {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
                 let note = run.heaps.notes.get(id).unwrap_or_default();
-                if note.is_pinned {
+                if note.backing.is_some() {
                     // A buffer that others are parts of: nobody could move it.
                     drop(run.lock().abandon(&planned));
                     continue;

@@ -197,7 +197,7 @@ impl Inner {
 }
 
 /// A request that no heap of the heaps can serve.
-fn misplaced(error: PlacementError) -> Refusal {
+pub(super) fn misplaced(error: PlacementError) -> Refusal {
     match error {
         PlacementError::TooLarge { requested } => {
             Refusal::of(Way::NewHeap(requested), Obstacle::HeapSize { limit: ByteSize::ZERO })

@@ -103,6 +103,7 @@ impl Inner {
                     heap_type: kind.heap_type,
                     segment_group: kind.family.segment_group(caps.architecture),
                     class: kind.class,
+                    holds_everything: false,
                     heap: D3D12_HEAP_DESC {
                         SizeInBytes: 0,
                         Properties: properties,

@@ -13,6 +13,7 @@
 //! | `probe` | what an allocation would do |
 //! | `accounts` | what is held, and what may be; `stats`: the same for users |
 //! | `deferred` | memory that comes back once the GPU is done with it |
+//! | `report` | everything that is held, one by one |
 //! | `notes` | names and numbers that users give to allocations, and who is alive |
 //! | `allocation`, `mapping` | what the user holds |
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
@@ -41,6 +42,8 @@ mod mapping;
 mod notes;
 mod pool;
 mod prefetch;
+mod probe;
+mod report;
 mod resource_allocator;
 mod stats;
 mod typed_heaps;
@@ -62,5 +65,6 @@ use self::inner::Inner;
 pub use self::mapping::Mapping;
 pub use self::notes::{AllocationId, LiveAllocation};
 pub use self::pool::Pool;
+pub use self::probe::{Probe, ProbedMemory};
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
 pub use self::stats::{MemoryTotals, ResourceAllocatorStats};

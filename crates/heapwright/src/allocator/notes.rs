@@ -8,6 +8,7 @@ use heapwright_core::ByteSize;
 use heapwright_core::placement::SharedPlacementId;
 
 use super::HeapType;
+use super::within::BackingAddress;
 
 /// Names an allocation as long as it lives where it is. A move of a defragmentation gives it a new one.
 ///
@@ -36,8 +37,8 @@ impl AllocationId {
 pub(super) struct Note {
     pub(super) name: Option<Arc<str>>,
     pub(super) user_data: u64,
-    /// No defragmentation moves it.
-    pub(super) is_pinned: bool,
+    /// It is a buffer that others are parts of: no defragmentation moves it, and reports show what lies in it.
+    pub(super) backing: Option<BackingAddress>,
 }
 
 /// The notes on a heaps's allocations. Only what has a note has an entry; each call is O(1) under a lock.

@@ -141,6 +141,7 @@ impl Inner {
             heap_type: desc.heap_type,
             segment_group: family.segment_group(self.caps.architecture),
             class,
+            holds_everything: desc.resources == ResourceKind::Any,
             heap,
             protected_session: desc.protected_session,
             residency_priority: desc.residency_priority,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    SharedPlaced,
+    Room, SharedPlaced,
 };
 use heapwright_core::{Alignment, ByteSize, HeapRange};
 use heapwright_d3d12::*;
@@ -55,6 +55,8 @@ pub(super) struct TypedHeapsDesc {
     pub(super) heap_type: HeapType,
     pub(super) segment_group: SegmentGroup,
     pub(super) class: ResourceClass,
+    /// A pool for buffers and textures alike; its `class` is that of buffers.
+    pub(super) holds_everything: bool,
     /// Everything but the size.
     pub(super) heap: D3D12_HEAP_DESC,
     pub(super) protected_session: Option<ID3D12ProtectedResourceSession>,
@@ -267,6 +269,33 @@ impl TypedHeaps {
         self.kin.take_empty(self, at_least, wanted)
     }
 
+    /// What [`find_room`](Self::find_room) and [`plan`](Self::plan) would answer, with nothing changed.
+    pub(super) fn room_for(&self, sharing: Sharing, request: &PlacementRequest) -> Result<Room, PlacementError> {
+        let room = self.engine(sharing).room_for(request)?;
+        Ok(match room {
+            Room::NewHeap { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
+                Room::NewHeap { size: self.desc.heap_size }
+            }
+            room => room,
+        })
+    }
+
+    /// Whether [`take_spare`](Self::take_spare) would find a heap, those of relatives left out.
+    pub(super) fn has_spare(&self, at_least: ByteSize, wanted: ByteSize) -> bool {
+        let [count, size] = self.prefetch.held();
+        let is_ready = count > 0 && at_least.get() <= size && size <= wanted.get();
+        is_ready || self.spare.sizes().contains(&wanted)
+    }
+
+    /// Whether there may be one heap more.
+    pub(super) fn check_seat(&self) -> Result<(), Obstacle> {
+        let limit = self.desc.max_heap_count;
+        if self.desc.pool.is_some() && limit != 0 && self.seats.load(Ordering::Relaxed) >= limit {
+            return Err(Obstacle::HeapCount { limit });
+        }
+        Ok(())
+    }
+
     /// Has the device create a heap.
     pub(super) fn create_heap(&self, devices: &Devices, size: ByteSize) -> Result<Arc<Heap>, Obstacle> {
         let charge = self.accounts.charge(self.desc.heap_type, Charged::Heap, size)?;
@@ -348,6 +377,16 @@ impl TypedHeaps {
     pub(super) fn empty_bytes(&self) -> ByteSize {
         let [_, prefetched] = self.prefetch.held();
         self.spare.totals().bytes.saturating_add(ByteSize::new(prefetched))
+    }
+
+    /// The sizes of empty heaps that no engine keeps.
+    pub(super) fn spare_sizes(&self) -> Vec<ByteSize> {
+        let mut sizes = self.spare.sizes();
+        let [count, prefetched] = self.prefetch.held();
+        if count > 0 {
+            sizes.push(ByteSize::new(prefetched));
+        }
+        sizes
     }
 
     /// Whether a heap of any size that holds a request will do for it.

@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSizing, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId,
+    HeapRetention, HeapSizing, HeapSurvey, PlacementError, Room, SharedHeapSet, SharedPlaced, SharedPlacementId,
+    SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
@@ -96,7 +97,15 @@ impl Drop for BackingBuffer {
 
 impl BackingRef {
     fn new(buffer: BackingBuffer) -> Self {
-        Self(NonNull::from(Box::leak(Box::new(buffer))))
+        let reference = Self(NonNull::from(Box::leak(Box::new(buffer))));
+        // SAFETY: it was made just now, and nobody else has it.
+        let range = unsafe { &reference.0.as_ref().range };
+        range.heaps().notes.set(range.id(), Note { backing: Some(reference.address()), ..Note::default() });
+        reference
+    }
+
+    fn address(self) -> BackingAddress {
+        BackingAddress(self.0.as_ptr() as usize)
     }
 
     /// Takes the buffer back from a set that gave it up.
@@ -109,6 +118,10 @@ impl BackingRef {
         unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 }
+
+/// Which backing buffer, without a way to it: to compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct BackingAddress(usize);
 
 /// A part of a backing buffer that belongs to one allocation until dropped.
 #[derive(Debug)]
@@ -203,6 +216,20 @@ impl BackingBuffers {
 
     pub(super) fn kind(&self) -> BackingKind {
         self.kind
+    }
+
+    /// The backing buffers, and what lives in each.
+    pub(super) fn survey(&self) -> Vec<(BackingAddress, Vec<(AllocationId, HeapRange)>)> {
+        let id = |id| AllocationId::placed(self.number, false, id);
+        let used = |survey: HeapSurvey<BackingRef>| {
+            let ranges = survey.ranges.into_iter().filter_map(|range| match range {
+                SurveyedRange::Used { id: placed, range } => Some((id(placed), range)),
+                SurveyedRange::InSlab(_) | SurveyedRange::Free(_) => None,
+            });
+            // The buffer may be gone by now: it is named, and not looked at.
+            (survey.heap.address(), ranges.collect())
+        };
+        self.set.survey().into_iter().map(used).collect()
     }
 
     pub(super) fn set_totals(&self) -> heapwright_core::placement::HeapSetTotals {
@@ -305,6 +332,17 @@ impl Inner {
         Ok(WithinRange { buffers: Arc::clone(buffers), buffer, id, range, alignment })
     }
 
+    /// What [`allocate_within`](Self::allocate_within) would find: room, or the size of a new backing buffer.
+    pub(super) fn backing_room(
+        &self,
+        granted: &GrantedHeaps,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Room, Refusal> {
+        let buffers = &self.within[BackingKind::of(granted)];
+        buffers.set.room_for(size, alignment).map_err(|error| refused(&error))
+    }
+
     #[cold]
     fn allocate_in_new_buffer(
         self: &Arc<Self>,
@@ -353,7 +391,6 @@ impl Inner {
         })?;
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
-        range.heaps().notes.set(range.id(), Note { is_pinned: true, ..Note::default() });
         Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range })
     }
 }

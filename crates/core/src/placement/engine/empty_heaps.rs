@@ -39,6 +39,12 @@ impl<H> EmptyHeaps<H> {
         self.bytes = self.bytes.saturating_add(size);
     }
 
+    /// The size of each, the smallest first.
+    pub(in super::super) fn sizes(&self) -> Vec<ByteSize> {
+        let each = |(&size, heaps): (&ByteSize, &Vec<H>)| std::iter::repeat_n(size, heaps.len());
+        self.by_size.iter().flat_map(each).collect()
+    }
+
     /// Takes one of exactly this size.
     pub(in super::super) fn take(&mut self, size: ByteSize) -> Option<H> {
         let stack = self.by_size.get_mut(&size)?;

@@ -1,0 +1,165 @@
+//! The detailed report: every heap, and everything that lives in it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use heapwright_core::placement::{HeapSurvey, SurveyedRange};
+use heapwright_core::{ByteSize, HeapOffset};
+
+use super::ResourceAllocator;
+use super::decision::Placement;
+use super::heap::Heap;
+use super::notes::{AllocationId, Note};
+use super::typed_heaps::TypedHeaps;
+use super::within::{BackingAddress, BackingBuffers};
+use crate::heap_family::HeapFamily;
+use crate::report::{
+    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents, HeapReport,
+    HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
+};
+use crate::requirements::ResourceClass;
+use crate::{AdapterDesc, Error, SegmentGroup};
+
+impl ResourceAllocator {
+    /// Everything that the allocator holds, one by one, for people and tools; see [`report`](crate::report).
+    ///
+    /// O(heaps + allocations), with the locks of one heap at a time: not for every frame. Two heaps may be shown as they were at
+    /// two moments when other threads allocate meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Sums above 64 bits, which no machine has.
+    ///
+    /// ```
+    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+    /// use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let desc = buffer_desc(ByteSize::from_kib(4));
+    /// let mut buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+    /// buffer.set_debug_name("vertices")?;
+    /// let report = allocator.report()?;
+    /// assert_eq!(report.heaps[0].allocations[0].name.as_deref(), Some("vertices"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report(&self) -> Result<AllocatorReport, Error> {
+        let inner = self.inner();
+        let adapter = inner.adapter.as_ref().and_then(|adapter| AdapterDesc::query(adapter).ok());
+        let description = adapter.map_or_else(|| "unknown adapter".to_owned(), |desc| desc.description);
+        let mut report = AllocatorReport::new(DeviceReport::from_caps(description, &inner.caps));
+        report.heaps_created = inner.accounts.heaps_created();
+        for (decision, count) in inner.decisions() {
+            report.decisions.push(DecisionReport::new(decision.to_string(), count));
+        }
+        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+            let memory = inner.video_memory(group);
+            let (usage, budget) = (memory.map(|(usage, _)| usage), memory.map(|(_, budget)| budget));
+            report.segment_groups.push(SegmentGroupReport::new(group, usage, budget));
+        }
+        let name = self.debug_name();
+        report.pools.push(PoolReport::new(name.as_deref().unwrap_or("default")));
+        let parts = parts(&inner.within);
+        for heaps in &inner.typed_heaps {
+            add_heaps(&mut report, heaps, 0, &parts);
+        }
+        for heaps in inner.pools() {
+            let place = report.pools.len();
+            let mut pool = PoolReport::new(heaps.desc.pool.as_deref().unwrap_or_default());
+            pool.heap_type = Some(heaps.desc.heap_type.into());
+            pool.algorithm = Some(heaps.shared().algorithm().to_string());
+            report.pools.push(pool);
+            add_heaps(&mut report, &heaps, place, &parts);
+        }
+        for live in inner.live.all() {
+            let list = match live.placement {
+                Placement::Committed => &mut report.committed,
+                Placement::Imported => &mut report.imported,
+                Placement::WithinResource | Placement::SharedHeap | Placement::OwnHeap => continue,
+            };
+            let kind = if live.is_buffer { AllocationKind::Buffer } else { AllocationKind::Texture };
+            let group = inner.caps.segment_group(live.heap_type);
+            let mut resource = ResourceReport::new(live.heap_type.into(), group, kind, live.size);
+            resource.name = live.name.as_deref().map(str::to_owned);
+            resource.user_data = (live.user_data != 0).then(|| live.user_data.to_string());
+            list.push(resource);
+        }
+        report
+            .recount()
+            .map_err(|error| Error::invalid_argument("AllocatorReport", error.to_string()))?;
+        Ok(report)
+    }
+}
+
+/// What lies in backing buffers, by the buffer.
+type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
+
+fn parts(within: &[Arc<BackingBuffers>]) -> Parts {
+    let mut parts = Parts::new();
+    for buffers in within {
+        for (address, ranges) in buffers.survey() {
+            let of = |&(id, range): &(AllocationId, heapwright_core::HeapRange)| {
+                allocation(range.start(), range.size(), AllocationKind::Buffer, buffers.notes.get(id))
+            };
+            parts.insert(address, ranges.iter().map(of).collect());
+        }
+    }
+    parts
+}
+
+fn allocation(offset: HeapOffset, size: ByteSize, kind: AllocationKind, note: Option<Note>) -> AllocationReport {
+    let mut allocation = AllocationReport::new(offset, size, kind);
+    if let Some(Note { name, user_data, .. }) = note {
+        allocation.name = name.as_deref().map(str::to_owned);
+        allocation.user_data = (user_data != 0).then(|| user_data.to_string());
+    }
+    allocation
+}
+
+fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, parts: &Parts) {
+    let desc = &heaps.desc;
+    let heap_type = match HeapFamily::try_from_d3d12(&desc.heap.Properties) {
+        Ok((HeapFamily::Custom(_), _)) => HeapTypeName::Custom,
+        Ok((HeapFamily::Type(heap_type), _)) => heap_type.into(),
+        Err(_) => desc.heap_type.into(),
+    };
+    let (contents, kind) = match desc.class {
+        ResourceClass::Buffer => (HeapContents::Buffers, AllocationKind::Buffer),
+        ResourceClass::Texture => (HeapContents::Textures, AllocationKind::Texture),
+        ResourceClass::RenderTarget => (HeapContents::RenderTargets, AllocationKind::RenderTarget),
+        ResourceClass::Multisampled => (HeapContents::Multisampled, AllocationKind::Multisampled),
+    };
+    let contents = if desc.holds_everything { HeapContents::Any } else { contents };
+    let kind = if desc.holds_everything { AllocationKind::Unknown } else { kind };
+    let mut add = |algorithm: String, own: bool, survey: HeapSurvey<Arc<Heap>>| {
+        let mut heap = HeapReport::new(heap_type, desc.segment_group, contents, survey.size)
+            .in_pool(pool)
+            .with_algorithm(algorithm)
+            .with_flags(desc.heap.Flags);
+        for range in survey.ranges {
+            let SurveyedRange::Used { id, range } = range else { continue };
+            let note = heaps.notes.get(AllocationId::placed(desc.number, own, id));
+            let backing = note.as_ref().and_then(|note| note.backing);
+            heap.allocations.push(match backing {
+                Some(address) => {
+                    let within = parts.get(&address).cloned().unwrap_or_default();
+                    let kind = AllocationKind::BackingBuffer;
+                    allocation(range.start(), range.size(), kind, note).with_within(within)
+                }
+                None => allocation(range.start(), range.size(), kind, note),
+            });
+        }
+        report.heaps.push(heap);
+    };
+    for (engine, own) in [(heaps.shared(), false), (heaps.dedicated(), true)] {
+        for survey in engine.survey() {
+            add(engine.algorithm().to_string(), own, survey);
+        }
+    }
+    for size in heaps.spare_sizes() {
+        let empty = HeapReport::new(heap_type, desc.segment_group, contents, size)
+            .in_pool(pool)
+            .with_algorithm("pooled")
+            .with_flags(desc.heap.Flags);
+        report.heaps.push(empty);
+    }
+}
