@@ -83,6 +83,12 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) compare: bool,
 
+    /// Write what the allocator holds when most is live, for `heapwright report`
+    ///
+    /// For one trace. Buffers are named after their ids.
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Print one JSON object for each trace, one per line; with --compare one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
@@ -163,6 +169,7 @@ Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
   heapwright replay --compare traces/vision_serving.csv.gz
+  heapwright replay --report vision.json traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
 
 const REPLAY_LONG_HELP: &str = "\

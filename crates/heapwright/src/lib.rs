@@ -48,11 +48,11 @@ pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
     AllocationId, Decision, Defragmentation, DefragmentationBudget, DefragmentationDesc,
     DefragmentationProgress, DefragmentationState, DefragmentationStep, HeapLimits, HeapType, LiveAllocation,
-    Mapping, MemoryTotals, Move, Placement, Pool, PoolAlgorithm, PoolDesc, Probe, ProbedMemory, Reason, RecordFlags,
-    RecordOptions, RecordScope, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocationType, ResourceAllocator,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc, ResourceKind,
-    SuballocationAlgorithm, buffer_desc,
+    Mapping, MemoryTotals, Move, Placement, Pool, PoolAlgorithm, PoolDesc, Probe, ProbedMemory, Reason,
+    RecordFlags, RecordOptions, RecordScope, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocationType,
+    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc,
+    ResourceKind, SuballocationAlgorithm, buffer_desc,
 };
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;

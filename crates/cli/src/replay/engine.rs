@@ -4,6 +4,7 @@ use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ,
     D3D12_RESOURCE_STATES, ID3D12Device, IDXGIAdapter3,
 };
+use heapwright::report::AllocatorReport;
 use heapwright::{
     ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
@@ -23,6 +24,8 @@ pub(super) struct Settings {
     /// Needs a heap type that the CPU can write to.
     pub(super) verify: bool,
     pub(super) configuration: Configuration,
+    /// Whether buffers are named after their ids, and everything is listed when most is live.
+    pub(super) report: bool,
 }
 
 /// What came of it.
@@ -30,6 +33,8 @@ pub(super) struct Replayed {
     pub(super) report: ReplayReport,
     /// Empty if all is well.
     pub(super) findings: Vec<Finding>,
+    /// What the allocator held when most was live, if that was asked for.
+    pub(super) detailed: Option<AllocatorReport>,
 }
 
 /// Replays `trace` through a fresh allocator on `device`, whose memory `adapter` accounts for and which nothing else
@@ -57,7 +62,10 @@ pub(super) fn replay(
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
-        replay.peak_reserved = replay.peak_reserved.max(replay.allocator.stats().reserved);
+        replay.peak_reserved = replay.peak_reserved.max(replay.allocator.reserved());
+        if replay.report_after == Some(event_index) {
+            replay.detailed = Some(replay.allocator.report()?);
+        }
     }
     replay.finish(usage_before)
 }
@@ -84,6 +92,9 @@ struct Replay<'a> {
     peak_reserved: ByteSize,
     failures: Option<Box<Failures>>,
     verifier: Option<Verifier<'a>>,
+    /// The event after which most is live, if a report is wanted.
+    report_after: Option<usize>,
+    detailed: Option<AllocatorReport>,
 }
 
 impl<'a> Replay<'a> {
@@ -93,7 +104,7 @@ impl<'a> Replay<'a> {
         adapter: &'a IDXGIAdapter3,
         settings: Settings,
     ) -> Result<Self, Error> {
-        let Settings { heap_type, verify, configuration } = settings;
+        let Settings { heap_type, verify, configuration, report } = settings;
         let allocator = ResourceAllocator::new(device, Some(adapter), configuration.desc())?;
         let verifier = verify.then(|| Verifier::new(trace, allocator.caps().buffer_alignment));
         let alloc_count = trace.allocation_count();
@@ -113,6 +124,8 @@ impl<'a> Replay<'a> {
             peak_reserved: ByteSize::ZERO,
             failures: None,
             verifier,
+            report_after: if report { peak_event(trace) } else { None },
+            detailed: None,
         })
     }
 
@@ -125,6 +138,10 @@ impl<'a> Replay<'a> {
             Ok(mut buffer) => {
                 self.alloc_times.push(time);
                 self.live += event.size.get();
+                if self.report_after.is_some() {
+                    let id = self.trace.id(event.allocation);
+                    buffer.set_debug_name(&id.to_string())?;
+                }
                 if let Some(verifier) = &mut self.verifier {
                     verifier.after_create(event_index, &mut buffer);
                 }
@@ -200,7 +217,7 @@ impl<'a> Replay<'a> {
             }
         }
         let report = self.report(stats.heaps_created, failure_count);
-        Ok(Replayed { report, findings })
+        Ok(Replayed { report, findings, detailed: self.detailed })
     }
 
     fn drop_buffers(&mut self) {
@@ -230,6 +247,22 @@ impl<'a> Replay<'a> {
             failures,
         }
     }
+}
+
+/// The event after which the most bytes are live; the first of several.
+fn peak_event(trace: &Trace) -> Option<usize> {
+    let mut live = 0_u64;
+    let mut peak = None;
+    for (place, event) in trace.events().iter().enumerate() {
+        match event.kind {
+            EventKind::Alloc => live += event.size.get(),
+            EventKind::Free => live -= event.size.get(),
+        }
+        if peak.is_none_or(|(most, _)| live > most) {
+            peak = Some((live, place));
+        }
+    }
+    peak.map(|(_, place)| place)
 }
 
 /// What the adapter counts for this process.

@@ -14,8 +14,11 @@ mod table;
 mod timing;
 mod verify;
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 
+use heapwright::report::AllocatorReport;
 use heapwright::{ByteSize, DeviceCaps, HeapType};
 use heapwright_trace::{Event, EventKind, Location, Trace, TraceError};
 
@@ -55,7 +58,13 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     let replays = traces.iter().flat_map(|trace| configurations.iter().map(move |&with| (trace, with)));
     for (trace, configuration) in replays {
         match plan.replay(trace, configuration, !args.json, output) {
-            Ok(Replayed { report, findings }) => {
+            Ok(Replayed { report, findings, detailed }) => {
+                if let (Some(path), Some(detailed)) = (&args.report, detailed)
+                    && let Err(error) = write_report(path, &detailed)
+                {
+                    output.error(&error);
+                    exit = exit.and(error.exit());
+                }
                 if args.json {
                     output.result(&report.to_json())?;
                 }
@@ -77,12 +86,21 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     Ok(exit)
 }
 
+fn write_report(path: &Path, report: &AllocatorReport) -> Result<(), ReplayError> {
+    let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
+        report.to_json_writer(&mut file)?;
+        file.flush()
+    });
+    written.map_err(|error| ReplayError::Report { path: path.to_owned(), error })
+}
+
 /// What is the same for every trace.
 struct Plan {
     device: DeviceChoice,
     caps: DeviceCaps,
     heap_type: HeapType,
     verify: bool,
+    report: bool,
 }
 
 /// Why there is no result for a trace, or for any.
@@ -94,6 +112,10 @@ enum ReplayError {
     CannotOpen(#[from] CannotOpen),
     #[error(transparent)]
     HeapType(#[from] HeapTypeRefused),
+    #[error("--report: one trace has one report, and {0} are given")]
+    ManyReports(usize),
+    #[error("{path}: the report cannot be written: {error}", path = .path.display())]
+    Report { path: PathBuf, error: std::io::Error },
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error(
@@ -110,6 +132,7 @@ enum ReplayError {
 impl ReplayError {
     fn exit(&self) -> Exit {
         match self {
+            Self::ManyReports(_) | Self::Report { .. } => Exit::BadInput,
             Self::UnknownDevice(_) | Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => {
                 Exit::BadInput
             }
@@ -120,11 +143,14 @@ impl ReplayError {
 
 impl Plan {
     fn new(args: &ReplayArgs) -> Result<Self, ReplayError> {
+        if args.report.is_some() && args.traces.len() > 1 {
+            return Err(ReplayError::ManyReports(args.traces.len()));
+        }
         let device = DeviceChoice::find(&args.device)?;
         let caps = DeviceCaps::query(&device.open()?.device)
             .map_err(|error| ReplayError::Device { name: device.name(), error })?;
         let heap_type = heap_type::choose(args.heap_type, args.verify, caps.gpu_upload_heaps)?;
-        Ok(Self { device, caps, heap_type, verify: args.verify })
+        Ok(Self { device, caps, heap_type, verify: args.verify, report: args.report.is_some() })
     }
 
     /// Reads a trace and checks that the device could hold each allocation by itself.
@@ -151,7 +177,8 @@ impl Plan {
         shows_progress: bool,
         output: &Output,
     ) -> Result<Replayed, ReplayError> {
-        let settings = Settings { heap_type: self.heap_type, verify: self.verify, configuration };
+        let settings =
+            Settings { heap_type: self.heap_type, verify: self.verify, configuration, report: self.report };
         let gpu = self.device.open()?;
         let bar = output.progress(shows_progress, trace.name(), trace.events().len() as u64);
         let replayed = engine::replay(trace, &gpu.device, &gpu.adapter, settings, &mut |event_count| {

@@ -14,23 +14,17 @@ pub(super) struct Deferred {
     fences: Mutex<Vec<Pending>>,
 }
 
-/// Anything that holds memory until it is dropped.
-#[derive(Debug)]
-pub(super) enum Garbage {
-    Allocation(#[expect(dead_code, reason = "held for its drop")] ResourceAllocation),
-}
-
 /// What one fence frees.
 #[derive(Debug)]
 struct Pending {
     fence: ID3D12Fence,
     /// By value: the lowest first.
-    queue: VecDeque<(FenceValue, Garbage)>,
+    queue: VecDeque<(FenceValue, ResourceAllocation)>,
 }
 
 impl Deferred {
-    /// Keeps something until a fence has come to a value. O(fences), and O(log n + values that are out of order).
-    pub(super) fn add(&self, garbage: Garbage, fence: &ID3D12Fence, value: FenceValue) {
+    /// Keeps an allocation until a fence has come to a value. O(fences), and O(log n + values that are out of order).
+    pub(super) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let position = fences.iter().position(|pending| pending.fence == *fence).unwrap_or_else(|| {
             fences.push(Pending { fence: fence.clone(), queue: VecDeque::new() });
@@ -39,7 +33,7 @@ impl Deferred {
         let queue = &mut fences[position].queue;
         // As a rule values come in order, and this is the end.
         let place = queue.partition_point(|&(other, _)| other <= value);
-        queue.insert(place, (value, garbage));
+        queue.insert(place, (value, allocation));
     }
 
     /// Frees what the GPU is done with, and answers how many that were. O(fences + what is freed).

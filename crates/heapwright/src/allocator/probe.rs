@@ -238,7 +238,8 @@ impl Inner {
         if size > self.max_heap_size {
             return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
         }
-        self.check_budget(heaps.desc.segment_group, size, terms).map_err(|obstacle| Refusal::of(way, obstacle))?;
+        self.check_budget(heaps.desc.segment_group, size, terms)
+            .map_err(|obstacle| Refusal::of(way, obstacle))?;
         self.accounts.check(heaps.desc.heap_type, size).map_err(|obstacle| Refusal::of(way, obstacle))?;
         if matches!(way, error::Way::NewHeap(_)) {
             heaps.check_seat().map_err(|obstacle| Refusal::of(way, obstacle))?;

@@ -14,8 +14,8 @@ use super::typed_heaps::TypedHeaps;
 use super::within::{BackingAddress, BackingBuffers};
 use crate::heap_family::HeapFamily;
 use crate::report::{
-    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents, HeapReport,
-    HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
+    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
+    HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
 };
 use crate::requirements::ResourceClass;
 use crate::{AdapterDesc, Error, SegmentGroup};
@@ -83,9 +83,7 @@ impl ResourceAllocator {
             resource.user_data = (live.user_data != 0).then(|| live.user_data.to_string());
             list.push(resource);
         }
-        report
-            .recount()
-            .map_err(|error| Error::invalid_argument("AllocatorReport", error.to_string()))?;
+        report.recount().map_err(|error| Error::invalid_argument("AllocatorReport", error.to_string()))?;
         Ok(report)
     }
 }
@@ -106,7 +104,12 @@ fn parts(within: &[Arc<BackingBuffers>]) -> Parts {
     parts
 }
 
-fn allocation(offset: HeapOffset, size: ByteSize, kind: AllocationKind, note: Option<Note>) -> AllocationReport {
+fn allocation(
+    offset: HeapOffset,
+    size: ByteSize,
+    kind: AllocationKind,
+    note: Option<Note>,
+) -> AllocationReport {
     let mut allocation = AllocationReport::new(offset, size, kind);
     if let Some(Note { name, user_data, .. }) = note {
         allocation.name = name.as_deref().map(str::to_owned);

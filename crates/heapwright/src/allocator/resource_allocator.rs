@@ -9,7 +9,6 @@ use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
 use super::decision::Decision;
-use super::deferred::Garbage;
 use super::desc::{PoolDesc, ResourceAllocationDesc, ResourceAllocatorDesc, ResourceDesc};
 use super::notes::LiveAllocation;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
@@ -240,7 +239,7 @@ impl ResourceAllocator {
     /// It happens in [`collect`](Self::collect), and before the allocator tells anyone that memory is short. What is left when the
     /// last handle is dropped and its fence not reached is never freed, and a warning says so.
     pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
-        self.inner.deferred.add(Garbage::Allocation(allocation), fence, value);
+        self.inner.deferred.add(allocation, fence, value);
     }
 
     /// Frees what waited for fences that are reached by now, and answers how many allocations that were: once a frame.

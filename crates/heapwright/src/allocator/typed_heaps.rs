@@ -270,7 +270,11 @@ impl TypedHeaps {
     }
 
     /// What [`find_room`](Self::find_room) and [`plan`](Self::plan) would answer, with nothing changed.
-    pub(super) fn room_for(&self, sharing: Sharing, request: &PlacementRequest) -> Result<Room, PlacementError> {
+    pub(super) fn room_for(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<Room, PlacementError> {
         let room = self.engine(sharing).room_for(request)?;
         Ok(match room {
             Room::NewHeap { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {

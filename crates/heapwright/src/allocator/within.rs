@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSizing, HeapSurvey, PlacementError, Room, SharedHeapSet, SharedPlaced, SharedPlacementId,
-    SurveyedRange,
+    HeapRetention, HeapSizing, HeapSurvey, PlacementError, Room, SharedHeapSet, SharedPlaced,
+    SharedPlacementId, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
