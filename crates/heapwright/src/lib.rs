@@ -26,10 +26,11 @@
 //!
 //! | part | state |
 //! |---|---|
-//! | [`ResourceAllocator`]: buffers and textures, placed in shared heaps or in one of their own, with tight alignment | here |
+//! | [`ResourceAllocator`]: resources placed in shared heaps, in heaps of their own, within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](Defragmentation); [`probe`](ResourceAllocator::probe) | here |
+//! | [`report`]: everything that an allocator holds, as JSON and as a page | here |
 //! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
-//! | committed and reserved resources, residency, aliasing, recording | not yet |
+//! | reserved resources, residency, aliasing, recording | not yet |
 //!
 //! # Threads
 //!
