@@ -10,7 +10,7 @@ use thiserror::Error;
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 use self::ranges::SlabNotes;
-pub(super) use self::ranges::{HeapRanges, SlabPlace, UsedRange};
+pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::{HeapRetention, HeapSizing};
 use crate::suballoc::slab::table::SlabTable;
@@ -169,12 +169,12 @@ pub(super) enum SizeClass {
     Large,
     /// Too large to share: what its heap has left stays unused.
     Own,
-    /// No request's: of heaps that nothing is placed in any more.
+    /// No request's: of heaps that nothing is placed in any more. They are in no index.
     Closed,
 }
 
 impl SizeClass {
-    const COUNT: usize = 4;
+    const COUNT: usize = 3;
 
     const fn index(self) -> usize {
         match self {
@@ -497,7 +497,7 @@ impl<H> HeapSet<H> {
                 self.empty.insert(&mut self.table, slot);
             }
             self.totals.empty_heap_count += 1;
-        } else if !links.fit(heap.suballocator.largest_size_class()) {
+        } else if !links.fit(heap.suballocator.largest_size_class()) && class != SizeClass::Closed {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
         self.totals.allocation_count -= 1;
@@ -527,6 +527,7 @@ impl<H> HeapSet<H> {
         for class in &self.occupied {
             indexed.extend(class.slots(&self.table));
         }
+        indexed.extend(self.closed_slots());
         for (position, &slot) in indexed.iter().enumerate() {
             let heap = self.table.heap(slot);
             heap.suballocator.audit()?;

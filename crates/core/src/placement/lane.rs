@@ -2,6 +2,7 @@
 
 mod closing;
 
+pub(super) use self::closing::NewSlabIn;
 use super::heap_set::SlabPlace;
 use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
 use crate::suballoc::slab::class::SizeClass;

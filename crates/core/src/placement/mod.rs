@@ -5,12 +5,14 @@
 //! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by what they have free |
 //! | [`SlabHeapSet`] | the same with slabs for small sizes |
 //! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
+//! | [`Evacuation`] | emptying heaps of such a set that hold little, step by step |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
 //!
 //! A heap set creates and destroys nothing. It says what it wants (a heap of this size; these heaps may go) and its
 //! owner carries that out, outside of whatever lock guards the set.
 
+mod evacuation;
 mod heap_index;
 mod heap_set;
 mod lane;
@@ -19,11 +21,13 @@ mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
 
+pub use evacuation::{
+    CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep,
+    PlannedMove,
+};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
-pub use shared_heap_set::{
-    HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
-};
+pub use shared_heap_set::{HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 

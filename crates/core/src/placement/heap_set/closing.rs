@@ -1,7 +1,7 @@
 //! Closed heaps: nothing is placed in them, while what is in them may be freed.
 //!
-//! They are in an index of their own, that no request looks in, so that neither allocating nor freeing looks whether a heap is
-//! closed, until the heap is empty.
+//! They are in no index, so that allocating does not look whether a heap is closed; and freeing looks only when the heap is empty,
+//! or would come into another bin of its index.
 
 use super::super::heap_index::IndexedHeaps as _;
 use super::{HeapId, HeapSet, Placed, PlacementError, PlacementId, SizeClass, Slot};
@@ -55,7 +55,6 @@ impl<H> HeapSet<H> {
         let class = heap.class;
         self.occupied[class.index()].remove(&mut self.table, id.slot);
         self.set_class(id.slot, SizeClass::Closed, class);
-        self.occupied[SizeClass::Closed.index()].insert(&mut self.table, id.slot);
         true
     }
 
@@ -66,7 +65,6 @@ impl<H> HeapSet<H> {
         if heap.suballocator.is_empty() && !is_fresh {
             return;
         }
-        self.occupied[SizeClass::Closed.index()].remove(&mut self.table, id.slot);
         self.set_class(id.slot, class, class);
         if is_fresh {
             self.empty.insert(&mut self.table, id.slot);
@@ -96,7 +94,6 @@ impl<H> HeapSet<H> {
         if let Some(heap) = self.table.entry_mut(id.slot).heap.as_mut() {
             heap.closing.is_fresh = true;
         }
-        self.occupied[SizeClass::Closed.index()].insert(&mut self.table, id.slot);
         Ok(id)
     }
 
@@ -108,15 +105,10 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Option<Placed<'_, H>> {
         self.table.find(id).filter(|heap| heap.class == SizeClass::Closed)?;
-        let entry = self.table.entry_mut(id.slot);
-        let links = entry.links;
-        let heap = entry.heap.as_mut()?;
+        let heap = self.table.entry_mut(id.slot).heap.as_mut()?;
         let was_empty = heap.suballocator.is_empty();
         let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
         heap.closing.is_fresh = false;
-        if !links.fit(heap.suballocator.largest_size_class()) {
-            self.occupied[SizeClass::Closed.index()].update(&mut self.table, id.slot);
-        }
         if was_empty {
             self.drained.retain(|&slot| slot != id.slot);
             self.totals.empty_heap_count -= 1;
@@ -152,7 +144,6 @@ impl<H> HeapSet<H> {
 
     #[cold]
     fn take_out_drained(&mut self, slot: Slot) -> H {
-        self.occupied[SizeClass::Closed.index()].remove(&mut self.table, slot);
         let size = self.table.heap(slot).suballocator.capacity();
         // What is emptied on purpose is not kept in another form.
         self.mark = self.mark.saturating_sub(size);
@@ -160,10 +151,16 @@ impl<H> HeapSet<H> {
     }
 
     /// Takes an empty heap out of the set, of the largest. O(1).
-    pub(in crate::placement) fn take_one_empty(&mut self) -> Option<H> {
+    pub(in crate::placement) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
         let slot = self.empty.largest()?;
-        self.mark = self.mark.saturating_sub(ByteSize::new(self.table.key(slot)));
-        Some(self.remove(slot))
+        let size = ByteSize::new(self.table.key(slot));
+        self.mark = self.mark.saturating_sub(size);
+        Some((size, self.remove(slot)))
+    }
+
+    /// Whether a heap is in the set. O(1).
+    pub(in crate::placement) fn contains(&self, id: HeapId) -> bool {
+        self.table.find(id).is_some()
     }
 
     /// What every heap's size is a multiple of, and about how large the largest are that hold much that is small.
@@ -171,22 +168,32 @@ impl<H> HeapSet<H> {
         (self.sizing.granularity, self.sizing.growth_limit)
     }
 
-    /// Checks that a heap is in the index of closed ones when it is closed, and that those which are empty are noted.
+    /// The slots of closed heaps, for audits. O(heaps).
+    pub(super) fn closed_slots(&self) -> Vec<Slot> {
+        let is_closed =
+            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == SizeClass::Closed);
+        (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
+    }
+
+    /// Checks that a heap is in the index of its class, and that closed ones which are empty are noted.
     pub(super) fn audit_closed(&self) -> Result<(), AuditError> {
         let fail = |finding: String| Err(AuditError::new(finding));
-        let mut empties = Vec::new();
-        for class in [SizeClass::Small, SizeClass::Large, SizeClass::Own, SizeClass::Closed] {
+        for class in [SizeClass::Small, SizeClass::Large, SizeClass::Own] {
             for slot in self.occupied[class.index()].slots(&self.table) {
-                let heap = self.table.heap(slot);
-                if heap.class != class {
-                    return fail(format!("heap {slot} of class {:?} is indexed as {class:?}", heap.class));
+                let found = self.table.heap(slot).class;
+                if found != class {
+                    return fail(format!("heap {slot} of class {found:?} is indexed as {class:?}"));
                 }
-                if heap.closing.is_fresh && !heap.suballocator.is_empty() {
-                    return fail(format!("heap {slot} is said to be fresh, and is not empty"));
-                }
-                if heap.suballocator.is_empty() && !heap.closing.is_fresh {
-                    empties.push(slot);
-                }
+            }
+        }
+        let mut empties = Vec::new();
+        for slot in self.closed_slots() {
+            let heap = self.table.heap(slot);
+            if heap.closing.is_fresh && !heap.suballocator.is_empty() {
+                return fail(format!("heap {slot} is said to be fresh, and is not empty"));
+            }
+            if heap.suballocator.is_empty() && !heap.closing.is_fresh {
+                empties.push(slot);
             }
         }
         let mut drained = self.drained.clone();
@@ -245,8 +252,11 @@ mod tests {
     #[test]
     fn what_was_drained_and_not_yet_released_goes_by_any_call() {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
-        let takes: [Take; 3] =
-            [|set| set.take_empty(), |set| set.plan(MIB).unwrap().release, |set| set.take_drained().into_iter().collect()];
+        let takes: [Take; 3] = [
+            |set| set.take_empty(),
+            |set| set.plan(MIB).unwrap().release,
+            |set| set.take_drained().into_iter().collect(),
+        ];
         for take in takes {
             let (mut set, heap, id) = set();
             set.close(heap);

@@ -86,7 +86,8 @@ impl<H: Clone> SharedHeapSet<H> {
         let lanes: Vec<_> = self.lanes.iter().map(|lane| lock(&lane.0)).collect();
         let heaps = self.lock_heaps();
         let heap = heaps.ranges_of(slot)?;
-        let mut ranges = Ranges { ranges: Vec::with_capacity(2 * heap.used.len() + 1), end: HeapOffset::ZERO };
+        let mut ranges =
+            Ranges { ranges: Vec::with_capacity(2 * heap.used.len() + 1), end: HeapOffset::ZERO };
         for UsedRange { id, range, slab } in heap.used {
             let Some(place) = slab else {
                 ranges.push_used(SharedPlacementId(id), range, SurveyedRange::Free);

@@ -384,7 +384,8 @@ impl<P> SlabTable<P> {
     pub(crate) fn audit(&self) -> Result<(), String> {
         let (linked, vacant) = self.slabs.audit()?;
         let mut counted = SlabTotals::default();
-        let (mut class_slots, mut full, mut free_count, mut numbers) = ([0_u32; SizeClass::RING_COUNT], 0, 0, 0);
+        let (mut class_slots, mut full, mut free_count, mut numbers) =
+            ([0_u32; SizeClass::RING_COUNT], 0, 0, 0);
         let (mut with_room, mut with_empty) = (ClassSet::default(), ClassSet::default());
         for (number, parent) in (0..self.slabs.place_count()).zip(&self.parents) {
             let slab = self.slabs[SlabIndex::of(number)];
@@ -395,7 +396,9 @@ impl<P> SlabTable<P> {
                 free_count += 1;
                 continue;
             }
-            if Some(slab.slot_size) != closing::slot_size_of(&slab) || slab.all & (slab.all.wrapping_add(1)) != 0 {
+            if Some(slab.slot_size) != closing::slot_size_of(&slab)
+                || slab.all & (slab.all.wrapping_add(1)) != 0
+            {
                 return Err(format!("slab {number} is misshapen: {slab:?}"));
             }
             full += u32::from(slab.free == 0);
