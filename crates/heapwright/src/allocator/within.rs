@@ -255,6 +255,7 @@ pub(super) fn alignment_within(
         .union(ResourceAllocationFlags::ALWAYS_COMMITTED)
         .union(ResourceAllocationFlags::PREFER_COMMITTED);
     let is_open = resource.is_buffer()
+        && is_sound(resource)
         && desc.Width > 0
         && desc.Width < BELOW
         && desc.Flags | extra_flags == D3D12_RESOURCE_FLAG_NONE
@@ -277,6 +278,20 @@ pub(super) fn alignment_within(
     }
     let usual = if state == D3D12_RESOURCE_STATE_GENERIC_READ { 256 } else { desc.Width.next_power_of_two() };
     Alignment::new(usual.min(256))
+}
+
+/// Whether a buffer is described as the device takes one; what it would refuse is not taken because it is small.
+#[inline]
+fn is_sound(resource: &ResourceDesc<'_>) -> bool {
+    let desc = &resource.desc;
+    let region = desc.SamplerFeedbackMipRegion;
+    (desc.Height, desc.DepthOrArraySize, desc.MipLevels) == (1, 1, 1)
+        && (desc.SampleDesc.Count, desc.SampleDesc.Quality) == (1, 0)
+        && (desc.Format, desc.Layout) == (DXGI_FORMAT_UNKNOWN, D3D12_TEXTURE_LAYOUT_ROW_MAJOR)
+        && (region.Width, region.Height, region.Depth) == (0, 0, 0)
+        && resource.clear_value.is_none()
+        && resource.castable_formats.is_empty()
+        && resource.protected_session.is_none()
 }
 
 impl Inner {
