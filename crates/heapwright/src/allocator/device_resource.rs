@@ -21,7 +21,12 @@ impl Refused {
     pub(super) fn into_error(self) -> Error {
         let Self { call, hresult } = self;
         if hresult == E_INVALIDARG {
-            Error::invalid_argument("initial_state or clear_value", format!("{call} answered E_INVALIDARG"))
+            let field = if call.contains("Committed") {
+                "initial_state, clear_value or extra_required_heap_flags"
+            } else {
+                "initial_state or clear_value"
+            };
+            Error::invalid_argument(field, format!("{call} answered E_INVALIDARG"))
         } else {
             Error::device(call, hresult)
         }
