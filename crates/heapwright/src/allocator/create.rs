@@ -223,7 +223,10 @@ impl Inner {
             let rule = format!("{padding} beyond {} overflow", placed.size);
             Error::invalid_argument("ResourceAllocationDesc::extra_required_resource_padding", rule)
         })?;
+        let width = ByteSize::new(if wanted.resource.is_buffer() { placed.desc.Width } else { u64::MAX });
+        let rounding = size.saturating_sub(width.saturating_add(padding));
         Ok(PlacementRequest {
+            rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
             strategy: wanted.allocation.strategy,
             upper: wanted.allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
             cache_size: wanted.allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
