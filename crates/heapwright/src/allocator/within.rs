@@ -350,7 +350,9 @@ impl Inner {
         size: ByteSize,
         terms: Terms,
     ) -> Result<BackingBuffer, Refusal> {
-        let desc = ResourceDesc::in_state(&crate::buffer_desc(size), canonical_state(granted.heap_type));
+        // Parts are aligned within the buffer, so it must be itself, to what the largest of them may ask for.
+        let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type));
         let (resource, range) = self.place_buffer(granted, &desc, terms)?;
         let mut mapped = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays
