@@ -55,6 +55,10 @@ impl Inner {
             match self.create_in(&wanted) {
                 Ok(allocation) => return Ok(allocation),
                 Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
+                // A second choice that is none for such a resource changes nothing about the first.
+                Err(other)
+                    if !refusal.attempts.is_empty()
+                        && other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
                 Err(other) => {
                     refusal = other;
                     break;

@@ -55,6 +55,9 @@ pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -
             return Err(Error::unsupported("castable formats on this device (ID3D12Device12)"));
         }
     }
+    if resource.protected_session.is_some() && devices.device4.is_none() {
+        return Err(Error::unsupported("a protected session on this device (ID3D12Device4)"));
+    }
     if matches!(resource.initial_state, InitialState::Layout(_)) && devices.device10.is_none() {
         return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
     }
