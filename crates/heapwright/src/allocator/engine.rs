@@ -67,13 +67,17 @@ fn least_heap(preferred: ByteSize, granularity: Alignment) -> ByteSize {
     preferred.max(ByteSize::new(granularity.get())).align_up(granularity).unwrap_or(preferred)
 }
 
-/// The size of the heaps that a fixed pool keeps: what the algorithm makes of the preferred size.
+/// The size of the heaps that a fixed pool keeps: what the algorithm makes of the preferred size for what is small.
 pub(super) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> ByteSize {
     let least = least_heap(desc.preferred_heap_size, granularity_of(heap_alignment));
     match desc.suballocation_algorithm {
         SuballocationAlgorithm::Slab | SuballocationAlgorithm::BuddySystem => {
             least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
         }
-        _ => least,
+        SuballocationAlgorithm::Default => {
+            let sizing = HeapSizing { minimum: least, ..desc.heap_sizing };
+            sizing.heap_size(ByteSize::new(1), ByteSize::ZERO).unwrap_or(least)
+        }
+        SuballocationAlgorithm::Dedicated | SuballocationAlgorithm::Linear => least,
     }
 }
