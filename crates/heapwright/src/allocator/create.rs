@@ -41,14 +41,24 @@ impl Inner {
         let mut refusal = Refusal::default();
         let mut first = None;
         allocation.check()?;
+        if allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET) && self.adapter.is_none() {
+            let rule = "WITHIN_BUDGET needs the adapter, which says what the budget is";
+            return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
+        }
         let preference = self.heap_types_of(allocation, resource);
-        let always_attribute = allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
+        // A pool's heaps have their type, whatever the allocator's are.
+        let always_attribute = allocation.pool.is_some()
+            || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
         for granted in self.heap_families.grants(preference, always_attribute) {
             let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
             first.get_or_insert(granted.heap_type);
             match self.create_in(&wanted) {
                 Ok(allocation) => return Ok(allocation),
                 Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
+                // A second choice that is none for such a resource changes nothing about the first.
+                Err(other)
+                    if !refusal.attempts.is_empty()
+                        && other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
                 Err(other) => {
                     refusal = other;
                     break;
@@ -217,7 +227,10 @@ impl Inner {
             let rule = format!("{padding} beyond {} overflow", placed.size);
             Error::invalid_argument("ResourceAllocationDesc::extra_required_resource_padding", rule)
         })?;
+        let width = ByteSize::new(if wanted.resource.is_buffer() { placed.desc.Width } else { u64::MAX });
+        let rounding = size.saturating_sub(width.saturating_add(padding));
         Ok(PlacementRequest {
+            rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
             strategy: wanted.allocation.strategy,
             upper: wanted.allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
             cache_size: wanted.allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
@@ -309,23 +322,34 @@ impl Inner {
         if size > self.max_heap_size {
             return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
         }
-        self.check_budget(granted.segment_group, size, terms)
-            .map_err(|obstacle| Refusal::of(way, obstacle))?;
-        let charge = self.accounts.charge(granted.heap_type, Charged::Committed, size);
-        let charge = charge.map_err(|obstacle| Refusal::of(way, obstacle))?;
         let properties = self.heap_families.properties(granted.family);
         let mut flags = allocation.extra_required_heap_flags | self.extra_heap_flags;
         if flags & D3D12_HEAP_FLAG_SHARED != 0 {
             // A shared heap's first bytes are for others to see, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
         }
-        let made = create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
-        let made = made.map_err(|refused| {
-            if refused.hresult == E_OUTOFMEMORY {
-                return Refusal::of(way, Obstacle::Device(refused.hresult));
+        let attempt = || {
+            let refuse = |obstacle| Refusal::of(way, obstacle);
+            self.check_budget(granted.segment_group, size, terms).map_err(refuse)?;
+            let charge = self.accounts.charge(granted.heap_type, Charged::Committed, size).map_err(refuse)?;
+            let made = create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
+            made.map(|made| (made, charge)).map_err(|refused| {
+                if refused.hresult == E_OUTOFMEMORY {
+                    return Refusal::of(way, Obstacle::Device(refused.hresult));
+                }
+                refused.into_error().into()
+            })
+        };
+        let mut made = attempt();
+        let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
+        if is_short && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
+            // As a heap would: empty ones go back, and the device is asked again.
+            let released = self.make_room(size, granted.heap_type, granted.segment_group);
+            if !released.is_zero() {
+                made = attempt();
             }
-            refused.into_error().into()
-        })?;
+        }
+        let (made, charge) = made?;
         let decision = Decision::new(Placement::Committed, reason);
         let alignment = requirements.alignment;
         let made = ResourceAllocation::standalone(made, charge, size, alignment, &requirements.desc, granted);

@@ -21,7 +21,12 @@ impl Refused {
     pub(super) fn into_error(self) -> Error {
         let Self { call, hresult } = self;
         if hresult == E_INVALIDARG {
-            Error::invalid_argument("initial_state or clear_value", format!("{call} answered E_INVALIDARG"))
+            let field = if call.contains("Committed") {
+                "initial_state, clear_value or extra_required_heap_flags"
+            } else {
+                "initial_state or clear_value"
+            };
+            Error::invalid_argument(field, format!("{call} answered E_INVALIDARG"))
         } else {
             Error::device(call, hresult)
         }
@@ -49,6 +54,9 @@ pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -
         if devices.device12.is_none() {
             return Err(Error::unsupported("castable formats on this device (ID3D12Device12)"));
         }
+    }
+    if resource.protected_session.is_some() && devices.device4.is_none() {
+        return Err(Error::unsupported("a protected session on this device (ID3D12Device4)"));
     }
     if matches!(resource.initial_state, InitialState::Layout(_)) && devices.device10.is_none() {
         return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));

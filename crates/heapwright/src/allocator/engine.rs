@@ -13,23 +13,23 @@ const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 /// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `max_heap_count` are a pool's, and zero where nothing is fixed.
 pub(super) fn engine_desc(
     desc: &ResourceAllocatorDesc,
+    retention: HeapRetention,
     max_heap_size: ByteSize,
     algorithm: SuballocationAlgorithm,
     heap_alignment: u64,
     heap_size: ByteSize,
     max_heap_count: u64,
 ) -> EngineDesc {
-    let granularity = Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
+    let granularity = granularity_of(heap_alignment);
     let preferred = if heap_size.is_zero() { desc.preferred_heap_size } else { heap_size };
-    // GPGMM's least heap is one unit of its alignment.
-    let minimum = preferred.max(ByteSize::new(granularity.get())).align_up(granularity).unwrap_or(preferred);
+    let minimum = least_heap(preferred, granularity);
     match algorithm {
         SuballocationAlgorithm::Default => {
             let usual = desc.heap_sizing;
             let minimum = if preferred.is_zero() { usual.minimum } else { minimum };
             let sizing = HeapSizing { minimum: minimum.min(max_heap_size), ..usual };
             let on_demand = desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
-            let retention = if on_demand { HeapRetention { decay_log2: 0 } } else { desc.heap_retention };
+            let retention = if on_demand { HeapRetention { decay_log2: 0 } } else { retention };
             EngineDesc::Default {
                 sizing,
                 retention,
@@ -55,5 +55,29 @@ pub(super) fn engine_desc(
             let heap_size = if preferred.is_zero() { LINEAR_HEAP } else { minimum };
             EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap: max_heap_count == 1 }
         }
+    }
+}
+
+fn granularity_of(heap_alignment: u64) -> Alignment {
+    Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
+}
+
+/// GPGMM's least heap is one unit of its alignment.
+fn least_heap(preferred: ByteSize, granularity: Alignment) -> ByteSize {
+    preferred.max(ByteSize::new(granularity.get())).align_up(granularity).unwrap_or(preferred)
+}
+
+/// The size of the heaps that a fixed pool keeps: what the algorithm makes of the preferred size for what is small.
+pub(super) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> ByteSize {
+    let least = least_heap(desc.preferred_heap_size, granularity_of(heap_alignment));
+    match desc.suballocation_algorithm {
+        SuballocationAlgorithm::Slab | SuballocationAlgorithm::BuddySystem => {
+            least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
+        }
+        SuballocationAlgorithm::Default => {
+            let sizing = HeapSizing { minimum: least, ..desc.heap_sizing };
+            sizing.heap_size(ByteSize::new(1), ByteSize::ZERO).unwrap_or(least)
+        }
+        SuballocationAlgorithm::Dedicated | SuballocationAlgorithm::Linear => least,
     }
 }

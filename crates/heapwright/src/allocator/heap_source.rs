@@ -16,10 +16,10 @@ use heapwright_core::placement::{PlacementError, PlacementRequest};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use super::Inner;
 use super::desc::ResourceAllocatorFlags;
 use super::heap::Heap;
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
+use super::{HeapType, Inner};
 use crate::error::{Attempt, Obstacle, Way};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
@@ -125,7 +125,7 @@ impl Inner {
         };
         let mut made = attempt(wanted);
         if made.is_none() && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
-            let released = self.make_room(wanted);
+            let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
             tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
             if !released.is_zero() {
                 made = attempt(wanted);
@@ -174,19 +174,35 @@ impl Inner {
         Some((info.current_usage, info.budget))
     }
 
-    /// Gives back what is not needed because memory for `size` bytes is short.
-    pub(super) fn make_room(&self, size: ByteSize) -> ByteSize {
+    /// Gives back what is not needed because memory for `size` bytes of a heap type is short.
+    ///
+    /// What helps goes first: limits are those of a heap type, and memory is that of a segment group.
+    pub(super) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
         self.collect_deferred();
-        self.release(size.max(self.desc.release_size))
+        let rank = |heaps: &Arc<TypedHeaps>| {
+            if heaps.desc.heap_type == heap_type {
+                0
+            } else {
+                1 + u8::from(heaps.desc.segment_group != group)
+            }
+        };
+        let mut heaps: Vec<_> = self.typed_heaps.iter().cloned().chain(self.pools()).collect();
+        heaps.sort_by_key(rank);
+        self.release_from(&heaps, size.max(self.desc.release_size))
     }
 
     /// Gives empty heaps back to the device, whole ones until so many bytes are reached.
     pub(super) fn release(&self, bytes: ByteSize) -> ByteSize {
+        let heaps: Vec<_> = self.typed_heaps.iter().cloned().chain(self.pools()).collect();
+        self.release_from(&heaps, bytes)
+    }
+
+    fn release_from(&self, heaps: &[Arc<TypedHeaps>], bytes: ByteSize) -> ByteSize {
         for within in &self.within {
             within.release_empty();
         }
         let mut released = ByteSize::ZERO;
-        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+        for heaps in heaps {
             if released >= bytes {
                 break;
             }

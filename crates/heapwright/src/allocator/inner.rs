@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapPool, HeapPooling, PlacementRequest};
+use heapwright_core::placement::{HeapPool, HeapPooling, PlacementAlgorithm, PlacementRequest};
 use heapwright_d3d12::*;
 
 use super::accounts::Accounts;
@@ -14,7 +14,7 @@ use super::desc::{
     SuballocationAlgorithm,
 };
 use super::devices::Devices;
-use super::engine::engine_desc;
+use super::engine::{engine_desc, fixed_heap_size};
 use super::heap::Heap;
 use super::heap_source::{Refusal, Terms};
 use super::notes::{LiveList, next_number};
@@ -23,7 +23,7 @@ use super::typed_heaps::{HeapKind, Recycling, Sharing, TypedHeaps, TypedHeapsDes
 use super::within::{BackingBuffers, BackingKind};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::{RequirementsOptions, RequirementsQuery, ResourceClass};
-use crate::{AdapterDesc, DeviceCaps, Error};
+use crate::{AdapterDesc, DeviceCaps, Error, HeapRetention};
 
 /// What all handles of an allocator share.
 #[derive(Debug)]
@@ -120,6 +120,7 @@ impl Inner {
                     recycling: recycling(&desc),
                     engine: engine_desc(
                         &desc,
+                        retention(&desc),
                         max_heap_size,
                         desc.suballocation_algorithm,
                         alignment,
@@ -132,7 +133,7 @@ impl Inner {
                         let theirs = &parent.typed_heaps[kind.index()];
                         (Arc::clone(theirs.spare()), Arc::clone(&theirs.kin))
                     }
-                    None => (Arc::new(HeapPool::new(pooling(&desc))), Arc::default()),
+                    None => (Arc::new(HeapPool::new(pooling(&desc, alignment))), Arc::default()),
                 };
                 TypedHeaps::new(typed, spare, kin, Arc::clone(&accounts), Weak::clone(this))
             }),
@@ -180,8 +181,8 @@ impl Inner {
 
     /// Has the next heap made in advance when it is likely to be needed soon, or if the allocation wants it.
     ///
-    /// Likely: the heaps that there are have less free than half of the next one's size. Nobody asks unless prefetching is
-    /// allowed.
+    /// Likely: the heaps that there are have less free than half of the next one's size, or what slabs say. Nobody asks unless
+    /// prefetching is allowed, and nothing is made that the budget has no room for, where it matters.
     pub(super) fn prefetch_after(
         &self,
         heaps: &Arc<TypedHeaps>,
@@ -193,9 +194,18 @@ impl Inner {
         if flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             return;
         }
-        let Ok(next) = heaps.plan(sharing, request) else { return };
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
-        if always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2) {
+        let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
+            let planned = heaps.plan(sharing, request).ok();
+            planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
+        } else {
+            heaps.shared().next_heap(request)
+        };
+        let Some(next) = next else { return };
+        let within_budget =
+            self.is_always_in_budget() || flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
+        let terms = Terms { may_create_heap: true, within_budget };
+        if self.check_budget(heaps.desc.segment_group, next, terms).is_ok() {
             prefetcher.request(heaps, next);
         }
     }
@@ -271,7 +281,15 @@ fn extra_heap_flags(desc: &ResourceAllocatorDesc, devices: &Devices) -> D3D12_HE
     flags
 }
 
-fn pooling(desc: &ResourceAllocatorDesc) -> HeapPooling {
+/// How long an engine keeps empty heaps that the pool is not for.
+fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
+    match desc.pool_algorithm {
+        PoolAlgorithm::Default => desc.heap_retention,
+        PoolAlgorithm::FixedPool | PoolAlgorithm::SegmentedPool => HeapRetention { decay_log2: 0 },
+    }
+}
+
+fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
     match desc.pool_algorithm {
         _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,
         PoolAlgorithm::Default if desc.suballocation_algorithm == SuballocationAlgorithm::Default => {
@@ -279,7 +297,7 @@ fn pooling(desc: &ResourceAllocatorDesc) -> HeapPooling {
         }
         PoolAlgorithm::Default | PoolAlgorithm::SegmentedPool => HeapPooling::Segmented,
         PoolAlgorithm::FixedPool if desc.preferred_heap_size.is_zero() => HeapPooling::None,
-        PoolAlgorithm::FixedPool => HeapPooling::Fixed(desc.preferred_heap_size),
+        PoolAlgorithm::FixedPool => HeapPooling::Fixed(fixed_heap_size(desc, heap_alignment)),
     }
 }
 

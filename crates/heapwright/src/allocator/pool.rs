@@ -190,6 +190,7 @@ impl Inner {
     ) -> EngineDesc {
         super::engine::engine_desc(
             &self.desc,
+            self.desc.heap_retention,
             self.max_heap_size,
             algorithm,
             heap_alignment,

@@ -76,9 +76,12 @@ impl Prefetch {
         }
     }
 
-    /// Gives the heap back to the device, and answers how many bytes it had.
+    /// Gives the heap back to the device, and answers how many bytes it had; waits for it while it is being made.
     pub(super) fn give_up(&self) -> ByteSize {
         let mut state = self.state();
+        while matches!(*state, State::Pending) {
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         match std::mem::take(&mut *state) {
             State::Ready(heap) => {
                 drop(state);

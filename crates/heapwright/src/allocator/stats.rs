@@ -5,6 +5,7 @@ use heapwright_core::placement::HeapSetTotals;
 
 use super::accounts::Charged;
 use super::decision::Decision;
+use super::desc::ResourceAllocatorFlags;
 use super::within::BackingBuffers;
 use super::{HeapType, Inner};
 use crate::SegmentGroup;
@@ -169,9 +170,11 @@ impl Inner {
         stats.allocation_count += stats.imported_count;
         for heaps in self.typed_heaps.iter().chain(&self.pools()) {
             stats.free_heap_usage = stats.free_heap_usage.saturating_add(heaps.empty_bytes());
-            let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();
-            stats.prefetched_heap_misses += misses;
-            stats.prefetched_heap_misses_eliminated += eliminated;
+            if self.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
+                let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();
+                stats.prefetched_heap_misses += misses;
+                stats.prefetched_heap_misses_eliminated += eliminated;
+            }
             let cache = heaps.shared().size_cache();
             stats.size_cache_hits += cache.hits;
             stats.size_cache_misses += cache.misses;

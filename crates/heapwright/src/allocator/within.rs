@@ -288,6 +288,7 @@ pub(super) fn alignment_within(
         .union(ResourceAllocationFlags::ALWAYS_COMMITTED)
         .union(ResourceAllocationFlags::PREFER_COMMITTED);
     let is_open = resource.is_buffer()
+        && is_sound(resource)
         && desc.Width > 0
         && desc.Width < BELOW
         && desc.Flags | extra_flags == D3D12_RESOURCE_FLAG_NONE
@@ -310,6 +311,20 @@ pub(super) fn alignment_within(
     }
     let usual = if state == D3D12_RESOURCE_STATE_GENERIC_READ { 256 } else { desc.Width.next_power_of_two() };
     Alignment::new(usual.min(256))
+}
+
+/// Whether a buffer is described as the device takes one; what it would refuse is not taken because it is small.
+#[inline]
+fn is_sound(resource: &ResourceDesc<'_>) -> bool {
+    let desc = &resource.desc;
+    let region = desc.SamplerFeedbackMipRegion;
+    (desc.Height, desc.DepthOrArraySize, desc.MipLevels) == (1, 1, 1)
+        && (desc.SampleDesc.Count, desc.SampleDesc.Quality) == (1, 0)
+        && (desc.Format, desc.Layout) == (DXGI_FORMAT_UNKNOWN, D3D12_TEXTURE_LAYOUT_ROW_MAJOR)
+        && (region.Width, region.Height, region.Depth) == (0, 0, 0)
+        && resource.clear_value.is_none()
+        && resource.castable_formats.is_empty()
+        && resource.protected_session.is_none()
 }
 
 impl Inner {
@@ -379,7 +394,9 @@ impl Inner {
         size: ByteSize,
         terms: Terms,
     ) -> Result<BackingBuffer, Refusal> {
-        let desc = ResourceDesc::in_state(&crate::buffer_desc(size), canonical_state(granted.heap_type));
+        // Parts are aligned within the buffer, so it must be itself, to what the largest of them may ask for.
+        let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type));
         let (resource, range) = self.place_buffer(granted, &desc, terms)?;
         let mut mapped = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays

@@ -19,6 +19,9 @@ use crate::{Alignment, ByteSize};
 pub struct PlacementRequest {
     /// How many bytes; zero is refused.
     pub size: ByteSize,
+    /// How many of the bytes are there only because the size was rounded up to the alignment; less than that. What
+    /// [`SlabBySize`](super::PlacementAlgorithm::SlabBySize) loses by rounding counts them.
+    pub rounding: ByteSize,
     /// What the offset is a multiple of.
     pub alignment: Alignment,
     /// What matters most. Only [`Strategy::MinOffset`] makes a difference, and only to the
@@ -37,6 +40,13 @@ impl PlacementRequest {
     #[inline]
     #[must_use]
     pub const fn new(size: ByteSize, alignment: Alignment) -> Self {
-        Self { size, alignment, strategy: Strategy::MinMemory, upper: false, cache_size: false }
+        Self {
+            size,
+            rounding: ByteSize::ZERO,
+            alignment,
+            strategy: Strategy::MinMemory,
+            upper: false,
+            cache_size: false,
+        }
     }
 }

@@ -224,11 +224,11 @@ impl<H: Clone> LockedEngine<H> for SlabBySize<H> {
     }
 
     fn heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
-        let PlacementRequest { size, alignment, .. } = *request;
+        let PlacementRequest { size, rounding, alignment, .. } = *request;
         let known = self.sizes.get(&Self::block_size(request)?);
         let last = known.and_then(|known| known.last_heap_size);
         let full_of = |heap_size| known.and_then(|known| known.full.get(&heap_size)).copied().unwrap_or(0);
-        let heap_size = self.sizing.next_heap_size(size, alignment, last, full_of);
+        let heap_size = self.sizing.next_heap_size(size.saturating_sub(rounding), alignment, last, full_of);
         heap_size.ok_or(PlacementError::NeedsOwnHeap { requested: size, largest: self.sizing.largest() })
     }
 
@@ -327,7 +327,7 @@ impl<H: Clone> LockedEngine<H> for SlabBySize<H> {
     }
 
     fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
-        let PlacementRequest { size, alignment, .. } = *request;
+        let PlacementRequest { size, rounding, alignment, .. } = *request;
         let block_size = Self::block_size(request).ok()?;
         let known = self.sizes.get(&block_size)?;
         // What is filled up before the next heap is wanted.
@@ -337,7 +337,8 @@ impl<H: Clone> LockedEngine<H> for SlabBySize<H> {
         }
         let will_be_full = |heap_size| u64::from(last.is_some_and(|slab| slab.heap_size == heap_size));
         let full_of = |heap_size| known.full.get(&heap_size).copied().unwrap_or(0) + will_be_full(heap_size);
-        let next = self.sizing.next_heap_size(size, alignment, known.last_heap_size, full_of)?;
+        let asked = size.saturating_sub(rounding);
+        let next = self.sizing.next_heap_size(asked, alignment, known.last_heap_size, full_of)?;
         let is_worth_it = next.get() / block_size.get() >= MIN_BLOCKS_TO_FETCH && next <= MAX_FETCHED;
         (is_worth_it && self.empty.smallest_from(next).is_none()).then_some(next)
     }

@@ -37,7 +37,8 @@ pub enum PoolAlgorithm {
     /// By [`HeapRetention`](crate::HeapRetention) with [`SuballocationAlgorithm::Default`], otherwise as `SegmentedPool`.
     #[default]
     Default,
-    /// Heaps of exactly the preferred size are kept, others go. With a preferred size of zero nothing is kept.
+    /// Heaps of exactly the preferred size are kept, others go; the size is rounded up as the algorithm rounds it. With a
+    /// preferred size of zero nothing is kept.
     FixedPool,
     /// Heaps of every size are kept until
     /// [`release_resource_heaps`](crate::ResourceAllocator::release_resource_heaps) or a shortage.

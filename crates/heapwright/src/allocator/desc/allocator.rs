@@ -36,8 +36,8 @@ pub struct ResourceAllocatorDesc {
     pub preferred_heap_size: ByteSize,
     /// The largest heap; what needs more is out of memory. Zero: what the process can address.
     pub max_heap_size: ByteSize,
-    /// With [`Slab`](SuballocationAlgorithm::Slab): the part of a heap that rounding one request up may lose, 0 to 1. `None` is an
-    /// eighth.
+    /// With [`Slab`](SuballocationAlgorithm::Slab): the part of a heap that rounding one request up may lose, 0 to 1. `None` and
+    /// zero are an eighth.
     pub heap_fragmentation_limit: Option<f64>,
     /// With [`Slab`](SuballocationAlgorithm::Slab): the next heap of a size is this many times the last. `None` is 1.25; below 1
     /// each resource has a heap of its own.

@@ -33,7 +33,8 @@ pub struct PoolDesc {
     pub extra_heap_flags: D3D12_HEAP_FLAGS,
     /// How they are divided.
     pub algorithm: SuballocationAlgorithm,
-    /// The size of each heap; zero lets the allocator choose by what is asked for.
+    /// The size of each heap, a multiple of 64 KiB, with a buddy system a power of two. Zero lets the allocator choose by what
+    /// is asked for; linear heaps are then of 64 MiB, unless the allocator has a preferred size.
     pub heap_size: ByteSize,
     /// Heaps that are created with the pool and kept; needs a `heap_size`.
     pub min_heap_count: u32,
@@ -86,6 +87,13 @@ impl PoolDesc {
         }
         if !self.heap_size.is_aligned(super::allocator::HEAP_GRANULARITY) {
             return error("PoolDesc::heap_size", format!("{} is no multiple of 64 KiB", self.heap_size));
+        }
+        if self.algorithm == SuballocationAlgorithm::BuddySystem
+            && !self.heap_size.is_zero()
+            && !self.heap_size.get().is_power_of_two()
+        {
+            let rule = format!("{} is no power of two, which a buddy system divides", self.heap_size);
+            return error("PoolDesc::heap_size", rule);
         }
         let kinds = D3D12_HEAP_FLAG_DENY_BUFFERS
             | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
