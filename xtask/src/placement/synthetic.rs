@@ -22,7 +22,9 @@ fn training(seed: u64) -> Workload {
     let heads = hidden / 64;
     let parameters = |out: &mut Recorder| {
         for _ in 0..layers {
-            for bytes in [hidden * hidden * 12, hidden * 12, hidden * hidden * 16, hidden * hidden * 16, hidden * 4] {
+            for bytes in
+                [hidden * hidden * 12, hidden * 12, hidden * hidden * 16, hidden * hidden * 16, hidden * 4]
+            {
                 out.allocate(bytes);
             }
         }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use thiserror::Error;
 
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
+use super::reuse::{Occupancy, ReuseCredit};
 use super::{HeapRetention, HeapSizing};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, SuballocationId, Tlsf};
@@ -15,7 +16,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// `H` is whatever the owner holds for a heap (an `ID3D12Heap`); the set stores it and gives it back.
 ///
 /// A request goes to the heap whose largest free range fits it best, among those that something is in already; to the
-/// smallest sufficient empty heap otherwise; to a new heap otherwise. Small requests are kept in heaps of their own
+/// smallest sufficient empty heap otherwise, if [`HeapReuse`](super::HeapReuse) does not find it too large; to a new heap
+/// otherwise. Small requests are kept in heaps of their own
 /// ([`HeapSizing::small_up_to`]), and so are very large ones ([`HeapSizing::own_heap_from`]).
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); memory is O(heaps + allocations). No lock.
@@ -48,8 +50,12 @@ pub struct HeapSet<H> {
     /// Heaps that nothing is in, by their size.
     empty: HeapIndex,
     totals: HeapSetTotals,
+    /// Of the bytes of heaps, those of heaps that nothing is in.
+    empty_bytes: ByteSize,
     /// See [`HeapRetention`].
     mark: ByteSize,
+    /// See [`HeapReuse`](super::HeapReuse).
+    credit: ReuseCredit,
 }
 
 /// What a set holds, kept as it changes.
@@ -257,7 +263,9 @@ impl<H> HeapSet<H> {
             occupied: std::array::from_fn(|_| HeapIndex::new()),
             empty: HeapIndex::new(),
             totals: HeapSetTotals::default(),
+            empty_bytes: ByteSize::ZERO,
             mark: ByteSize::ZERO,
+            credit: ReuseCredit::new(),
         }
     }
 
@@ -435,6 +443,9 @@ impl<H> HeapSet<H> {
         self.empty.insert(&mut self.table, slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
+        self.empty_bytes = self.empty_bytes.saturating_add(size);
+        let below_mark = self.mark.saturating_sub(self.totals.reserved).min(size);
+        self.credit.pay(self.sizing.reuse.creation_cost, below_mark, size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
         self.mark = self.mark.max(self.totals.reserved);
         Ok(self.table.id(slot))
@@ -470,6 +481,7 @@ impl<H> HeapSet<H> {
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
+            self.empty_bytes = self.empty_bytes.saturating_add(heap.suballocator.capacity());
             self.occupied[class.index()].remove(&mut self.table, slot);
             self.empty.insert(&mut self.table, slot);
             self.totals.empty_heap_count += 1;
@@ -498,6 +510,7 @@ impl<H> HeapSet<H> {
     /// What disagrees.
     pub fn audit(&self) -> Result<(), AuditError> {
         let mut counted = HeapSetTotals::default();
+        let mut empty_bytes = ByteSize::ZERO;
         let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
         let empties = indexed.len();
         for class in &self.occupied {
@@ -509,6 +522,9 @@ impl<H> HeapSet<H> {
             if heap.suballocator.is_empty() != (position < empties) {
                 return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
             }
+            if heap.suballocator.is_empty() {
+                empty_bytes = empty_bytes.saturating_add(heap.suballocator.capacity());
+            }
             counted.used = counted.used.saturating_add(heap.suballocator.used());
             counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
             counted.allocation_count += heap.suballocator.allocation_count();
@@ -517,6 +533,15 @@ impl<H> HeapSet<H> {
         }
         if counted != self.totals {
             return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
+        }
+        if empty_bytes != self.empty_bytes {
+            return Err(AuditError::new(format!(
+                "counted {empty_bytes} of empty heaps, noted {}",
+                self.empty_bytes
+            )));
+        }
+        if !self.credit.is_sound() {
+            return Err(AuditError::new(format!("{:?} is out of its bounds", self.credit)));
         }
         indexed.sort_unstable();
         indexed.dedup();
@@ -530,16 +555,29 @@ impl<H> HeapSet<H> {
     /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
     #[inline(always)]
     fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
-        if class == SizeClass::Own {
-            // Only an empty heap of about its size.
-            let slot = self.empty.find(&self.table, enough.get())?;
-            let limit = size.get().saturating_add(size.get() >> self.sizing.subdivisions_log2);
-            let is_close = self.table.key(slot) <= limit.max(enough.get());
-            return is_close.then_some(slot);
-        }
-        self.occupied[class.index()]
-            .find(&self.table, enough.get())
-            .or_else(|| self.empty.find(&self.table, enough.get()))
+        let occupied = match class {
+            SizeClass::Own => None,
+            SizeClass::Small | SizeClass::Large => {
+                self.occupied[class.index()].find(&self.table, enough.get())
+            }
+        };
+        occupied.or_else(|| self.find_empty(class, size))
+    }
+
+    /// The smallest of the empty heaps looked at that hold `size` bytes, at any alignment, if it is not too large for them.
+    fn find_empty(&self, class: SizeClass, size: ByteSize) -> Option<Slot> {
+        let slot = self.empty.find(&self.table, size.get())?;
+        let heap_size = ByteSize::new(self.table.key(slot));
+        let wanted = self.sizing.heap_size(size, self.totals.used)?;
+        let reuse = self.sizing.reuse;
+        let fits = reuse.is_close(heap_size, wanted)
+            || class != SizeClass::Own && reuse.may_waste(heap_size, size, self.occupancy(), self.credit);
+        fits.then_some(slot)
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        let occupied = self.totals.reserved.saturating_sub(self.empty_bytes);
+        Occupancy { mark: self.mark, occupied, used: self.totals.used }
     }
 
     fn class_of(&self, size: ByteSize) -> SizeClass {
@@ -571,6 +609,7 @@ impl<H> HeapSet<H> {
         };
         if was_empty {
             heap.class = class;
+            self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
             self.empty.remove(&mut self.table, slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
@@ -578,6 +617,7 @@ impl<H> HeapSet<H> {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot);
         }
+        self.credit.earn();
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
         let id = PlacementId::new(slot, suballocation.id);
@@ -599,6 +639,7 @@ impl<H> HeapSet<H> {
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
+        self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
         self.totals.reserved = self.totals.reserved.saturating_sub(heap.suballocator.capacity());
         heap.payload
     }

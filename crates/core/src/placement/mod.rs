@@ -6,6 +6,7 @@
 //! | [`SlabHeapSet`] | the same with slabs for small sizes |
 //! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
 //! | [`HeapSizing`] | policy: the size of a new heap |
+//! | [`HeapReuse`] | policy: which empty heaps are too large for a request |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
 //!
 //! A heap set creates and destroys nothing. It says what it wants (a heap of this size; these heaps may go) and its
@@ -15,12 +16,14 @@ mod heap_index;
 mod heap_set;
 mod lane;
 mod retention;
+mod reuse;
 mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
 
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
+pub use reuse::HeapReuse;
 pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
