@@ -56,6 +56,8 @@ pub struct HeapSet<H> {
     mark: ByteSize,
     /// See [`HeapReuse`](super::HeapReuse).
     credit: ReuseCredit,
+    /// Of a heap that left, for the next: its bins are 22 KiB and more, which new ones push out of the processor's cache.
+    spare: Option<Tlsf>,
 }
 
 /// What a set holds, kept as it changes.
@@ -266,6 +268,7 @@ impl<H> HeapSet<H> {
             empty_bytes: ByteSize::ZERO,
             mark: ByteSize::ZERO,
             credit: ReuseCredit::new(),
+            spare: None,
         }
     }
 
@@ -421,7 +424,7 @@ impl<H> HeapSet<H> {
     ///
     /// A size that a suballocator cannot manage, or more heaps than can be numbered.
     pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
-        let suballocator = Tlsf::new(size)?;
+        let suballocator = self.suballocator(size)?;
         let mut heap = Heap { suballocator, payload, class: SizeClass::Large };
         let slot = match self.table.vacant.pop() {
             Some(slot) => {
@@ -568,10 +571,11 @@ impl<H> HeapSet<H> {
     fn find_empty(&self, class: SizeClass, size: ByteSize) -> Option<Slot> {
         let slot = self.empty.find(&self.table, size.get())?;
         let heap_size = ByteSize::new(self.table.key(slot));
-        let wanted = self.sizing.heap_size(size, self.totals.used)?;
         let reuse = self.sizing.reuse;
-        let fits = reuse.is_close(heap_size, wanted)
-            || class != SizeClass::Own && reuse.may_waste(heap_size, size, self.occupancy(), self.credit);
+        // What is wanted is the size or more; working it out takes a division.
+        let fits = reuse.is_close(heap_size, size)
+            || class != SizeClass::Own && reuse.may_waste(heap_size, size, self.occupancy(), self.credit)
+            || reuse.is_close(heap_size, self.sizing.heap_size(size, self.totals.used)?);
         fits.then_some(slot)
     }
 
@@ -635,12 +639,26 @@ impl<H> HeapSet<H> {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
         let heap = entry.heap.take().expect("an index holds only slots with a heap");
-        entry.next_stamp = heap.suballocator.next_stamp();
+        let Heap { suballocator, payload, .. } = heap;
+        let size = suballocator.capacity();
+        entry.next_stamp = suballocator.next_stamp();
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
-        self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
-        self.totals.reserved = self.totals.reserved.saturating_sub(heap.suballocator.capacity());
-        heap.payload
+        self.empty_bytes = self.empty_bytes.saturating_sub(size);
+        self.totals.reserved = self.totals.reserved.saturating_sub(size);
+        let has_more_bins = |spare: &Tlsf| spare.highest_size_class() >= suballocator.highest_size_class();
+        if !self.spare.as_ref().is_some_and(has_more_bins) {
+            self.spare = Some(suballocator);
+        }
+        payload
+    }
+
+    /// For a new heap of `size` bytes.
+    fn suballocator(&mut self, size: ByteSize) -> Result<Tlsf, PlacementError> {
+        match self.spare.take_if(|spare| spare.try_resize(size)) {
+            Some(spare) => Ok(spare),
+            None => Ok(Tlsf::new(size)?),
+        }
     }
 }
