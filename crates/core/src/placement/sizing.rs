@@ -12,21 +12,20 @@ use crate::{Alignment, ByteSize};
 ///
 /// Memory is lost in two ways: a heap that is larger than what ends up in it, and a large heap that cannot be given back
 /// because something small lives in it. Creating a heap costs a real driver hundreds of microseconds. Measured on
-/// 2026-11-21 by replaying the five traces of GPU workloads that heapwright is developed with through a [`HeapSet`]
-/// (peak bytes of heaps over peak bytes in use, geometric mean; heaps created per allocation, worst trace), with every
-/// other field at its default (`cargo xtask placement` prints them):
+/// 2026-11-21 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread, with every other field at
+/// its default (`cargo xtask placement` prints more): peak bytes of heaps over peak bytes in use, geometric mean, and heaps
+/// created per allocation, worst; of the five traces of GPU workloads that heapwright is developed with, and of 59 workloads:
+/// those, the same with other sizes, in parts and two at a time, and 24 made ones of the same kinds and of games.
 ///
-/// | change | peak ratio | creations |
-/// |---|---|---|
-/// | defaults | 1.069 | 3.6 % |
-/// | `batch` 1 | 1.081 | 3.6 % |
-/// | `growth_limit` 0 | 1.068 | 4.0 % |
-/// | `used_fraction_log2` 6, no `growth_limit` | 1.085 | 1.7 % |
-/// | `subdivisions_log2` 2 / 4 / multiples of 64 KiB | 1.101 / 1.087 / 1.074 | 3.6 / 3.8 / 4.0 % |
-/// | `small_up_to` 0 / 256 KiB | 1.077 / 1.065 | 3.6 % |
-/// | `own_heap_from` 64 MiB / never | 1.089 / 1.069 | 4.0 / 3.6 % |
-///
-/// [`HeapSet`]: super::HeapSet
+/// | change | traces | | all | |
+/// |---|---|---|---|---|
+/// | defaults | 1.028 | 3.3 % | 1.053 | 4.8 % |
+/// | `batch` 1 / 8 / 32 | 1.029 / 1.028 / 1.030 | 4.9 / 3.3 / 3.3 % | 1.050 / 1.055 / 1.056 | 12.5 / 4.8 / 4.8 % |
+/// | `batch_limit` 512 KiB / 2 MiB | 1.026 / 1.034 | 3.3 / 3.3 % | 1.053 / 1.055 | 4.8 / 4.5 % |
+/// | `used_fraction_log2` 5 / 7 | 1.027 / 1.027 | 3.0 / 4.0 % | 1.064 / 1.051 | 4.8 / 5.2 % |
+/// | `growth_limit` 0 / 16 / 32 MiB | 1.027 / 1.028 / 1.030 | 4.8 / 3.9 / 3.1 % | 1.048 / 1.053 / 1.054 | 7.9 / 5.0 / 4.8 % |
+/// | `small_up_to` 0 / 256 KiB | 1.025 / 1.032 | 3.5 / 3.4 % | 1.053 / 1.050 | 4.5 / 4.8 % |
+/// | `own_heap_from` 64 MiB / never | 1.028 / 1.028 | 3.5 / 3.3 % | 1.054 / 1.053 | 5.2 / 4.8 % |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
     /// No heap is smaller. Default 256 KiB.
