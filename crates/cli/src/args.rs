@@ -71,7 +71,13 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Print one JSON object for each trace, one per line
+    /// Replay each trace also as GPGMM would allocate, and with a heap for each buffer
+    ///
+    /// GPGMM: slabs by size with its default knobs, every empty heap kept, and no tight alignment.
+    #[arg(long)]
+    pub(crate) compare: bool,
+
+    /// Print one JSON object for each trace, one per line; with --compare one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -129,12 +135,14 @@ const REPLAY_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
+  heapwright replay --compare traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
 
 const REPLAY_LONG_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
+  heapwright replay --compare traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz
 
 What is measured:
@@ -152,7 +160,8 @@ What is measured:
   failed         allocations that returned an error; the frees of these are left out
 
 JSON, stable; a change of meaning gets a new key:
-  trace (file name without .csv or .csv.gz), events, allocations, peak_live_bytes,
+  trace (file name without .csv or .csv.gz), configuration (default; with --compare also gpgmm and
+  dedicated), events, allocations, peak_live_bytes,
   peak_reserved_bytes, overhead, heaps_created, alloc_ns {p50, p99, max},
   free_ns {p50, p99, max}, mean_op_ns, failures.
   Times are in nanoseconds. A number is null where nothing was measured, as in a trace that

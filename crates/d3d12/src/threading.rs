@@ -43,6 +43,7 @@ free_threaded!(
     ID3D12Resource2,
     ID3D12DescriptorHeap,
     ID3D12QueryHeap,
+    ID3D12ProtectedResourceSession,
     ID3D12CommandQueue,
     ID3D12Fence,
     ID3D12Fence1,

@@ -30,6 +30,17 @@ impl fmt::Display for Architecture {
     }
 }
 
+/// What a device makes of a non-zero `D3D12_RESOURCE_DESC::Alignment` beside `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT`.
+///
+/// The rule changed with the Agility SDK 1.619.4. A device does not say which one it follows; [`DeviceCaps::query`] tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AlignmentBesideTight {
+    /// It is E_INVALIDARG, as document TIGHT has it.
+    Invalid,
+    /// It is a floor: a power of two up to the largest of its kind of resource, which the driver may raise.
+    Floor,
+}
+
 /// What a device supports of that which matters to memory.
 ///
 /// A device is asked once; a feature that it does not know counts as absent.
@@ -41,6 +52,8 @@ pub struct DeviceCaps {
     pub resource_heap_tier: u8,
     /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT): 0 or 1.
     pub tight_alignment_tier: u8,
+    /// What becomes of an alignment that is asked for beside the tight alignment flag; `Invalid` without the tier.
+    pub alignment_beside_tight: AlignmentBesideTight,
     /// Alignment of a small placed buffer, with tight alignment where there is such a thing.
     pub buffer_alignment: Alignment,
     /// `GPUUploadHeapSupported` (document UPLOAD).
@@ -49,6 +62,8 @@ pub struct DeviceCaps {
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
     pub gpu_va_bits_per_process: u32,
+    /// How many GPUs are linked to one adapter; bits 0 to this are the node masks. 1 for almost every device.
+    pub node_count: u32,
     /// The newest `ID3D12Device` that the device answers to, 0 for the first, at most 14.
     pub interface_version: u32,
 }
@@ -82,16 +97,24 @@ impl DeviceCaps {
             },
             resource_heap_tier: tier(options.ResourceHeapTier),
             tight_alignment_tier: tier(tight.SupportTier),
+            alignment_beside_tight: AlignmentBesideTight::Invalid,
             buffer_alignment: Alignment::ONE,
             gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
             gpu_va_bits_per_resource: addresses.MaxGPUVirtualAddressBitsPerResource,
             gpu_va_bits_per_process: addresses.MaxGPUVirtualAddressBitsPerProcess,
+            // SAFETY: the device is a live COM object.
+            node_count: unsafe { device.GetNodeCount() }.max(1),
             interface_version: interface_version(device),
         };
         let small = caps.with_tight_alignment(&buffer_desc(ByteSize::new(1)));
         caps.buffer_alignment = allocation_info(device, &small)
             .ok_or_else(|| Error::device("ID3D12Device::GetResourceAllocationInfo", E_INVALIDARG))?
             .1;
+        // The smallest question that tells the two rules apart; before SDK 1.619.4 the answer is a size of UINT64_MAX.
+        let floored = D3D12_RESOURCE_DESC { Alignment: 256, ..small };
+        if caps.tight_alignment_tier >= 1 && allocation_info(device, &floored).is_some() {
+            caps.alignment_beside_tight = AlignmentBesideTight::Floor;
+        }
         Ok(caps)
     }
 
@@ -132,6 +155,11 @@ pub(crate) fn allocation_info(
 ) -> Option<(ByteSize, Alignment)> {
     // SAFETY: the device is a live COM object, and the description outlives the call.
     let info = unsafe { device.GetResourceAllocationInfo(0, std::slice::from_ref(desc)) };
+    read_allocation_info(info)
+}
+
+/// Bytes and alignment; `None` for what a device answers to an invalid description.
+pub(crate) fn read_allocation_info(info: D3D12_RESOURCE_ALLOCATION_INFO) -> Option<(ByteSize, Alignment)> {
     if info.SizeInBytes == u64::MAX || info.SizeInBytes == 0 {
         return None;
     }

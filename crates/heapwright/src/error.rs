@@ -5,16 +5,17 @@ use std::fmt;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::{
     DXGI_ERROR_DEVICE_HUNG, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_RESET,
-    DXGI_ERROR_DRIVER_INTERNAL_ERROR, E_OUTOFMEMORY,
+    DXGI_ERROR_DRIVER_INTERNAL_ERROR, E_FAIL, E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY,
 };
 use windows_core::HRESULT;
 
-use crate::HeapType;
+use crate::{HeapType, SegmentGroup};
 
 /// What can go wrong, with what was asked and what stood in the way.
 ///
 /// A caller has few reactions to choose from, and asks for them: [`is_out_of_memory`](Self::is_out_of_memory) (free
-/// something, or use less), [`is_device_removed`](Self::is_device_removed) (begin anew),
+/// something, or use less), [`is_over_budget`](Self::is_over_budget) (the same, though the device might have had more),
+/// [`is_device_removed`](Self::is_device_removed) (begin anew),
 /// [`is_invalid_argument`](Self::is_invalid_argument) (the call was wrong), [`is_unsupported`](Self::is_unsupported)
 /// (the device or this version does not have it). Printed, it is one line.
 #[derive(Debug, Clone)]
@@ -35,14 +36,52 @@ enum Kind {
 pub(crate) struct Shortage {
     pub(crate) requested: ByteSize,
     pub(crate) heap_type: HeapType,
-    /// The smallest heap that was tried.
-    pub(crate) heap_size: ByteSize,
-    /// What the allocator holds in heaps of this type, and how much of it is in use.
+    /// What the allocator holds in heaps of this type and kind, and how much of it is in use.
     pub(crate) reserved: ByteSize,
     pub(crate) used: ByteSize,
     /// Usage and budget of the segment group, where the adapter is known.
     pub(crate) video_memory: Option<(ByteSize, ByteSize)>,
-    pub(crate) hresult: HRESULT,
+    /// In the order in which it was tried.
+    pub(crate) attempts: Vec<Attempt>,
+    /// GPGMM answers E_FAIL to NEVER_FALLBACK.
+    pub(crate) never_fallback: bool,
+}
+
+/// One way to memory, and what stood in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    pub(crate) way: Way,
+    pub(crate) obstacle: Obstacle,
+}
+
+/// A way to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Room in what is held.
+    HeldMemory,
+    /// A new heap of this size.
+    NewHeap(ByteSize),
+    /// Placing the resource in room that was found.
+    Placing,
+    /// A committed resource of this size.
+    Committed(ByteSize),
+}
+
+/// What stood in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// What the device answered.
+    Device(HRESULT),
+    /// The allocator's limit for the heap type.
+    Limit { limit: ByteSize, held: ByteSize },
+    /// The operating system's budget.
+    Budget { group: SegmentGroup, budget: ByteSize, usage: ByteSize },
+    /// As many heaps as the pool may have.
+    HeapCount { limit: u64 },
+    /// A heap size that is not allowed.
+    HeapSize { limit: ByteSize },
+    /// There is no room, and no heap may be created.
+    NoRoom,
 }
 
 impl Error {
@@ -62,7 +101,7 @@ impl Error {
         Kind::Device { call, hresult }.into()
     }
 
-    /// There is no memory for it, neither in the allocator's heaps nor from the device.
+    /// There is no memory for it, neither in the allocator's heaps nor from the device, nor within limits and budget.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match &*self.kind {
@@ -72,16 +111,19 @@ impl Error {
         }
     }
 
+    /// The operating system's budget stood in the way, or a limit of the allocator's: the device was not asked for all of it.
+    #[must_use]
+    pub fn is_over_budget(&self) -> bool {
+        let Kind::OutOfMemory(shortage) = &*self.kind else { return false };
+        let over =
+            |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::Limit { .. });
+        shortage.attempts.iter().any(over)
+    }
+
     /// The device is gone; only a new one helps.
     #[must_use]
     pub fn is_device_removed(&self) -> bool {
-        let removed = [
-            DXGI_ERROR_DEVICE_REMOVED,
-            DXGI_ERROR_DEVICE_HUNG,
-            DXGI_ERROR_DEVICE_RESET,
-            DXGI_ERROR_DRIVER_INTERNAL_ERROR,
-        ];
-        self.hresult().is_some_and(|hresult| removed.contains(&hresult))
+        is_removed(self.hresult())
     }
 
     /// The call itself was wrong; the message names the field and the rule.
@@ -96,15 +138,29 @@ impl Error {
         matches!(&*self.kind, Kind::Unsupported { .. })
     }
 
-    /// What the device answered, where it was asked.
+    /// What a COM call would answer: the device's own answer, or E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY; E_FAIL for a shortage
+    /// under [`NEVER_FALLBACK`](crate::ResourceAllocationFlags::NEVER_FALLBACK), as document GPGMM has it.
     #[must_use]
-    pub fn hresult(&self) -> Option<HRESULT> {
+    pub fn hresult(&self) -> HRESULT {
         match &*self.kind {
-            Kind::OutOfMemory(shortage) => Some(shortage.hresult),
-            Kind::Device { hresult, .. } => Some(*hresult),
-            Kind::InvalidArgument { .. } | Kind::Unsupported { .. } => None,
+            Kind::OutOfMemory(shortage) if shortage.never_fallback => E_FAIL,
+            Kind::OutOfMemory(_) => E_OUTOFMEMORY,
+            Kind::Device { hresult, .. } => *hresult,
+            Kind::InvalidArgument { .. } => E_INVALIDARG,
+            Kind::Unsupported { .. } => E_NOTIMPL,
         }
     }
+}
+
+/// Whether an answer means that the device is gone.
+pub(crate) fn is_removed(hresult: HRESULT) -> bool {
+    [
+        DXGI_ERROR_DEVICE_REMOVED,
+        DXGI_ERROR_DEVICE_HUNG,
+        DXGI_ERROR_DEVICE_RESET,
+        DXGI_ERROR_DRIVER_INTERNAL_ERROR,
+    ]
+    .contains(&hresult)
 }
 
 impl fmt::Display for Error {
@@ -120,16 +176,39 @@ impl fmt::Display for Error {
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requested, heap_type, heap_size, reserved, used, video_memory, hresult } = self;
+        let Self { requested, heap_type, reserved, used, video_memory, attempts, never_fallback: _ } = self;
         write!(
             f,
-            "out of memory: no room for {requested} in {heap_type} heaps ({used} used of {reserved} held), "
+            "out of memory: no room for {requested} in {heap_type} heaps ({used} used of {reserved} held)"
         )?;
-        write!(f, "and the device refused a heap of {heap_size} ({:#010x}", hresult.0)?;
-        if let Some((usage, budget)) = video_memory {
-            write!(f, "; {usage} of its budget of {budget} in use")?;
+        for (place, attempt) in attempts.iter().enumerate() {
+            write!(f, "{} {attempt}", if place == 0 { "; tried" } else { ", then" })?;
         }
-        f.write_str(")")
+        if let Some((usage, budget)) = video_memory {
+            write!(f, " ({usage} of the budget of {budget} in use)")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.way {
+            Way::HeldMemory => f.write_str("what is held")?,
+            Way::NewHeap(size) => write!(f, "a heap of {size}")?,
+            Way::Placing => f.write_str("placing it")?,
+            Way::Committed(size) => write!(f, "a committed resource of {size}")?,
+        }
+        match self.obstacle {
+            Obstacle::Device(hresult) => write!(f, ": {:#010x}", hresult.0),
+            Obstacle::Limit { limit, held } => write!(f, ": the limit is {limit} and {held} are held"),
+            Obstacle::Budget { group, budget, usage } => {
+                write!(f, ": the {group} budget is {budget} and {usage} are in use")
+            }
+            Obstacle::HeapCount { limit } => write!(f, ": the pool has its {limit} heaps"),
+            Obstacle::HeapSize { limit } => write!(f, ": no heap may be larger than {limit}"),
+            Obstacle::NoRoom => f.write_str(": no room, and no heap may be created"),
+        }
     }
 }
 

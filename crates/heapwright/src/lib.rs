@@ -40,19 +40,27 @@ mod adapter;
 mod allocator;
 mod caps;
 mod error;
+mod heap_family;
+mod requirements;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
-    HeapType, Mapping, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorStats, buffer_desc,
+    AllocationId, Decision, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
+    PoolAlgorithm, PoolDesc, Reason, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
+    ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
+    ResourceAllocatorStats, ResourceDesc, ResourceKind, SuballocationAlgorithm, buffer_desc,
 };
-pub use caps::{Architecture, DeviceCaps};
+pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
+pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
 pub use heapwright_core::placement::{HeapRetention, HeapSizing};
+pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
+pub use requirements::BufferUses;
 
 /// The README's example is a doc test.
 #[cfg(doctest)]

@@ -83,7 +83,7 @@ fn a_very_large_buffer_has_its_heap_to_itself() {
     let small = buffer(&allocator, HeapType::Default, 100_000);
     assert_ne!(large.heap(), small.heap());
     // SAFETY: the heap is a live COM object.
-    let heap = unsafe { large.heap().GetDesc() };
+    let heap = unsafe { large.heap().expect("placed").GetDesc() };
     assert_eq!(heap.SizeInBytes, 200_000_000_u64.next_multiple_of(64 * 1024));
     assert_eq!(large.offset().get(), 0);
 }
@@ -303,7 +303,7 @@ fn textures_of_every_class_are_placed() {
             assert_eq!(other.gpu_virtual_address(), None, "textures show no address");
         }
         // SAFETY: the heap is a live COM object.
-        assert_eq!(unsafe { msaa.heap().GetDesc() }.Alignment, 4 << 20);
+        assert_eq!(unsafe { msaa.heap().expect("placed").GetDesc() }.Alignment, 4 << 20);
         let shares = small.heap() == depths.heap();
         assert_eq!(shares, profile.resource_heap_tier >= 2, "{}: tier 1 keeps them apart", profile.name);
         assert!(buffer.map().is_err());

@@ -1,14 +1,17 @@
 //! Heaps with a suballocator each.
 
+mod lowest_offset;
+mod taking_empty;
+
 use std::num::NonZeroU32;
 
 use thiserror::Error;
 
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::reuse::{Occupancy, ReuseCredit};
-use super::{HeapRetention, HeapSizing};
+use super::{HeapRetention, HeapSizing, PlacementAlgorithm};
 use crate::suballoc::slab::table::SlabTable;
-use crate::suballoc::{AuditError, Stamp, SuballocError, SuballocationId, Tlsf};
+use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// Heaps of one kind, each with a suballocator, found by what they have free.
@@ -95,8 +98,14 @@ pub struct PlacementId {
 
 impl PlacementId {
     #[inline]
-    const fn new(heap: Slot, suballocation: SuballocationId) -> Self {
+    pub(super) const fn new(heap: Slot, suballocation: SuballocationId) -> Self {
         Self { stamp: suballocation.stamp(), slot: suballocation.slot(), heap }
+    }
+
+    /// The number of the heap, in tables of others than a [`HeapSet`].
+    #[inline]
+    pub(super) const fn heap(self) -> Slot {
+        self.heap
     }
 
     /// Of a slot in a slab, which is in a lane and not directly in a heap.
@@ -113,7 +122,7 @@ impl PlacementId {
     }
 
     #[inline]
-    const fn suballocation(self) -> SuballocationId {
+    pub(super) const fn suballocation(self) -> SuballocationId {
         SuballocationId::new(self.slot, self.stamp)
     }
 }
@@ -152,6 +161,28 @@ pub enum PlacementError {
     TooLarge {
         /// The size asked for.
         requested: ByteSize,
+    },
+    /// The algorithm's heaps are never as large as the request needs: it takes a heap made for it alone.
+    #[error(
+        "{requested} do not fit into a heap of {largest}, the largest there is for requests that share heaps"
+    )]
+    NeedsOwnHeap {
+        /// The size asked for.
+        requested: ByteSize,
+        /// The size of the largest heap that the algorithm asks for.
+        largest: ByteSize,
+    },
+    /// The one heap that the algorithm may have has no room.
+    #[error("{requested} do not fit into what is left of the one heap that there may be")]
+    OneHeapFull {
+        /// The size asked for.
+        requested: ByteSize,
+    },
+    /// The upper end was asked for, and the algorithm has none.
+    #[error("{algorithm} has no upper end: only linear in one heap at most has")]
+    NoUpperEnd {
+        /// The algorithm that was asked.
+        algorithm: PlacementAlgorithm,
     },
     /// The heap is not in the set.
     #[error("the heap is not in the set: it was released, or belongs to another set")]
@@ -602,11 +633,22 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
+        self.try_allocate_by(slot, class, size, |heap| heap.allocate(size, alignment))
+    }
+
+    #[inline(always)]
+    fn try_allocate_by(
+        &mut self,
+        slot: Slot,
+        class: SizeClass,
+        size: ByteSize,
+        allocate: impl FnOnce(&mut Tlsf) -> Result<Suballocation, SuballocError>,
+    ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
         let entry = self.table.entry_mut(slot);
         let links = entry.links;
         let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");
         let was_empty = heap.suballocator.is_empty();
-        let suballocation = match heap.suballocator.allocate(size, alignment) {
+        let suballocation = match allocate(&mut heap.suballocator) {
             Ok(suballocation) => suballocation,
             Err(error) if error.is_out_of_space() => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -5,6 +5,8 @@
 //! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by what they have free |
 //! | [`SlabHeapSet`] | the same with slabs for small sizes |
 //! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
+//! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or what GPGMM and D3D12MA have beside it |
+//! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapReuse`] | policy: which empty heaps are too large for a request |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
@@ -12,7 +14,9 @@
 //! A heap set creates and destroys nothing. It says what it wants (a heap of this size; these heaps may go) and its
 //! owner carries that out, outside of whatever lock guards the set.
 
+pub mod engine;
 mod heap_index;
+mod heap_pool;
 mod heap_set;
 mod lane;
 mod retention;
@@ -21,6 +25,8 @@ mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
 
+pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts};
+pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
 pub use reuse::HeapReuse;

@@ -110,9 +110,10 @@ impl ReuseCredit {
         self.0 < 0
     }
 
-    /// Whether another heap of this cost would be owed in part only. So no more such heaps are made than were paid for.
+    /// Whether two more heaps of this cost, the one to be made and one like that which makes way for it, would be owed in part
+    /// only. So no more such heaps are made than were paid for.
     fn is_exhausted(self, cost: u32) -> bool {
-        i64::from(self.0) - i64::from(cost) < i64::from(Self::LEAST)
+        i64::from(self.0) - 2 * i64::from(cost) < i64::from(Self::LEAST)
     }
 
     /// For an allocation.
@@ -192,7 +193,7 @@ mod tests {
             credit.pay(reuse.creation_cost, mib(8), mib(8));
             made += 1;
         }
-        assert_eq!(made, (2048 + 1024) / 32);
+        assert_eq!(made, (2048 + 1024) / 32 - 1);
     }
 
     #[test]

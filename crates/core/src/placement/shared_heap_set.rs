@@ -1,5 +1,8 @@
 //! Slabs over heaps that grow, for many threads.
 
+mod lowest_offset;
+mod whole_heaps;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::lane::{Lane, SlotLimit, Source, correct};
@@ -71,7 +74,7 @@ struct Alone<T>(T);
 
 /// Names a live allocation of a [`SharedHeapSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SharedPlacementId(PlacementId);
+pub struct SharedPlacementId(pub(super) PlacementId);
 
 /// Where a request was placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

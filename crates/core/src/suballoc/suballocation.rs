@@ -88,7 +88,7 @@ impl Stamp {
     }
 
     /// The stamp issued after this one.
-    pub(super) const fn next(self) -> Self {
+    pub(crate) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }

@@ -1,100 +1,409 @@
 //! What the user of an allocator holds.
 
 use std::fmt;
+use std::sync::Arc;
 
-use heapwright_core::{ByteSize, GpuVirtualAddress, HeapOffset};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
 
-use super::heaps::PlacedRange;
-use super::{HeapType, Mapping};
+use super::accounts::Charge;
+use super::decision::{Decision, Placement, Reason};
+use super::notes::{AllocationId, Note, Ticket};
+use super::typed_heaps::PlacedRange;
+use super::within::WithinRange;
+use super::{HeapType, Mapping, ResourceAllocator};
 use crate::Error;
+use crate::heap_family::GrantedHeaps;
 
-/// A resource with the memory it lives in. Dropping it releases the resource and gives the memory back. O(1).
+/// A resource with the memory it lives in: `IResourceAllocation` (document GPGMM). Dropping it releases the resource and gives
+/// the memory back. O(1).
 ///
-/// The resource is an ordinary `ID3D12Resource`. Keep the allocation as long as the GPU may use it: dropping gives the
-/// bytes to whoever asks next, whatever references to the resource are still held.
+/// The resource is an ordinary `ID3D12Resource`. Keep the allocation as long as the GPU may use it, or hand it to
+/// [`ResourceAllocator::free_after`]: dropping gives the bytes to whoever asks next, whatever references to the resource are
+/// still held.
+///
+/// # Threads
+///
+/// `Send` and `Sync`; it may outlive its allocator.
 pub struct ResourceAllocation {
-    // Dropped in this order: the resource before the range that it lies in.
-    resource: ID3D12Resource,
-    heap: ID3D12Heap,
-    /// Of a buffer.
-    width: Option<ByteSize>,
-    range: PlacedRange,
+    memory: Memory,
+    heap_type: HeapType,
+    decision: Decision,
+    is_cpu_accessible: bool,
+    needs_copy: bool,
+    /// Of a buffer; zero for textures.
+    width: u64,
+    /// What few allocations have.
+    extras: Option<Box<Extras>>,
+}
+
+// Dropped in the order of their fields: the resource before the range that it lies in.
+enum Memory {
+    Placed { resource: ID3D12Resource, range: PlacedRange },
+    Within(WithinRange),
+    Standalone { resource: ID3D12Resource, size: ByteSize, alignment: Alignment, _charge: Charge },
+}
+
+#[derive(Default)]
+struct Extras {
+    ticket: Option<Ticket>,
+    note: Note,
+    never_resident: bool,
+}
+
+/// What is known of an allocation: `RESOURCE_ALLOCATION_INFO` (document GPGMM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResourceAllocationInfo {
+    /// Bytes: of the heap for a standalone allocation, of its own range otherwise.
+    pub size: ByteSize,
+    /// What its place is a multiple of.
+    pub alignment: Alignment,
+    /// How it came by its memory.
+    pub allocation_type: ResourceAllocationType,
+}
+
+/// How an allocation came by its memory: `RESOURCE_ALLOCATION_TYPE` (document GPGMM). There is no UNKNOWN: an allocation that
+/// exists has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResourceAllocationType {
+    /// It has a heap to itself: its own, a committed resource's, or an imported resource's.
+    Standalone,
+    /// It is placed in a heap that others may share.
+    Suballocated,
+    /// It is a part of a buffer.
+    SuballocatedWithin,
 }
 
 impl ResourceAllocation {
-    pub(super) fn new(
-        resource: ID3D12Resource,
-        heap: ID3D12Heap,
-        range: PlacedRange,
-        desc: &D3D12_RESOURCE_DESC,
-    ) -> Self {
+    fn new(memory: Memory, desc: &D3D12_RESOURCE_DESC1, granted: &GrantedHeaps) -> Self {
         let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-        Self { resource, heap, width: is_buffer.then_some(ByteSize::new(desc.Width)), range }
+        Self {
+            memory,
+            heap_type: granted.heap_type,
+            decision: Decision::new(Placement::SharedHeap, Reason::Usual),
+            is_cpu_accessible: granted.is_cpu_accessible,
+            needs_copy: granted.needs_copy,
+            width: if is_buffer { desc.Width } else { 0 },
+            extras: None,
+        }
     }
 
-    /// The resource.
+    pub(super) fn placed(
+        resource: ID3D12Resource,
+        range: PlacedRange,
+        desc: &D3D12_RESOURCE_DESC1,
+        granted: &GrantedHeaps,
+    ) -> Self {
+        Self::new(Memory::Placed { resource, range }, desc, granted)
+    }
+
+    #[inline]
+    pub(super) fn within(range: WithinRange, width: ByteSize, granted: &GrantedHeaps) -> Self {
+        Self {
+            memory: Memory::Within(range),
+            heap_type: granted.heap_type,
+            decision: Decision::new(Placement::WithinResource, Reason::Usual),
+            is_cpu_accessible: true,
+            needs_copy: granted.needs_copy,
+            width: width.get(),
+            extras: None,
+        }
+    }
+
+    pub(super) fn standalone(
+        resource: ID3D12Resource,
+        charge: Charge,
+        size: ByteSize,
+        alignment: Alignment,
+        desc: &D3D12_RESOURCE_DESC1,
+        granted: &GrantedHeaps,
+    ) -> Self {
+        Self::new(Memory::Standalone { resource, size, alignment, _charge: charge }, desc, granted)
+    }
+
+    #[inline]
+    pub(super) fn set_decision(&mut self, decision: Decision) {
+        self.decision = decision;
+    }
+
+    fn extras_mut(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
+    }
+
+    pub(super) fn set_ticket(&mut self, ticket: Ticket) {
+        self.extras_mut().ticket = Some(ticket);
+    }
+
+    pub(super) fn set_never_resident(&mut self) {
+        self.extras_mut().never_resident = true;
+    }
+
+    /// Writes a note down where reports and defragmentation find it.
+    pub(super) fn set_note(&mut self, note: Note) {
+        let id = self.id();
+        match &self.memory {
+            Memory::Placed { range, .. } => range.heaps().notes.set(id, note.clone()),
+            Memory::Within(range) => range.buffers().notes.set(id, note.clone()),
+            Memory::Standalone { .. } => {}
+        }
+        let extras = self.extras_mut();
+        extras.note = note;
+        if let Some(ticket) = &extras.ticket {
+            let Note { name, user_data } = extras.note.clone();
+            ticket.update(|entry| (entry.name, entry.user_data) = (name, user_data));
+        }
+    }
+
+    fn note(&self) -> Option<&Note> {
+        self.extras.as_deref().map(|extras| &extras.note)
+    }
+
+    fn forget_note(&self) {
+        if self.note().is_none_or(|note| *note == Note::default()) {
+            return;
+        }
+        match &self.memory {
+            Memory::Placed { range, .. } => range.heaps().notes.remove(self.id()),
+            Memory::Within(range) => range.buffers().notes.remove(self.id()),
+            Memory::Standalone { .. } => {}
+        }
+    }
+
+    /// Takes over what another allocation of the same description holds: how a move ends. Answers what was held before.
+    pub(super) fn exchange(
+        &mut self,
+        new_resource: ID3D12Resource,
+        new_range: PlacedRange,
+    ) -> Option<(ID3D12Resource, PlacedRange)> {
+        let note = self.note().cloned().unwrap_or_default();
+        self.forget_note();
+        let Memory::Placed { resource, range } = &mut self.memory else { return None };
+        let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
+        if note != Note::default() {
+            self.set_note(note);
+        }
+        Some(before)
+    }
+
+    pub(super) fn placed_range(&self) -> Option<&PlacedRange> {
+        match &self.memory {
+            Memory::Placed { range, .. } => Some(range),
+            Memory::Within(_) | Memory::Standalone { .. } => None,
+        }
+    }
+
+    /// Names it within its allocator as long as it stays where it is.
+    #[must_use]
+    pub fn id(&self) -> AllocationId {
+        match &self.memory {
+            Memory::Placed { range, .. } => range.id(),
+            Memory::Within(range) => range.id(),
+            Memory::Standalone { .. } => {
+                let ticket = self.extras.as_deref().and_then(|extras| extras.ticket.as_ref());
+                AllocationId::listed(ticket.map_or(u64::MAX, Ticket::number))
+            }
+        }
+    }
+
+    /// The resource. For an allocation [within a resource](ResourceAllocationType::SuballocatedWithin) it is the one that others
+    /// share.
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
-        &self.resource
+        match &self.memory {
+            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => resource,
+            Memory::Within(range) => range.resource(),
+        }
     }
 
-    /// The heap that the resource is placed in, which others may share.
+    /// The heap that the resource is placed in, which others may share. `None` for a committed or imported resource.
     #[must_use]
-    pub fn heap(&self) -> &ID3D12Heap {
-        &self.heap
+    pub fn heap(&self) -> Option<&ID3D12Heap> {
+        match &self.memory {
+            Memory::Placed { range, .. } => Some(range.heap().d3d12()),
+            Memory::Within(range) => Some(range.backing().heap().d3d12()),
+            Memory::Standalone { .. } => None,
+        }
     }
 
-    /// Where the resource begins in the heap.
+    /// Where the resource begins in the [heap](Self::heap); zero without one.
     #[must_use]
     pub fn offset(&self) -> HeapOffset {
-        self.range.range().start()
+        match &self.memory {
+            Memory::Placed { range, .. } => range.range().start(),
+            Memory::Within(range) => range.backing().range().start(),
+            Memory::Standalone { .. } => HeapOffset::ZERO,
+        }
     }
 
-    /// Bytes of the heap that are this allocation's own, at least what was asked for.
+    /// Where the allocation begins in the [resource](Self::resource): zero, unless it is a part of one. Views, copies and
+    /// whatever else takes an offset must add it.
+    #[must_use]
+    pub fn offset_from_resource(&self) -> ByteSize {
+        match &self.memory {
+            Memory::Within(range) => ByteSize::new(range.range().start().get()),
+            Memory::Placed { .. } | Memory::Standalone { .. } => ByteSize::ZERO,
+        }
+    }
+
+    /// Bytes that are this allocation's own, at least what was asked for.
     #[must_use]
     pub fn size(&self) -> ByteSize {
-        self.range.range().size()
+        match &self.memory {
+            Memory::Placed { range, .. } => range.range().size(),
+            Memory::Within(range) => range.range().size(),
+            Memory::Standalone { size, .. } => *size,
+        }
     }
 
-    /// The kind of heap.
+    /// What its place in the heap, or in the resource that it is a part of, is a multiple of.
+    #[must_use]
+    pub fn alignment(&self) -> Alignment {
+        match &self.memory {
+            Memory::Placed { range, .. } => range.alignment(),
+            Memory::Within(range) => range.alignment(),
+            Memory::Standalone { alignment, .. } => *alignment,
+        }
+    }
+
+    /// Size, alignment and type in one.
+    #[must_use]
+    pub fn info(&self) -> ResourceAllocationInfo {
+        let (size, allocation_type) = match &self.memory {
+            Memory::Placed { range, .. } if range.has_own_heap() => {
+                (range.heap().size(), ResourceAllocationType::Standalone)
+            }
+            Memory::Placed { .. } => (self.size(), ResourceAllocationType::Suballocated),
+            Memory::Within(_) => (self.size(), ResourceAllocationType::SuballocatedWithin),
+            Memory::Standalone { .. } => (self.size(), ResourceAllocationType::Standalone),
+        };
+        ResourceAllocationInfo { size, alignment: self.alignment(), allocation_type }
+    }
+
+    /// How it was made, and why so.
+    #[must_use]
+    pub fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// The kind of heap: of a [preference](crate::HeapTypePreference), the type that was granted.
     #[must_use]
     pub fn heap_type(&self) -> HeapType {
-        self.range.heap_type()
+        self.heap_type
+    }
+
+    /// Whether bytes must be copied elsewhere for the GPU to read them at full speed: the CPU cannot write to this memory, or it
+    /// is on the CPU's side of the bus. Where GPU_UPLOAD, else UPLOAD is preferred, it says which case it is.
+    #[must_use]
+    pub fn needs_copy(&self) -> bool {
+        self.needs_copy
+    }
+
+    /// Whether residency management leaves it alone
+    /// ([`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT)).
+    #[must_use]
+    pub fn is_never_resident(&self) -> bool {
+        self.extras.as_deref().is_some_and(|extras| extras.never_resident)
     }
 
     /// Where the GPU sees the first byte; `None` for resources without an address.
     #[must_use]
     pub fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress> {
-        // SAFETY: the resource is a live COM object.
-        let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { self.resource.GetGPUVirtualAddress() };
-        GpuVirtualAddress::new(address)
+        match &self.memory {
+            Memory::Within(range) => range.gpu_virtual_address(),
+            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
+                // SAFETY: the resource is a live COM object.
+                let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { resource.GetGPUVirtualAddress() };
+                GpuVirtualAddress::new(address)
+            }
+        }
     }
 
-    /// Maps the buffer for the CPU, as long as the mapping lives.
+    /// The allocator that made it, unless its last handle is gone.
+    #[must_use]
+    pub fn allocator(&self) -> Option<ResourceAllocator> {
+        let heaps = match &self.memory {
+            Memory::Placed { range, .. } => range.heaps(),
+            Memory::Within(range) => range.backing().heaps(),
+            Memory::Standalone { .. } => return None,
+        };
+        heaps.allocator.upgrade().map(ResourceAllocator::from_inner)
+    }
+
+    /// Gives it a name, for reports, and for D3D12's own tools unless it is a part of a resource.
+    ///
+    /// # Errors
+    ///
+    /// What the device answers.
+    pub fn set_debug_name(&mut self, name: &str) -> Result<(), Error> {
+        let user_data = self.user_data();
+        self.set_note(Note { name: Some(Arc::from(name)), user_data });
+        match &self.memory {
+            Memory::Within(_) => Ok(()),
+            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
+                super::debug_name::set(resource, name)
+            }
+        }
+    }
+
+    /// The name that it was given.
+    #[must_use]
+    pub fn debug_name(&self) -> Option<&str> {
+        self.note()?.name.as_deref()
+    }
+
+    /// The owner's number for it; zero if there is none.
+    #[must_use]
+    pub fn user_data(&self) -> u64 {
+        self.note().map_or(0, |note| note.user_data)
+    }
+
+    /// Changes the owner's number for it.
+    pub fn set_user_data(&mut self, user_data: u64) {
+        let name = self.note().and_then(|note| note.name.clone());
+        self.set_note(Note { name, user_data });
+    }
+
+    /// Maps the buffer for the CPU, as long as the mapping lives. A part of a resource begins at its own first byte.
     ///
     /// # Errors
     ///
     /// Invalid argument for a texture, and for a heap type without CPU access; whatever else the device answers.
     pub fn map(&mut self) -> Result<Mapping<'_>, Error> {
-        let Some(width) = self.width else {
+        if self.width == 0 {
             return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
-        };
-        if !self.heap_type().is_cpu_accessible() {
+        }
+        if !self.is_cpu_accessible {
             return Err(Error::invalid_argument(
                 "heap_type",
-                format!("a resource in {} heaps cannot be mapped", self.heap_type()),
+                format!("a resource in {} heaps cannot be mapped", self.heap_type),
             ));
         }
-        Mapping::new(&self.resource, width)
+        let width = ByteSize::new(self.width);
+        match &self.memory {
+            Memory::Within(range) => Ok(Mapping::of_mapped(range, width)),
+            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
+                Mapping::new(resource, width)
+            }
+        }
+    }
+}
+
+impl Drop for ResourceAllocation {
+    #[inline]
+    fn drop(&mut self) {
+        if self.extras.is_some() {
+            self.forget_note();
+        }
     }
 }
 
 impl fmt::Debug for ResourceAllocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResourceAllocation")
-            .field("heap_type", &self.heap_type())
-            .field("range", &self.range.range())
+            .field("heap_type", &self.heap_type)
+            .field("offset", &self.offset())
+            .field("size", &self.size())
+            .field("decision", &self.decision)
             .field("gpu_virtual_address", &self.gpu_virtual_address())
             .finish_non_exhaustive()
     }

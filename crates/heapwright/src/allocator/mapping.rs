@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
+use super::within::WithinRange;
 use crate::Error;
 
 /// The bytes of a mapped buffer. Dropping it unmaps.
@@ -18,7 +19,8 @@ use crate::Error;
 /// `start` points to `len` bytes that stay mapped until the drop, which happens before `resource` is released.
 #[derive(Debug)]
 pub struct Mapping<'a> {
-    resource: &'a ID3D12Resource,
+    /// What to unmap at the end; `None` of what stays mapped.
+    resource: Option<&'a ID3D12Resource>,
     start: NonNull<u8>,
     len: ByteSize,
     /// The allocation is borrowed mutably: one mapping at a time.
@@ -35,13 +37,19 @@ impl<'a> Mapping<'a> {
             return Err(Error::device("ID3D12Resource::Map", hresult));
         }
         match NonNull::new(start.cast()) {
-            Some(start) => Ok(Self { resource, start, len, _exclusive: PhantomData }),
+            Some(start) => Ok(Self { resource: Some(resource), start, len, _exclusive: PhantomData }),
             None => {
                 // SAFETY: the resource was mapped by the call above.
                 unsafe { resource.Unmap(0, None) };
                 Err(Error::device("ID3D12Resource::Map", E_POINTER))
             }
         }
+    }
+
+    /// The bytes of a part of a resource, which is mapped as long as the part lives. `len` is at most the part's size.
+    pub(super) fn of_mapped(range: &'a WithinRange, len: ByteSize) -> Self {
+        let len = len.min(range.range().size());
+        Self { resource: None, start: range.mapped(), len, _exclusive: PhantomData }
     }
 
     /// Bytes that are mapped.
@@ -99,7 +107,9 @@ impl<'a> Mapping<'a> {
 
 impl Drop for Mapping<'_> {
     fn drop(&mut self) {
-        // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once.
-        unsafe { self.resource.Unmap(0, None) };
+        if let Some(resource) = self.resource {
+            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once.
+            unsafe { resource.Unmap(0, None) };
+        }
     }
 }

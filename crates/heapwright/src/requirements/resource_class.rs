@@ -5,8 +5,8 @@ use heapwright_d3d12::*;
 use crate::DeviceCaps;
 
 /// Resources that share heaps. Buffers are always apart, so that a tiny one never holds a heap of textures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ResourceClass {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ResourceClass {
     /// Buffers.
     Buffer,
     /// Textures that are neither render target nor depth-stencil; on resource heap tier 2 all textures of one sample.
@@ -18,9 +18,9 @@ pub(super) enum ResourceClass {
 }
 
 impl ResourceClass {
-    pub(super) const ALL: [Self; 4] = [Self::Buffer, Self::Texture, Self::RenderTarget, Self::Multisampled];
+    pub(crate) const ALL: [Self; 4] = [Self::Buffer, Self::Texture, Self::RenderTarget, Self::Multisampled];
 
-    pub(super) const fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         match self {
             Self::Buffer => 0,
             Self::Texture => 1,
@@ -30,7 +30,7 @@ impl ResourceClass {
     }
 
     /// The class of a resource on a device.
-    pub(super) fn of(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Self {
+    pub(crate) fn of(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> Self {
         let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
             Self::Buffer
@@ -44,7 +44,7 @@ impl ResourceClass {
     }
 
     /// `D3D12_HEAP_DESC::Alignment`; 0 is the 64 KiB default.
-    pub(super) const fn heap_alignment(self) -> u64 {
+    pub(crate) const fn heap_alignment(self) -> u64 {
         match self {
             Self::Multisampled => D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64,
             Self::Buffer | Self::Texture | Self::RenderTarget => 0,
@@ -52,7 +52,7 @@ impl ResourceClass {
     }
 
     /// The flags of heaps for the class.
-    pub(super) fn heap_flags(self, caps: &DeviceCaps) -> D3D12_HEAP_FLAGS {
+    pub(crate) fn heap_flags(self, caps: &DeviceCaps) -> D3D12_HEAP_FLAGS {
         match self {
             Self::Buffer => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
             Self::Texture if caps.resource_heap_tier >= 2 => D3D12_HEAP_FLAG_DENY_BUFFERS,

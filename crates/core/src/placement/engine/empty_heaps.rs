@@ -1,0 +1,109 @@
+//! Heaps that nothing is in, by their size.
+
+use std::collections::BTreeMap;
+
+use crate::ByteSize;
+use crate::suballoc::AuditError;
+
+/// A stack of empty heaps for each size. Of equal ones the last in is the first out.
+///
+/// All calls are O(log n) for n distinct sizes; totals are O(1).
+#[derive(Debug)]
+pub(in super::super) struct EmptyHeaps<H> {
+    /// No stack is empty.
+    by_size: BTreeMap<ByteSize, Vec<H>>,
+    count: u64,
+    bytes: ByteSize,
+}
+
+impl<H> Default for EmptyHeaps<H> {
+    fn default() -> Self {
+        Self { by_size: BTreeMap::new(), count: 0, bytes: ByteSize::ZERO }
+    }
+}
+
+impl<H> EmptyHeaps<H> {
+    /// How many there are.
+    pub(in super::super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How large they are together.
+    pub(in super::super) fn bytes(&self) -> ByteSize {
+        self.bytes
+    }
+
+    pub(in super::super) fn insert(&mut self, size: ByteSize, heap: H) {
+        self.by_size.entry(size).or_default().push(heap);
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(size);
+    }
+
+    /// Takes one of exactly this size.
+    pub(in super::super) fn take(&mut self, size: ByteSize) -> Option<H> {
+        let stack = self.by_size.get_mut(&size)?;
+        let heap = stack.pop()?;
+        if stack.is_empty() {
+            self.by_size.remove(&size);
+        }
+        self.count -= 1;
+        self.bytes = self.bytes.saturating_sub(size);
+        Some(heap)
+    }
+
+    /// Takes one of the smallest that have `at_least` to `at_most` bytes.
+    pub(in super::super) fn take_fitting(
+        &mut self,
+        at_least: ByteSize,
+        at_most: ByteSize,
+    ) -> Option<(ByteSize, H)> {
+        let size = self.smallest_from(at_least).filter(|&size| size <= at_most)?;
+        Some((size, self.take(size)?))
+    }
+
+    /// Takes heaps until they are `up_to` bytes together, or there are no more. As few as can be: the largest first, and the
+    /// smallest that will do last.
+    pub(in super::super) fn take_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+        let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
+        while bytes < up_to {
+            let missing = up_to.saturating_sub(bytes);
+            let Some(size) = self.smallest_from(missing).or_else(|| self.largest()) else { break };
+            let Some(heap) = self.take(size) else { break };
+            bytes = bytes.saturating_add(size);
+            taken.push((size, heap));
+        }
+        taken
+    }
+
+    /// The size of the smallest with `at_least` bytes.
+    pub(super) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
+        self.by_size.range(at_least..).next().map(|(&size, _)| size)
+    }
+
+    /// The size of the largest.
+    pub(super) fn largest(&self) -> Option<ByteSize> {
+        self.by_size.last_key_value().map(|(&size, _)| size)
+    }
+
+    /// Checks the totals. O(n).
+    pub(in super::super) fn audit(&self) -> Result<(), AuditError> {
+        let (mut count, mut bytes) = (0, ByteSize::ZERO);
+        for (&size, stack) in &self.by_size {
+            if stack.is_empty() {
+                return Err(AuditError::new(format!(
+                    "there is no empty heap of {size}, and a stack for them"
+                )));
+            }
+            for _ in stack {
+                count += 1;
+                bytes = bytes.saturating_add(size);
+            }
+        }
+        if (count, bytes) == (self.count, self.bytes) {
+            Ok(())
+        } else {
+            let (noted, of) = (self.count, self.bytes);
+            Err(AuditError::new(format!("{count} empty heaps of {bytes} together, noted {noted} of {of}")))
+        }
+    }
+}

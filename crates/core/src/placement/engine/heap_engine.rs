@@ -1,0 +1,300 @@
+//! The engine: one of several algorithms behind the same calls.
+
+use super::dedicated::Dedicated;
+use super::locked::LockedEngine;
+use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
+use crate::ByteSize;
+use crate::placement::{
+    HeapSetTotals, NewHeap, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId,
+};
+use crate::suballoc::{AuditError, Strategy, SuballocError};
+use crate::sync::{Mutex, lock};
+
+/// A family of heaps whose algorithm was chosen when it was made.
+///
+/// `H` is whatever the owner holds for a heap (an `ID3D12Heap`); each allocation gets a clone of it. The engine creates and
+/// destroys nothing: it says which heap it wants, and hands back those that it does not need.
+///
+/// # Locking
+///
+/// It locks itself, and holds no lock while the owner makes a heap; so two threads that both find no room may both make
+/// one. The default algorithm has a lock for each [lane](SharedHeapSet), the others have one for everything.
+///
+/// # Cost
+///
+/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1) with the default algorithm, and O(log n) with the others,
+/// for n heaps or n distinct sizes, whichever is more.
+///
+/// ```
+/// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest};
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let heaps: HeapEngine<&str> = HeapEngine::new(&EngineDesc::default());
+/// let request = PlacementRequest::new(ByteSize::new(200), Alignment::new(256).unwrap());
+/// let placed = match heaps.allocate(&request)? {
+///     Some(placed) => placed,
+///     None => {
+///         let wanted = heaps.plan(&request)?;
+///         assert!(wanted.release.is_empty(), "nothing to give back first");
+///         heaps.allocate_in_new(wanted.size, "a heap", &request)?
+///     }
+/// };
+/// assert_eq!(placed.heap, "a heap");
+/// let gone = heaps.free(placed.id)?;
+/// assert!(gone.is_empty(), "the default algorithm keeps an empty heap for a while");
+/// assert_eq!(heaps.take_empty(ByteSize::new(u64::MAX)).len(), 1);
+/// # Ok::<(), heapwright_core::placement::PlacementError>(())
+/// ```
+#[derive(Debug)]
+pub struct HeapEngine<H>(Inner<H>);
+
+/// Not boxed, so that the default algorithm costs a comparison more than the set alone, and no look at memory elsewhere.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "an engine is made once, and the large one is the usual one")]
+enum Inner<H> {
+    Default(SharedHeapSet<H>),
+    Locked(PlacementAlgorithm, Mutex<Locked<H>>),
+}
+
+#[derive(Debug)]
+enum Locked<H> {
+    Dedicated(Dedicated<H>),
+}
+
+impl<H: Clone> Locked<H> {
+    fn engine(&self) -> &dyn LockedEngine<H> {
+        match self {
+            Self::Dedicated(engine) => engine,
+        }
+    }
+
+    fn engine_mut(&mut self) -> &mut dyn LockedEngine<H> {
+        match self {
+            Self::Dedicated(engine) => engine,
+        }
+    }
+}
+
+/// How often an engine knew the size of a request already: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SizeCacheCounts {
+    /// Requests of a size that the engine knew.
+    pub hits: u64,
+    /// Requests of a size that was new, or had been forgotten.
+    pub misses: u64,
+}
+
+impl<H: Clone> HeapEngine<H> {
+    /// An engine without heaps.
+    #[must_use]
+    pub fn new(desc: &EngineDesc) -> Self {
+        let locked = match *desc {
+            EngineDesc::Default { sizing, retention, slots_up_to, lanes } => {
+                let set = SharedHeapSet::new(sizing, retention, slots_up_to, lanes);
+                return Self(Inner::Default(set));
+            }
+            EngineDesc::Dedicated { granularity } => Locked::Dedicated(Dedicated::new(granularity)),
+        };
+        Self(Inner::Locked(desc.algorithm(), Mutex::new(locked)))
+    }
+
+    /// The algorithm that it was made with. O(1), no lock.
+    #[must_use]
+    pub fn algorithm(&self) -> PlacementAlgorithm {
+        match &self.0 {
+            Inner::Default(_) => PlacementAlgorithm::Default,
+            Inner::Locked(algorithm, _) => *algorithm,
+        }
+    }
+
+    /// Places a request in one of the heaps, or answers `None` when it needs a new one.
+    ///
+    /// # Errors
+    ///
+    /// - A size of zero, or one with which the size of a heap overflows.
+    /// - [`PlacementError::NeedsOwnHeap`]: larger than the algorithm's heaps are. A heap for it alone is the caller's to make.
+    /// - [`PlacementError::NoUpperEnd`]: the upper end of an algorithm that has none.
+    #[inline]
+    pub fn allocate(&self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        match &self.0 {
+            Inner::Default(set) if is_plain(request) => set.allocate(request.size, request.alignment),
+            Inner::Default(set) => allocate_special(set, request),
+            Inner::Locked(_, locked) => lock(locked).engine_mut().allocate(request),
+        }
+    }
+
+    /// The heap that a request needs, when [`allocate`](Self::allocate) found none.
+    ///
+    /// The default algorithm may also say which empty heaps to give back first; they have left it. See
+    /// [`HeapSet::plan`](crate::placement::HeapSet::plan). Others release nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate); and [`PlacementError::OneHeapFull`] when there is a heap and may be no other.
+    pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
+        match &self.0 {
+            Inner::Default(_) if request.upper => Err(self.no_upper_end()),
+            Inner::Default(set) if is_plain(request) => set.plan(request.size, request.alignment),
+            Inner::Default(set) => set.plan_range(request.size),
+            Inner::Locked(_, locked) => {
+                let size = lock(locked).engine().heap_size(request)?;
+                Ok(NewHeap { size, release: Vec::new() })
+            }
+        }
+    }
+
+    /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can.
+    ///
+    /// The heap may be of another size than [`plan`](Self::plan) said, as long as the request fits.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate); a heap size that cannot be managed, or more heaps than can be numbered: then the heap
+    /// is dropped. With [`PlacementError::TooLarge`] when the request does not fit into the heap, and
+    /// [`PlacementError::OneHeapFull`] when there may be no second one, it is in the engine nevertheless, empty.
+    pub fn allocate_in_new(
+        &self,
+        heap_size: ByteSize,
+        heap: H,
+        request: &PlacementRequest,
+    ) -> Result<SharedPlaced<H>, PlacementError> {
+        let PlacementRequest { size, alignment, .. } = *request;
+        match &self.0 {
+            Inner::Default(_) if request.upper => Err(self.no_upper_end()),
+            Inner::Default(set) if is_plain(request) => set.allocate_in_new(heap_size, heap, size, alignment),
+            Inner::Default(set) => set.allocate_range_in_new(heap_size, heap, size, alignment),
+            Inner::Locked(_, locked) => {
+                let mut locked = lock(locked);
+                let engine = locked.engine_mut();
+                check_heap_size(engine, heap_size)?;
+                engine.allocate_in_new(heap_size, heap, request)
+            }
+        }
+    }
+
+    /// Adds an empty heap: the least that a pool holds, or one that was fetched in advance.
+    ///
+    /// It serves the next request that fits, and leaves when the last one in it does, as any other.
+    /// O(1) with the default algorithm, else O(log n) for n distinct sizes of empty heaps.
+    ///
+    /// # Errors
+    ///
+    /// A heap size that cannot be managed, or more heaps than can be numbered; the heap is dropped.
+    pub fn insert(&self, heap_size: ByteSize, heap: H) -> Result<(), PlacementError> {
+        match &self.0 {
+            Inner::Default(set) => set.insert(heap_size, heap),
+            Inner::Locked(_, locked) => {
+                let mut locked = lock(locked);
+                let engine = locked.engine_mut();
+                check_heap_size(engine, heap_size)?;
+                engine.empty_heaps().insert(heap_size, heap);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes an allocation back. Heaps that leave the engine are returned; nothing is in them.
+    ///
+    /// # Errors
+    ///
+    /// An id that is not live in this engine.
+    #[inline]
+    pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
+        match &self.0 {
+            Inner::Default(set) => set.free(id),
+            Inner::Locked(_, locked) => Ok(lock(locked).engine_mut().free(id.0)?.into_iter().collect()),
+        }
+    }
+
+    /// Takes empty heaps out, whole, until they are `up_to` bytes together or there are no more, with their sizes.
+    ///
+    /// None is taken without which the others would be enough: the largest go first, and the smallest that will do last.
+    /// O(1) for each heap with the default algorithm, and O(lanes); else O(log n) for each.
+    pub fn take_empty(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+        match &self.0 {
+            Inner::Default(set) => set.take_empty_up_to(up_to),
+            Inner::Locked(_, locked) => lock(locked).engine_mut().empty_heaps().take_up_to(up_to),
+        }
+    }
+
+    /// Takes one of the smallest empty heaps of `at_least` to `at_most` bytes out, with its size.
+    ///
+    /// The default algorithm looks at eight of those that differ by less than an eighth, and may miss one among more.
+    /// O(1) with the default algorithm, else O(log n).
+    pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
+        match &self.0 {
+            Inner::Default(set) => set.take_empty_fitting(at_least, at_most),
+            Inner::Locked(_, locked) => {
+                lock(locked).engine_mut().empty_heaps().take_fitting(at_least, at_most)
+            }
+        }
+    }
+
+    /// What the engine holds. O(lanes) with the default algorithm, else O(1).
+    #[must_use]
+    pub fn totals(&self) -> HeapSetTotals {
+        match &self.0 {
+            Inner::Default(set) => set.totals(),
+            Inner::Locked(_, locked) => lock(locked).engine().totals(),
+        }
+    }
+
+    /// Keeps what is known of a size from now on, as a request with [`PlacementRequest::cache_size`] does, without one.
+    ///
+    /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes; nothing happens in algorithms that know no sizes.
+    pub fn remember_size(&self, request: &PlacementRequest) {
+        if let Inner::Locked(_, locked) = &self.0 {
+            lock(locked).engine_mut().remember_size(request);
+        }
+    }
+
+    /// How often the size of a request was known already; zero in algorithms that know no sizes. O(1).
+    #[must_use]
+    pub fn size_cache(&self) -> SizeCacheCounts {
+        match &self.0 {
+            Inner::Default(_) => SizeCacheCounts::default(),
+            Inner::Locked(_, locked) => lock(locked).engine().size_cache(),
+        }
+    }
+
+    /// Checks the whole structure; for tests. O(n) or O(n log n) for all that there is.
+    ///
+    /// # Errors
+    ///
+    /// The first rule found broken, a defect in this crate.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        match &self.0 {
+            Inner::Default(set) => set.audit(),
+            Inner::Locked(_, locked) => lock(locked).engine().audit(),
+        }
+    }
+
+    fn no_upper_end(&self) -> PlacementError {
+        PlacementError::NoUpperEnd { algorithm: self.algorithm() }
+    }
+}
+
+/// Whether a shared set serves the request as it serves all.
+#[inline]
+fn is_plain(request: &PlacementRequest) -> bool {
+    request.strategy != Strategy::MinOffset && !request.upper
+}
+
+#[cold]
+fn allocate_special<H: Clone>(
+    set: &SharedHeapSet<H>,
+    request: &PlacementRequest,
+) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+    if request.upper {
+        return Err(PlacementError::NoUpperEnd { algorithm: PlacementAlgorithm::Default });
+    }
+    set.allocate_lowest(request.size, request.alignment)
+}
+
+fn check_heap_size<H>(engine: &dyn LockedEngine<H>, heap_size: ByteSize) -> Result<(), PlacementError> {
+    let limit = engine.largest_heap();
+    if heap_size.is_zero() || heap_size > limit {
+        return Err(SuballocError::CapacityOutOfBounds { capacity: heap_size, limit }.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! What engines have in common that are behind one lock, and the parts that they share.
+
+use super::{EmptyHeaps, PlacementRequest, SizeCacheCounts};
+use crate::ByteSize;
+use crate::placement::heap_set::PlacementId;
+use crate::placement::{HeapSetTotals, PlacementError, SharedPlaced};
+use crate::suballoc::AuditError;
+
+/// An engine that one thread calls at a time.
+///
+/// A heap that the last request leaves goes to the owner at once. Heaps that nothing is in are those that were inserted and
+/// not used since.
+pub(super) trait LockedEngine<H> {
+    /// As [`HeapEngine::allocate`](super::HeapEngine::allocate).
+    fn allocate(&mut self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError>;
+
+    /// The size of the heap that a request needs.
+    fn heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError>;
+
+    /// As [`HeapEngine::allocate_in_new`](super::HeapEngine::allocate_in_new).
+    fn allocate_in_new(
+        &mut self,
+        heap_size: ByteSize,
+        heap: H,
+        request: &PlacementRequest,
+    ) -> Result<SharedPlaced<H>, PlacementError>;
+
+    /// Takes an allocation back, and answers its heap if that was the last in it.
+    fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError>;
+
+    /// The heaps that nothing is in.
+    fn empty_heaps(&mut self) -> &mut EmptyHeaps<H>;
+
+    /// The largest heap size that may be inserted.
+    fn largest_heap(&self) -> ByteSize;
+
+    fn totals(&self) -> HeapSetTotals;
+
+    fn audit(&self) -> Result<(), AuditError>;
+
+    /// See [`HeapEngine::remember_size`](super::HeapEngine::remember_size).
+    fn remember_size(&mut self, _request: &PlacementRequest) {}
+
+    fn size_cache(&self) -> SizeCacheCounts {
+        SizeCacheCounts::default()
+    }
+}
+
+/// Heaps in use, by number; numbers that became vacant are given again, the last first.
+#[derive(Debug)]
+pub(super) struct HeapTable<T> {
+    heaps: Vec<Option<T>>,
+    vacant: Vec<u32>,
+}
+
+impl<T> Default for HeapTable<T> {
+    fn default() -> Self {
+        Self { heaps: Vec::new(), vacant: Vec::new() }
+    }
+}
+
+impl<T> HeapTable<T> {
+    pub(super) fn count(&self) -> u64 {
+        ByteSize::from_usize(self.heaps.len() - self.vacant.len()).get()
+    }
+
+    /// The number that the next heap gets.
+    pub(super) fn next_number(&self) -> Result<u32, PlacementError> {
+        match self.vacant.last() {
+            Some(&number) => Ok(number),
+            None => u32::try_from(self.heaps.len())
+                .ok()
+                .filter(|&number| number < u32::MAX)
+                .ok_or(PlacementError::TooManyHeaps),
+        }
+    }
+
+    /// Puts a heap under the [next number](Self::next_number).
+    pub(super) fn insert(&mut self, heap: T) {
+        match self.vacant.pop() {
+            Some(number) => self.heaps[number as usize] = Some(heap),
+            None => self.heaps.push(Some(heap)),
+        }
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&T> {
+        self.heaps.get(number as usize)?.as_ref()
+    }
+
+    #[allow(dead_code)]
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.heaps.get_mut(number as usize)?.as_mut()
+    }
+
+    pub(super) fn remove(&mut self, number: u32) -> Option<T> {
+        let heap = self.heaps.get_mut(number as usize)?.take()?;
+        self.vacant.push(number);
+        Some(heap)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.heaps).filter_map(|(number, heap)| Some((number, heap.as_ref()?)))
+    }
+
+    /// Checks that exactly the vacant numbers are vacant. O(n log n).
+    pub(super) fn audit(&self) -> Result<(), AuditError> {
+        let mut vacant = self.vacant.clone();
+        vacant.sort_unstable();
+        let is_vacant = |&(_, heap): &(u32, &Option<T>)| heap.is_none();
+        if (0..).zip(&self.heaps).filter(is_vacant).map(|(number, _)| number).eq(vacant) {
+            Ok(())
+        } else {
+            Err(AuditError::new("the vacant numbers of heaps are not those noted".to_owned()))
+        }
+    }
+}
+
+/// The totals of an engine, kept as they change.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct InUse {
+    /// Bytes of live allocations.
+    pub(super) used: ByteSize,
+    /// Live allocations.
+    pub(super) allocation_count: u64,
+    /// Bytes of heaps that something is in.
+    pub(super) reserved: ByteSize,
+}
+
+impl InUse {
+    pub(super) fn allocated(&mut self, size: ByteSize) {
+        self.used = self.used.saturating_add(size);
+        self.allocation_count += 1;
+    }
+
+    pub(super) fn freed(&mut self, size: ByteSize) {
+        self.used = self.used.saturating_sub(size);
+        self.allocation_count -= 1;
+    }
+
+    /// Compares what an audit counted with what was noted.
+    pub(super) fn agrees_with(&self, noted: &Self) -> Result<(), AuditError> {
+        if self == noted {
+            Ok(())
+        } else {
+            Err(AuditError::new(format!("counted {self:?}, noted {noted:?}")))
+        }
+    }
+
+    pub(super) fn totals<H>(&self, heap_count: u64, empty: &EmptyHeaps<H>) -> HeapSetTotals {
+        let mut totals = HeapSetTotals::default();
+        totals.used = self.used;
+        totals.allocation_count = self.allocation_count;
+        totals.reserved = self.reserved.saturating_add(empty.bytes());
+        totals.heap_count = heap_count + empty.count();
+        totals.empty_heap_count = empty.count();
+        totals
+    }
+}

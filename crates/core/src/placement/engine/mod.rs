@@ -1,0 +1,23 @@
+//! Engines: one type for a family of heaps, whatever the algorithm that places requests in them.
+//!
+//! | algorithm | after | a heap holds | an empty heap |
+//! |---|---|---|---|
+//! | [`Default`](PlacementAlgorithm::Default) | | requests of many sizes, good fit, with slabs for small ones | is kept for a while |
+//! | [`SlabBySize`](PlacementAlgorithm::SlabBySize) | GPGMM | blocks of one size | leaves at once |
+//! | [`BuddySystem`](PlacementAlgorithm::BuddySystem) | GPGMM | blocks of powers of two | leaves at once |
+//! | [`Dedicated`](PlacementAlgorithm::Dedicated) | GPGMM | one request | leaves at once |
+//! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | what came in a row | leaves at once |
+//!
+//! A heap that leaves goes to its owner, who may put it into a [`HeapPool`](super::HeapPool).
+
+mod dedicated;
+mod desc;
+mod empty_heaps;
+mod heap_engine;
+mod locked;
+mod request;
+
+pub use desc::{EngineDesc, PlacementAlgorithm};
+pub(super) use empty_heaps::EmptyHeaps;
+pub use heap_engine::{HeapEngine, SizeCacheCounts};
+pub use request::PlacementRequest;

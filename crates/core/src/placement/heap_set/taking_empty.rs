@@ -1,0 +1,39 @@
+//! Taking some of the empty heaps out.
+
+use super::HeapSet;
+use crate::ByteSize;
+
+impl<H> HeapSet<H> {
+    /// Takes empty heaps out of the set until they are `up_to` bytes together, or there are no more.
+    ///
+    /// The largest first, and the smallest that will do last; of heaps that differ by less than an eighth, any. None is taken
+    /// without which the others would be enough. O(1) for each.
+    pub(in super::super) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+        let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
+        while bytes < up_to {
+            let missing = up_to.saturating_sub(bytes);
+            let Some(slot) = self.empty.find(&self.table, missing.get()).or_else(|| self.empty.largest())
+            else {
+                break;
+            };
+            let size = self.table.heap(slot).suballocator.capacity();
+            bytes = bytes.saturating_add(size);
+            taken.push((size, self.remove(slot)));
+        }
+        self.mark = self.totals.reserved;
+        taken
+    }
+
+    /// Takes an empty heap of `at_least` to `at_most` bytes out of the set, one of the smallest there are. O(1).
+    ///
+    /// Of many heaps that differ by less than an eighth eight are looked at, so that one may be missed.
+    pub(in super::super) fn take_empty_fitting(
+        &mut self,
+        at_least: ByteSize,
+        at_most: ByteSize,
+    ) -> Option<(ByteSize, H)> {
+        let slot = self.empty.find(&self.table, at_least.get())?;
+        let size = self.table.heap(slot).suballocator.capacity();
+        (size <= at_most).then(|| (size, self.remove(slot)))
+    }
+}

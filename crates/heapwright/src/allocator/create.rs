@@ -1,0 +1,428 @@
+//! One allocation, from what is asked to what is held.
+
+use std::sync::Arc;
+
+use heapwright_core::placement::PlacementRequest;
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::accounts::Charged;
+use super::allocation::ResourceAllocation;
+use super::decision::{Decision, Placement, Reason};
+use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
+use super::device_resource::{check_interfaces, create_committed, create_placed};
+use super::heap_source::{Refusal, Terms};
+use super::notes::{LiveAllocation, Note};
+use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
+use super::ways::{Facts, Way, ways};
+use super::within::alignment_within;
+use super::{HeapType, Inner};
+use crate::Error;
+use crate::error::{self, Obstacle, Shortage};
+use crate::heap_family::{GrantedHeaps, HeapFamily, check_initial_state, infer_heap_type};
+use crate::requirements::{Creation, RequestedResource, ResourceClass, ResourceRequirements};
+
+/// What an allocation comes down to once it is checked.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) allocation: &'a ResourceAllocationDesc<'a>,
+    pub(super) resource: &'a ResourceDesc<'a>,
+    pub(super) granted: GrantedHeaps,
+    pub(super) terms: Terms,
+}
+
+impl Inner {
+    /// Creates a resource and the memory for it.
+    pub(super) fn create(
+        self: &Arc<Self>,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) -> Result<ResourceAllocation, Error> {
+        let mut refusal = Refusal::default();
+        let mut first = None;
+        allocation.check()?;
+        let preference = self.heap_types_of(allocation, resource);
+        let always_attribute = allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
+        for granted in self.heap_families.grants(preference, always_attribute) {
+            let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
+            first.get_or_insert(granted.heap_type);
+            match self.create_in(&wanted) {
+                Ok(allocation) => return Ok(allocation),
+                Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
+                Err(other) => {
+                    refusal = other;
+                    break;
+                }
+            }
+        }
+        let Some(heap_type) = first else {
+            return Err(Error::unsupported(format!("{preference} heaps on this device")));
+        };
+        let requested =
+            if refusal.fatal.is_some() { ByteSize::ZERO } else { self.size_of(resource, allocation) };
+        let never_fallback = allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
+        Err(self.refused(heap_type, requested, refusal, never_fallback))
+    }
+
+    fn heap_types_of(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) -> crate::HeapTypePreference {
+        match (allocation.pool, allocation.heap_type) {
+            (Some(pool), _) => pool.heap_type().into(),
+            (None, Some(preference)) => preference,
+            (None, None) => infer_heap_type(resource.initial_state).into(),
+        }
+    }
+
+    pub(super) fn terms(&self, allocation: &ResourceAllocationDesc<'_>) -> Terms {
+        let never = ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
+        Terms {
+            may_create_heap: !allocation.flags.contains(never),
+            within_budget: allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET)
+                || self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET),
+        }
+    }
+
+    /// The same in heaps of one kind.
+    fn create_in(self: &Arc<Self>, wanted: &Wanted<'_>) -> Result<ResourceAllocation, Refusal> {
+        let Wanted { allocation, resource, granted, terms } = wanted;
+        if allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
+            let extra_flags = self.desc.extra_required_resource_flags;
+            if let Some(alignment) = alignment_within(granted, allocation, resource, extra_flags) {
+                let size = ByteSize::new(resource.desc.Width);
+                match self.allocate_within(granted, size, alignment, *terms) {
+                    Ok(range) => {
+                        let made = ResourceAllocation::within(range, size, granted);
+                        return Ok(self.register(
+                            made,
+                            wanted,
+                            Decision::new(Placement::WithinResource, Reason::Usual),
+                        ));
+                    }
+                    Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
+                    // There is no memory for a backing buffer; the buffer itself may be smaller.
+                    Err(_) => {}
+                }
+            }
+        }
+        self.check(wanted)?;
+        let requested = self.requested(wanted);
+        let placed = self.requirements.requirements(&requested, Creation::Placed)?;
+        let heaps = self.heaps_for(wanted, &placed)?;
+        let facts = self.facts(wanted, &heaps);
+        let mut refusal = Refusal::default();
+        for (way, reason) in ways(&facts).into_iter().flatten() {
+            let made = match way {
+                Way::Committed => self.commit(wanted, &requested, reason, *terms),
+                // What heaps that are shared have no room for, a heap of its own would be for, too; but one that is too
+                // large to share, or that the algorithm rounds up, fits better alone.
+                Way::Own if reason == Reason::TooLargeToShare && !refusal.is_about_size() => continue,
+                Way::Own => self.place_resource(wanted, &heaps, &placed, Sharing::Own, reason),
+                Way::Shared => self.place_resource(wanted, &heaps, &placed, Sharing::Shared, reason),
+            };
+            match made {
+                Ok((made, decision)) => return Ok(self.register(made, wanted, decision)),
+                Err(other) => refusal.append(other),
+            }
+            if refusal.fatal.is_some() {
+                break;
+            }
+        }
+        Err(refusal)
+    }
+
+    /// The rules that need no answer from the device.
+    pub(super) fn check(&self, wanted: &Wanted<'_>) -> Result<(), Error> {
+        let Wanted { allocation, resource, granted, .. } = wanted;
+        check_interfaces(&self.devices, resource)?;
+        let asked = HeapFamily::Type(granted.heap_type);
+        check_initial_state(asked, resource.desc.Dimension, resource.initial_state)?;
+        if let Some(pool) = allocation.pool {
+            if !pool.is_of(self) {
+                let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
+                return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
+            }
+            if let Some(asked) = allocation.heap_type {
+                if !asked.heap_types().contains(&pool.heap_type()) {
+                    let rule =
+                        format!("{asked} is not {}, the type of pool \"{}\"", pool.heap_type(), pool.name());
+                    return Err(Error::invalid_argument("ResourceAllocationDesc::heap_type", rule));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn requested<'a>(&self, wanted: &Wanted<'a>) -> RequestedResource<'a> {
+        RequestedResource {
+            desc: wanted.resource.desc,
+            castable_formats: wanted.resource.castable_formats,
+            uses: wanted.allocation.uses,
+        }
+    }
+
+    /// The heaps that a resource is placed in.
+    pub(super) fn heaps_for(
+        &self,
+        wanted: &Wanted<'_>,
+        placed: &ResourceRequirements,
+    ) -> Result<Arc<TypedHeaps>, Error> {
+        let class = ResourceClass::of(&placed.desc, &self.effective_caps);
+        match wanted.allocation.pool {
+            None => Ok(Arc::clone(self.heaps(wanted.granted.family, class))),
+            Some(pool) => {
+                pool.check_holds(class)?;
+                Ok(Arc::clone(pool.heaps()))
+            }
+        }
+    }
+
+    pub(super) fn facts(&self, wanted: &Wanted<'_>, heaps: &TypedHeaps) -> Facts {
+        let allocation = wanted.allocation;
+        let has = |flags| allocation.flags.intersects(flags);
+        let foreign = foreign_heap_flags(allocation.extra_required_heap_flags, heaps.desc.heap.Flags);
+        if foreign != 0 && allocation.pool.is_none() {
+            tracing::debug!("heap flags {foreign:#x} make the resource committed");
+        }
+        Facts {
+            allocator_always_committed: self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED),
+            always_committed: has(ResourceAllocationFlags::ALWAYS_COMMITTED)
+                || wanted.resource.protected_session.is_some() && allocation.pool.is_none(),
+            prefer_committed: has(ResourceAllocationFlags::PREFER_COMMITTED),
+            foreign_heap_flags: foreign != 0 && allocation.pool.is_none(),
+            own_heap: has(
+                ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_RESIDENT
+            ),
+            never_allocate_heap: has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+            never_fallback: has(ResourceAllocationFlags::NEVER_FALLBACK),
+            placed_only: allocation.pool.is_some() || !allocation.extra_required_resource_padding.is_zero(),
+            dedicated: heaps.is_dedicated(),
+        }
+    }
+
+    /// The bytes that a placed resource asks the heaps for.
+    pub(super) fn placement_request(
+        &self,
+        wanted: &Wanted<'_>,
+        heaps: &TypedHeaps,
+        placed: &ResourceRequirements,
+    ) -> Result<PlacementRequest, Error> {
+        let padding = wanted.allocation.extra_required_resource_padding;
+        let alignment = placed.alignment.max(heaps.desc.min_alignment);
+        // A multiple of the alignment: a move of a defragmentation relies on it.
+        let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
+        let size = size.ok_or_else(|| {
+            let rule = format!("{padding} beyond {} overflow", placed.size);
+            Error::invalid_argument("ResourceAllocationDesc::extra_required_resource_padding", rule)
+        })?;
+        Ok(PlacementRequest {
+            strategy: wanted.allocation.strategy,
+            upper: wanted.allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
+            cache_size: wanted.allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
+            ..PlacementRequest::new(size, alignment)
+        })
+    }
+
+    fn place_resource(
+        &self,
+        wanted: &Wanted<'_>,
+        heaps: &Arc<TypedHeaps>,
+        placed: &ResourceRequirements,
+        sharing: Sharing,
+        reason: Reason,
+    ) -> Result<(ResourceAllocation, Decision), Refusal> {
+        let foreign = foreign_heap_flags(wanted.allocation.extra_required_heap_flags, heaps.desc.heap.Flags);
+        if foreign != 0 {
+            // Only with a pool: otherwise the resource would have been committed.
+            let rule = format!("{foreign:#x} are not among the flags of the pool");
+            return Err(
+                Error::invalid_argument("ResourceAllocationDesc::extra_required_heap_flags", rule).into()
+            );
+        }
+        let request = self.placement_request(wanted, heaps, placed)?;
+        let range = self.place(heaps, sharing, &request, wanted.terms)?;
+        self.prefetch_after(heaps, sharing, &request, wanted.allocation.flags);
+        let resource = self.create_placed(&range, wanted.resource, placed)?;
+        let placement = if range.has_own_heap() { Placement::OwnHeap } else { Placement::SharedHeap };
+        let made = ResourceAllocation::placed(resource, range, &placed.desc, &wanted.granted);
+        Ok((made, Decision::new(placement, reason)))
+    }
+
+    fn create_placed(
+        &self,
+        range: &PlacedRange,
+        resource: &ResourceDesc<'_>,
+        placed: &ResourceRequirements,
+    ) -> Result<ID3D12Resource, Refusal> {
+        let heap = range.heap().d3d12();
+        create_placed(&self.devices, heap, range.range().start(), resource, &placed.desc).map_err(|refused| {
+            if refused.hresult == E_OUTOFMEMORY {
+                return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
+            }
+            refused.into_error().into()
+        })
+    }
+
+    /// A buffer for the allocator itself, placed in shared heaps.
+    pub(super) fn place_buffer(
+        self: &Arc<Self>,
+        granted: &GrantedHeaps,
+        resource: &ResourceDesc<'_>,
+        terms: Terms,
+    ) -> Result<(ID3D12Resource, PlacedRange), Refusal> {
+        let allocation = ResourceAllocationDesc::default();
+        let wanted = Wanted { allocation: &allocation, resource, granted: *granted, terms };
+        let requested = self.requested(&wanted);
+        let placed = self.requirements.requirements(&requested, Creation::Placed)?;
+        let heaps = self.heaps_for(&wanted, &placed)?;
+        let request = self.placement_request(&wanted, &heaps, &placed)?;
+        let sharing = if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared };
+        let range = match self.place(&heaps, sharing, &request, terms) {
+            Err(refusal) if refusal.is_about_size() => self.place(&heaps, Sharing::Own, &request, terms)?,
+            range => range?,
+        };
+        let resource = self.create_placed(&range, resource, &placed)?;
+        Ok((resource, range))
+    }
+
+    /// A committed resource: D3D12 makes the heap.
+    fn commit(
+        &self,
+        wanted: &Wanted<'_>,
+        requested: &RequestedResource<'_>,
+        reason: Reason,
+        terms: Terms,
+    ) -> Result<(ResourceAllocation, Decision), Refusal> {
+        let Wanted { allocation, resource, granted, .. } = wanted;
+        if !allocation.extra_required_resource_padding.is_zero() {
+            let field = "ResourceAllocationDesc::extra_required_resource_padding";
+            return Err(Error::invalid_argument(field, "a committed resource has no padding").into());
+        }
+        let requirements = self.requirements.requirements(requested, Creation::Committed)?;
+        let size = requirements.size;
+        let way = error::Way::Committed(size);
+        if !terms.may_create_heap {
+            return Err(Refusal::of(way, Obstacle::NoRoom));
+        }
+        if size > self.max_heap_size {
+            return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
+        }
+        self.check_budget(granted.segment_group, size, terms)
+            .map_err(|obstacle| Refusal::of(way, obstacle))?;
+        let charge = self.accounts.charge(granted.heap_type, Charged::Committed, size);
+        let charge = charge.map_err(|obstacle| Refusal::of(way, obstacle))?;
+        let properties = self.heap_families.properties(granted.family);
+        let mut flags = allocation.extra_required_heap_flags | self.extra_heap_flags;
+        if flags & D3D12_HEAP_FLAG_SHARED != 0 {
+            // A shared heap's first bytes are for others to see, so D3D12 zeroes it and keeps it resident.
+            flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
+        }
+        let made = create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
+        let made = made.map_err(|refused| {
+            if refused.hresult == E_OUTOFMEMORY {
+                return Refusal::of(way, Obstacle::Device(refused.hresult));
+            }
+            refused.into_error().into()
+        })?;
+        let decision = Decision::new(Placement::Committed, reason);
+        let alignment = requirements.alignment;
+        let made = ResourceAllocation::standalone(made, charge, size, alignment, &requirements.desc, granted);
+        Ok((made, decision))
+    }
+
+    /// Notes what there is to note of an allocation that was made.
+    #[inline]
+    pub(super) fn register(
+        &self,
+        mut made: ResourceAllocation,
+        wanted: &Wanted<'_>,
+        decision: Decision,
+    ) -> ResourceAllocation {
+        let Wanted { allocation, resource, granted, .. } = wanted;
+        self.decisions.count(decision);
+        made.set_decision(decision);
+        let is_listed = self.desc.flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
+            || matches!(decision.placement, Placement::Committed | Placement::Imported);
+        if is_listed {
+            made.set_ticket(self.live.add(LiveAllocation {
+                size: made.size(),
+                heap_type: granted.heap_type,
+                placement: decision.placement,
+                is_buffer: resource.is_buffer(),
+                name: None,
+                user_data: allocation.user_data,
+            }));
+        }
+        if allocation.user_data != 0 {
+            made.set_note(Note { name: None, user_data: allocation.user_data });
+        }
+        if allocation.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT) {
+            made.set_never_resident();
+        }
+        if allocation.flags.contains(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH) {
+            warn_on_mismatch(&made, resource);
+        }
+        made
+    }
+
+    /// A refusal as an error.
+    pub(super) fn refused(
+        &self,
+        heap_type: HeapType,
+        requested: ByteSize,
+        refusal: Refusal,
+        never_fallback: bool,
+    ) -> Error {
+        if let Some(fatal) = refusal.fatal {
+            return fatal;
+        }
+        let totals = self.totals_of(heap_type);
+        Error::out_of_memory(Shortage {
+            requested,
+            heap_type,
+            reserved: totals.reserved,
+            used: totals.used,
+            video_memory: self.video_memory(self.caps.segment_group(heap_type)),
+            attempts: refusal.attempts,
+            never_fallback,
+        })
+    }
+
+    /// What a resource takes, for messages.
+    fn size_of(&self, resource: &ResourceDesc<'_>, allocation: &ResourceAllocationDesc<'_>) -> ByteSize {
+        let requested = RequestedResource {
+            desc: resource.desc,
+            castable_formats: resource.castable_formats,
+            uses: allocation.uses,
+        };
+        let placed = self.requirements.requirements(&requested, Creation::Placed);
+        placed.map_or(ByteSize::new(resource.desc.Width), |placed| placed.size)
+    }
+}
+
+/// Flags that heaps do not have and that make a difference to their resources.
+pub(super) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
+    // Permissions that need not be used.
+    let permissions = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
+    required & !permissions & !flags
+}
+
+fn warn_on_mismatch(made: &ResourceAllocation, resource: &ResourceDesc<'_>) {
+    let (size, alignment) = (made.size(), made.alignment());
+    let asked = if resource.is_buffer() { ByteSize::new(resource.desc.Width) } else { size };
+    if size > asked || (resource.desc.Alignment != 0 && alignment.get() > resource.desc.Alignment) {
+        tracing::warn!(
+            %asked,
+            %size,
+            alignment = alignment.get(),
+            "the allocation is larger than what was asked for"
+        );
+    }
+}
+
+/// A resource's alignment as the number that D3D12 knows.
+pub(super) fn alignment_or_one(alignment: u64) -> Alignment {
+    Alignment::new(alignment).unwrap_or(Alignment::ONE)
+}

@@ -1,0 +1,205 @@
+//! The device's calls that create a resource, and which one a description needs.
+
+use heapwright_core::HeapOffset;
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use super::desc::ResourceDesc;
+use super::devices::Devices;
+use crate::requirements::downgrade;
+use crate::{Error, InitialState};
+
+/// Why no resource was created: an answer of a call of the device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused {
+    pub(super) call: &'static str,
+    pub(super) hresult: HRESULT,
+}
+
+impl Refused {
+    /// As an error; E_INVALIDARG names what is left to be wrong once the device has taken the description.
+    pub(super) fn into_error(self) -> Error {
+        let Self { call, hresult } = self;
+        if hresult == E_INVALIDARG {
+            Error::invalid_argument("initial_state or clear_value", format!("{call} answered E_INVALIDARG"))
+        } else {
+            Error::device(call, hresult)
+        }
+    }
+}
+
+/// The interface that a creation goes through.
+#[derive(Debug)]
+enum Route<'a> {
+    /// `ID3D12Device`, or with a session its relatives.
+    States(D3D12_RESOURCE_DESC),
+    /// `ID3D12Device8`: a mip region of sampler feedback.
+    States1(&'a ID3D12Device8),
+    /// `ID3D12Device10`: a layout, and castable formats.
+    Layout(&'a ID3D12Device10),
+}
+
+/// Checks that the device can take what a resource asks for.
+pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -> Result<(), Error> {
+    if !resource.castable_formats.is_empty() {
+        if matches!(resource.initial_state, InitialState::State(_)) {
+            let rule = "castable formats need an initial layout, as CreatePlacedResource2 takes one";
+            return Err(Error::invalid_argument("ResourceDesc::castable_formats", rule));
+        }
+        if devices.device12.is_none() {
+            return Err(Error::unsupported("castable formats on this device (ID3D12Device12)"));
+        }
+    }
+    if matches!(resource.initial_state, InitialState::Layout(_)) && devices.device10.is_none() {
+        return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
+    }
+    Ok(())
+}
+
+fn route<'a>(
+    devices: &'a Devices,
+    resource: &ResourceDesc<'_>,
+    desc: &D3D12_RESOURCE_DESC1,
+    call: &'static str,
+) -> Result<Route<'a>, Refused> {
+    let missing = Refused { call, hresult: E_NOINTERFACE };
+    if matches!(resource.initial_state, InitialState::Layout(_)) {
+        return devices.device10.as_ref().map(Route::Layout).ok_or(missing);
+    }
+    match downgrade(desc) {
+        Some(desc) => Ok(Route::States(desc)),
+        None => devices.device8.as_ref().map(Route::States1).ok_or(missing),
+    }
+}
+
+/// Places a resource of `desc`, which came of `resource`, in a heap.
+pub(super) fn create_placed(
+    devices: &Devices,
+    heap: &ID3D12Heap,
+    offset: HeapOffset,
+    resource: &ResourceDesc<'_>,
+    desc: &D3D12_RESOURCE_DESC1,
+) -> Result<ID3D12Resource, Refused> {
+    let mut placed: Option<ID3D12Resource> = None;
+    let offset = offset.get();
+    let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
+    let (state, layout) = initial(resource);
+    // SAFETY: device and heap are live COM objects; the description, the clear value and the formats, as many as are counted,
+    // outlive the call; the result is written to a variable of the interface that is asked for. The range is the caller's.
+    let (call, created) = match route(devices, resource, desc, "ID3D12Device::CreatePlacedResource")? {
+        Route::States(desc) => ("ID3D12Device::CreatePlacedResource", unsafe {
+            devices.device.CreatePlacedResource(heap, offset, &desc, state, clear_value, &mut placed)
+        }),
+        Route::States1(device) => ("ID3D12Device8::CreatePlacedResource1", unsafe {
+            device.CreatePlacedResource1(heap, offset, desc, state, clear_value, &mut placed)
+        }),
+        Route::Layout(device) => {
+            let (count, formats) = castable(resource);
+            ("ID3D12Device10::CreatePlacedResource2", unsafe {
+                device.CreatePlacedResource2(
+                    heap,
+                    offset,
+                    desc,
+                    layout,
+                    clear_value,
+                    count,
+                    formats,
+                    &mut placed,
+                )
+            })
+        }
+    };
+    answer(call, created, placed)
+}
+
+/// Creates a committed resource.
+pub(super) fn create_committed(
+    devices: &Devices,
+    properties: &D3D12_HEAP_PROPERTIES,
+    heap_flags: D3D12_HEAP_FLAGS,
+    resource: &ResourceDesc<'_>,
+    desc: &D3D12_RESOURCE_DESC1,
+) -> Result<ID3D12Resource, Refused> {
+    let mut made: Option<ID3D12Resource> = None;
+    let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
+    let (state, layout) = initial(resource);
+    let session = resource.protected_session;
+    let usual = "ID3D12Device::CreateCommittedResource";
+    // SAFETY: as in `create_placed`; the session, where there is one, is a live COM object.
+    let (call, created) = match (route(devices, resource, desc, usual)?, session) {
+        (Route::States(desc), None) => (usual, unsafe {
+            let device = &devices.device;
+            device.CreateCommittedResource(properties, heap_flags, &desc, state, clear_value, &mut made)
+        }),
+        (Route::States(desc), Some(session)) => {
+            let call = "ID3D12Device4::CreateCommittedResource1";
+            let device = devices.device4.as_ref().ok_or(Refused { call, hresult: E_NOINTERFACE })?;
+            (call, unsafe {
+                device.CreateCommittedResource1(
+                    properties,
+                    heap_flags,
+                    &desc,
+                    state,
+                    clear_value,
+                    session,
+                    &mut made,
+                )
+            })
+        }
+        (Route::States1(device), session) => ("ID3D12Device8::CreateCommittedResource2", unsafe {
+            device.CreateCommittedResource2(
+                properties,
+                heap_flags,
+                desc,
+                state,
+                clear_value,
+                session,
+                &mut made,
+            )
+        }),
+        (Route::Layout(device), session) => {
+            let (count, formats) = castable(resource);
+            ("ID3D12Device10::CreateCommittedResource3", unsafe {
+                device.CreateCommittedResource3(
+                    properties,
+                    heap_flags,
+                    desc,
+                    layout,
+                    clear_value,
+                    session,
+                    count,
+                    formats,
+                    &mut made,
+                )
+            })
+        }
+    };
+    answer(call, created, made)
+}
+
+fn initial(resource: &ResourceDesc<'_>) -> (D3D12_RESOURCE_STATES, D3D12_BARRIER_LAYOUT) {
+    match resource.initial_state {
+        InitialState::State(state) => (state, D3D12_BARRIER_LAYOUT_UNDEFINED),
+        InitialState::Layout(layout) => (D3D12_RESOURCE_STATE_COMMON, layout),
+    }
+}
+
+/// Castable formats as the calls take them.
+fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
+    let formats = resource.castable_formats;
+    // More than 2^32 are refused when the device is asked what the resource takes.
+    let count = u32::try_from(formats.len()).unwrap_or(0);
+    (count, if formats.is_empty() { std::ptr::null() } else { formats.as_ptr() })
+}
+
+fn answer(
+    call: &'static str,
+    created: windows_core::Result<()>,
+    resource: Option<ID3D12Resource>,
+) -> Result<ID3D12Resource, Refused> {
+    match (created, resource) {
+        (Ok(()), Some(resource)) => Ok(resource),
+        (Ok(()), None) => Err(Refused { call, hresult: E_POINTER }),
+        (Err(error), _) => Err(Refused { call, hresult: error.code() }),
+    }
+}

@@ -1,0 +1,43 @@
+//! A heap that the allocator made.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::accounts::{Accounts, Charge};
+use super::typed_heaps::Seat;
+use crate::error::Obstacle;
+
+/// A heap, and what it is charged to. Dropping the last reference gives it back to the device.
+#[derive(Debug)]
+pub(super) struct Heap {
+    d3d12: ID3D12Heap,
+    size: ByteSize,
+    charge: Mutex<Charge>,
+    /// In a pool with bounds.
+    _seat: Option<Seat>,
+}
+
+impl Heap {
+    pub(super) fn new(d3d12: ID3D12Heap, size: ByteSize, charge: Charge, seat: Option<Seat>) -> Arc<Self> {
+        Arc::new(Self { d3d12, size, charge: Mutex::new(charge), _seat: seat })
+    }
+
+    pub(super) fn d3d12(&self) -> &ID3D12Heap {
+        &self.d3d12
+    }
+
+    pub(super) fn size(&self) -> ByteSize {
+        self.size
+    }
+
+    /// Charges it to other accounts from now on; when their limit forbids that, it stays with those that it was.
+    pub(super) fn transfer_to(&self, accounts: &Arc<Accounts>) -> Result<(), Obstacle> {
+        let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
+        if !charge.is_on(accounts) {
+            *charge = charge.transferred(accounts)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Where a heap comes from, and what is tried when memory is short.
+//!
+//! In this order; what cannot go differently from what was tried before is left out:
+//!
+//! 1. an empty heap that is held already: made in advance, in the pool, or of an allocator nested with this one;
+//! 2. a new heap of the size that is wanted;
+//! 3. after empty heaps of the whole allocator went back to the device (unless `NEVER_OVER_ALLOCATE`), the same again;
+//! 4. a new heap as small as the request allows.
+//!
+//! No lock is held while the device creates or destroys a heap.
+
+use std::sync::Arc;
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::{PlacementError, PlacementRequest};
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use super::Inner;
+use super::desc::ResourceAllocatorFlags;
+use super::heap::Heap;
+use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
+use crate::error::{Attempt, Obstacle, Way};
+use crate::{Error, SegmentGroup, VideoMemoryInfo};
+
+/// On which terms memory may be had.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    pub(super) may_create_heap: bool,
+    pub(super) within_budget: bool,
+}
+
+/// Why there is no memory: what was tried, and whether going on is pointless.
+#[derive(Debug, Default)]
+pub(super) struct Refusal {
+    pub(super) attempts: Vec<Attempt>,
+    pub(super) fatal: Option<Error>,
+}
+
+impl Refusal {
+    pub(super) fn of(way: Way, obstacle: Obstacle) -> Self {
+        Self { attempts: vec![Attempt { way, obstacle }], fatal: None }
+    }
+
+    fn fatal(error: Error) -> Self {
+        Self { attempts: Vec::new(), fatal: Some(error) }
+    }
+
+    fn add(&mut self, way: Way, obstacle: Obstacle) {
+        self.attempts.push(Attempt { way, obstacle });
+    }
+}
+
+/// Another answer than out of memory is no shortage: nothing that could be given back would change it.
+fn is_shortage(obstacle: Obstacle) -> bool {
+    !matches!(obstacle, Obstacle::Device(hresult) if hresult != E_OUTOFMEMORY)
+}
+
+fn create_heap_failed(hresult: HRESULT) -> Refusal {
+    Refusal::fatal(Error::device("ID3D12Device::CreateHeap", hresult))
+}
+
+impl Inner {
+    /// Finds or makes room for a request.
+    #[inline]
+    pub(super) fn place(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+        terms: Terms,
+    ) -> Result<PlacedRange, Refusal> {
+        match heaps.find_room(sharing, request) {
+            Ok(Some(range)) => Ok(range),
+            Ok(None) => self.place_in_new(heaps, sharing, request, terms),
+            Err(error) => Err(misplaced(error)),
+        }
+    }
+
+    #[cold]
+    fn place_in_new(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+        terms: Terms,
+    ) -> Result<PlacedRange, Refusal> {
+        let least = request.size.align_up(super::desc::HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
+        let limit = heaps.desc.max_heap_size;
+        if least > limit {
+            return Err(Refusal::of(Way::NewHeap(least), Obstacle::HeapSize { limit }));
+        }
+        let wanted = heaps.plan(sharing, request).map_err(misplaced)?.min(limit);
+        if wanted < least {
+            // The heaps of the pool have one size, and it is too small.
+            return Err(Refusal::of(Way::NewHeap(least), Obstacle::HeapSize { limit: wanted }));
+        }
+        let least = if heaps.takes_any_heap() { least } else { wanted };
+        let heap = self.obtain_heap(heaps, wanted, least, terms)?;
+        heaps.room_in_new(sharing, heap, request).map_err(misplaced)
+    }
+
+    /// A heap that nothing is in.
+    pub(super) fn obtain_heap(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        wanted: ByteSize,
+        least: ByteSize,
+        terms: Terms,
+    ) -> Result<Arc<Heap>, Refusal> {
+        if let Some(heap) = heaps.take_spare(least, wanted) {
+            return Ok(heap);
+        }
+        if !terms.may_create_heap {
+            return Err(Refusal::of(Way::HeldMemory, Obstacle::NoRoom));
+        }
+        let mut refusal = Refusal::default();
+        let mut attempt = |size: ByteSize| match self.create_heap(heaps, size, terms) {
+            Ok(heap) => Some(Ok(heap)),
+            Err(Obstacle::Device(hresult)) if hresult != E_OUTOFMEMORY => Some(Err(hresult)),
+            Err(obstacle) => {
+                refusal.add(Way::NewHeap(size), obstacle);
+                None
+            }
+        };
+        let mut made = attempt(wanted);
+        if made.is_none() && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
+            let released = self.make_room(wanted);
+            tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
+            if !released.is_zero() {
+                made = attempt(wanted);
+            }
+        }
+        if made.is_none() && least < wanted {
+            made = attempt(least);
+        }
+        match made {
+            Some(made) => made.map_err(create_heap_failed),
+            None => Err(refusal),
+        }
+    }
+
+    fn create_heap(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        size: ByteSize,
+        terms: Terms,
+    ) -> Result<Arc<Heap>, Obstacle> {
+        self.check_budget(heaps.desc.segment_group, size, terms)?;
+        heaps.create_heap(&self.devices, size)
+    }
+
+    /// Whether so many bytes more are within the operating system's budget, if that matters.
+    pub(super) fn check_budget(
+        &self,
+        group: SegmentGroup,
+        size: ByteSize,
+        terms: Terms,
+    ) -> Result<(), Obstacle> {
+        if !terms.within_budget {
+            return Ok(());
+        }
+        // That there is an adapter was checked. One that does not answer has no budget to be within.
+        let Some((usage, budget)) = self.video_memory(group) else { return Ok(()) };
+        if usage.saturating_add(size) > budget {
+            return Err(Obstacle::Budget { group, budget, usage });
+        }
+        Ok(())
+    }
+
+    /// Usage and budget of a segment group, where the adapter is known and answers.
+    pub(super) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
+        let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
+        Some((info.current_usage, info.budget))
+    }
+
+    /// Gives back what is not needed because memory for `size` bytes is short.
+    pub(super) fn make_room(&self, size: ByteSize) -> ByteSize {
+        self.collect_deferred();
+        self.release(size.max(self.desc.release_size))
+    }
+
+    /// Gives empty heaps back to the device, whole ones until so many bytes are reached.
+    pub(super) fn release(&self, bytes: ByteSize) -> ByteSize {
+        for within in &self.within {
+            within.release_empty();
+        }
+        let mut released = ByteSize::ZERO;
+        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+            if released >= bytes {
+                break;
+            }
+            released = released.saturating_add(heaps.release(bytes.saturating_sub(released)));
+        }
+        released
+    }
+}
+
+/// A request that no heap of the heaps can serve.
+fn misplaced(error: PlacementError) -> Refusal {
+    match error {
+        PlacementError::TooLarge { requested } => {
+            Refusal::of(Way::NewHeap(requested), Obstacle::HeapSize { limit: ByteSize::ZERO })
+        }
+        error => Refusal::fatal(Error::invalid_argument("the resource's size", error.to_string())),
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::fatal(error)
+    }
+}
+
+impl Refusal {
+    /// Adds what another way met with.
+    pub(super) fn append(&mut self, other: Self) {
+        self.attempts.extend(other.attempts);
+        self.fatal = self.fatal.take().or(other.fatal);
+    }
+
+    /// Whether a heap of the size that is wanted is not allowed, or not what the algorithm makes of the request.
+    pub(super) fn is_about_size(&self) -> bool {
+        self.attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::HeapSize { .. }))
+    }
+
+    /// Whether every obstacle was a shortage of memory.
+    pub(super) fn is_shortage(&self) -> bool {
+        self.fatal.is_none() && self.attempts.iter().all(|attempt| is_shortage(attempt.obstacle))
+    }
+}

@@ -1,0 +1,109 @@
+//! Resources that somebody else made.
+
+use std::sync::Arc;
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+use windows_core::{IUnknown, Interface};
+
+use super::accounts::Charged;
+use super::allocation::ResourceAllocation;
+use super::create::Wanted;
+use super::decision::{Decision, Placement, Reason};
+use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
+use super::{HeapType, Inner};
+use crate::Error;
+use crate::caps::read_allocation_info;
+use crate::heap_family::{CpuPageProperty, GrantedHeaps, HeapFamily, MemoryPool};
+
+impl Inner {
+    /// Makes an allocation of a resource that exists.
+    pub(super) fn import(
+        self: &Arc<Self>,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ID3D12Resource,
+    ) -> Result<ResourceAllocation, Error> {
+        let refuse = |field, rule: String| Err(Error::invalid_argument(field, rule));
+        self.check_device(resource)?;
+        let other = allocation.flags.difference(ResourceAllocationFlags::NEVER_RESIDENT);
+        if !other.is_empty() {
+            let rule = format!("an imported resource takes NEVER_RESIDENT only, not {other:?}");
+            return refuse("ResourceAllocationDesc::flags", rule);
+        }
+        if allocation.pool.is_some() {
+            return refuse("ResourceAllocationDesc::pool", "an imported resource is in no pool".into());
+        }
+        if !allocation.extra_required_resource_padding.is_zero() {
+            let rule = "an imported resource has no padding".into();
+            return refuse("ResourceAllocationDesc::extra_required_resource_padding", rule);
+        }
+        let (mut properties, mut flags) = Default::default();
+        // SAFETY: the resource is a live COM object and both structures are writable.
+        let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
+        if hresult.is_err() {
+            // A reserved resource has no heap.
+            return refuse("resource", format!("GetHeapProperties answered {:#010x}", hresult.0));
+        }
+        let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
+        let heap_type = match family {
+            HeapFamily::Type(heap_type) => heap_type,
+            HeapFamily::Custom(memory) => match (memory.cpu_page_property, memory.memory_pool) {
+                (CpuPageProperty::NotAvailable, _) => HeapType::Default,
+                (CpuPageProperty::WriteCombine, MemoryPool::L1) => HeapType::GpuUpload,
+                (CpuPageProperty::WriteCombine, MemoryPool::L0) => HeapType::Upload,
+                (CpuPageProperty::WriteBack, _) => HeapType::Readback,
+            },
+        };
+        if let Some(asked) = allocation.heap_type {
+            if !asked.heap_types().contains(&heap_type) {
+                let rule = format!("{asked} is not {heap_type}, the resource's");
+                return refuse("ResourceAllocationDesc::heap_type", rule);
+            }
+        }
+        let missing = allocation.extra_required_heap_flags & !flags;
+        if missing != 0 {
+            let rule = format!("{missing:#x} are not among the flags of the resource's heap, {flags:#x}");
+            return refuse("ResourceAllocationDesc::extra_required_heap_flags", rule);
+        }
+        let architecture = self.caps.architecture;
+        let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
+        let segment_group = family.segment_group(architecture);
+        let granted = GrantedHeaps {
+            heap_type,
+            family,
+            segment_group,
+            is_cpu_accessible,
+            needs_copy: !is_cpu_accessible || segment_group != crate::SegmentGroup::Local,
+        };
+        // SAFETY: the resource is a live COM object.
+        let desc = unsafe { resource.GetDesc() };
+        // What `GetDesc` says of the alignment is what was found, not what may be asked for.
+        let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
+        // SAFETY: the device is a live COM object, and the description outlives the call.
+        let info = unsafe { self.devices.device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
+        let (size, alignment) = read_allocation_info(info)
+            .unwrap_or_else(|| (ByteSize::new(desc.Width), super::create::alignment_or_one(desc.Alignment)));
+        let charge = self.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
+            Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
+        })?;
+        let desc = ResourceDesc::new(&desc);
+        let made =
+            ResourceAllocation::standalone(resource.clone(), charge, size, alignment, &desc.desc, &granted);
+        let wanted = Wanted { allocation, resource: &desc, granted, terms: self.terms(allocation) };
+        Ok(self.register(made, &wanted, Decision::new(Placement::Imported, Reason::Usual)))
+    }
+
+    /// Whether a resource is one of this allocator's device.
+    fn check_device(&self, resource: &ID3D12Resource) -> Result<(), Error> {
+        let mut owner: Option<ID3D12Device> = None;
+        // SAFETY: the resource is a live COM object, and the result is of the interface that is asked for.
+        let answered = unsafe { resource.GetDevice(&mut owner) };
+        let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
+        let ours = identity(&self.devices.device);
+        let is_ours = answered.is_ok() && owner.as_ref().and_then(identity) == ours && ours.is_some();
+        if is_ours {
+            return Ok(());
+        }
+        Err(Error::invalid_argument("resource", "belongs to another device"))
+    }
+}

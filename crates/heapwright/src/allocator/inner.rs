@@ -1,0 +1,294 @@
+//! What all handles of an allocator share.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::{HeapPool, HeapPooling, PlacementRequest};
+use heapwright_d3d12::*;
+
+use super::accounts::Accounts;
+use super::decision::Decisions;
+use super::deferred::Deferred;
+use super::desc::{
+    HEAP_GRANULARITY, PoolAlgorithm, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,
+    SuballocationAlgorithm,
+};
+use super::devices::Devices;
+use super::engine::engine_desc;
+use super::heap::Heap;
+use super::heap_source::{Refusal, Terms};
+use super::notes::{LiveList, next_number};
+use super::prefetch::Prefetcher;
+use super::typed_heaps::{HeapKind, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::within::{BackingBuffers, BackingKind};
+use crate::heap_family::{HeapFamilies, HeapFamily};
+use crate::requirements::{RequirementsOptions, RequirementsQuery, ResourceClass};
+use crate::{AdapterDesc, DeviceCaps, Error};
+
+/// What all handles of an allocator share.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) devices: Devices,
+    pub(super) adapter: Option<IDXGIAdapter3>,
+    pub(super) vendor_id: Option<u32>,
+    pub(super) caps: DeviceCaps,
+    /// The caps with the resource heap tier that the description asks for.
+    pub(super) effective_caps: DeviceCaps,
+    pub(super) desc: ResourceAllocatorDesc,
+    pub(super) max_heap_size: ByteSize,
+    /// Flags of all heaps.
+    pub(super) extra_heap_flags: D3D12_HEAP_FLAGS,
+    pub(super) heap_families: HeapFamilies,
+    pub(super) requirements: RequirementsQuery,
+    pub(super) typed_heaps: [Arc<TypedHeaps>; HeapKind::COUNT],
+    pub(super) within: [Arc<BackingBuffers>; BackingKind::COUNT],
+    pools: Mutex<Vec<Weak<TypedHeaps>>>,
+    pub(super) accounts: Arc<Accounts>,
+    pub(super) decisions: Decisions,
+    pub(super) live: Arc<LiveList>,
+    pub(super) deferred: Deferred,
+    prefetcher: Option<Prefetcher>,
+    pub(super) debug_name: Mutex<Option<Arc<str>>>,
+}
+
+impl Inner {
+    /// For a device; nested in another allocator of the same device if there is a `parent`.
+    pub(super) fn new(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        desc: ResourceAllocatorDesc,
+        parent: Option<&Self>,
+    ) -> Result<Arc<Self>, Error> {
+        let caps = DeviceCaps::query(device)?;
+        desc.check(&caps)?;
+        let has = |flag| desc.flags.contains(flag);
+        if has(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) && adapter.is_none() {
+            let rule = "ALWAYS_IN_BUDGET needs the adapter, which says what the budget is";
+            return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
+        }
+        let tier = desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier);
+        if tier < caps.resource_heap_tier {
+            tracing::warn!(
+                tier,
+                device = caps.resource_heap_tier,
+                "resources are kept apart that need not be"
+            );
+        }
+        let devices = Devices::of(device);
+        let unified = has(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+        let heap_families = HeapFamilies::query(device, &caps, desc.nodes, unified)?;
+        let options = RequirementsOptions {
+            tight_alignment: !has(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT),
+            extra_required_resource_flags: desc.extra_required_resource_flags,
+        };
+        let effective_caps = DeviceCaps { resource_heap_tier: tier, ..caps };
+        let max_heap_size = max_heap_size(&desc, &caps);
+        let extra_heap_flags = extra_heap_flags(&desc, &devices);
+        let accounts = Accounts::new(desc.limits);
+        let prefetcher = if has(ResourceAllocatorFlags::ALLOW_PREFETCH) {
+            Prefetcher::start(devices.clone())
+        } else {
+            None
+        };
+        let vendor_id =
+            adapter.and_then(|adapter| AdapterDesc::query(adapter).ok()).map(|desc| desc.vendor_id);
+        Ok(Arc::new_cyclic(|this| Self {
+            typed_heaps: HeapKind::all(&heap_families, caps.architecture).map(|kind| {
+                let properties = heap_families.properties(kind.family);
+                let alignment = kind.class.heap_alignment();
+                let typed = TypedHeapsDesc {
+                    number: next_number(),
+                    pool: None,
+                    heap_type: kind.heap_type,
+                    segment_group: kind.family.segment_group(caps.architecture),
+                    class: kind.class,
+                    heap: D3D12_HEAP_DESC {
+                        SizeInBytes: 0,
+                        Properties: properties,
+                        Alignment: alignment,
+                        Flags: kind.class.heap_flags(&effective_caps) | extra_heap_flags,
+                    },
+                    protected_session: None,
+                    residency_priority: None,
+                    heap_size: ByteSize::ZERO,
+                    max_heap_size,
+                    min_heap_count: 0,
+                    max_heap_count: 0,
+                    min_alignment: heapwright_core::Alignment::ONE,
+                    recycling: recycling(&desc),
+                    engine: engine_desc(
+                        &desc,
+                        max_heap_size,
+                        desc.suballocation_algorithm,
+                        alignment,
+                        ByteSize::ZERO,
+                        0,
+                    ),
+                };
+                let (spare, kin) = match parent {
+                    Some(parent) => {
+                        let theirs = &parent.typed_heaps[kind.index()];
+                        (Arc::clone(theirs.spare()), Arc::clone(&theirs.kin))
+                    }
+                    None => (Arc::new(HeapPool::new(pooling(&desc))), Arc::default()),
+                };
+                TypedHeaps::new(typed, spare, kin, Arc::clone(&accounts), Weak::clone(this))
+            }),
+            within: BackingKind::all().map(BackingBuffers::new),
+            requirements: RequirementsQuery::new(device, &caps, options),
+            adapter: adapter.cloned(),
+            vendor_id,
+            devices,
+            caps,
+            effective_caps,
+            desc,
+            max_heap_size,
+            extra_heap_flags,
+            heap_families,
+            pools: Mutex::default(),
+            accounts,
+            decisions: Decisions::default(),
+            live: Arc::default(),
+            deferred: Deferred::default(),
+            prefetcher,
+            debug_name: Mutex::default(),
+        }))
+    }
+
+    /// The allocator's own heaps of a kind.
+    pub(super) fn heaps(&self, family: HeapFamily, class: ResourceClass) -> &Arc<TypedHeaps> {
+        &self.typed_heaps[HeapKind::index_of(family, class)]
+    }
+
+    /// The pools that there are.
+    pub(super) fn pools(&self) -> Vec<Arc<TypedHeaps>> {
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(super) fn add_pool(&self, heaps: &Arc<TypedHeaps>) {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(heaps));
+    }
+
+    pub(super) fn is_always_in_budget(&self) -> bool {
+        self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET)
+    }
+
+    /// Has the next heap made in advance when it is likely to be needed soon, or if the allocation wants it.
+    ///
+    /// Likely: the heaps that there are have less free than half of the next one's size. Nobody asks unless prefetching is
+    /// allowed.
+    pub(super) fn prefetch_after(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+        flags: ResourceAllocationFlags,
+    ) {
+        let Some(prefetcher) = &self.prefetcher else { return };
+        if flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
+            return;
+        }
+        let Ok(next) = heaps.plan(sharing, request) else { return };
+        let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
+        if always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2) {
+            prefetcher.request(heaps, next);
+        }
+    }
+
+    /// A heap that a pool begins with.
+    pub(super) fn new_empty_heap(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        size: ByteSize,
+        terms: Terms,
+    ) -> Result<(), Refusal> {
+        let heap: Arc<Heap> = self.obtain_heap(heaps, size, size, terms)?;
+        heaps
+            .insert_empty(heap)
+            .map_err(|error| Refusal::from(Error::invalid_argument("PoolDesc::heap_size", error.to_string())))
+    }
+
+    /// Frees what the GPU is done with.
+    pub(super) fn collect_deferred(&self) -> usize {
+        self.deferred.collect()
+    }
+
+    pub(super) fn audit(&self) -> Result<(), String> {
+        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+            heaps.audit()?;
+        }
+        self.within.iter().try_for_each(|backing| backing.audit())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.deferred.collect();
+        if !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_LEAK) {
+            return;
+        }
+        for leaked in self.live.all() {
+            let name = leaked.name.as_deref().unwrap_or("without a name");
+            let (size, heap_type, placement) = (leaked.size, leaked.heap_type, leaked.placement);
+            tracing::warn!(
+                %size,
+                %heap_type,
+                %placement,
+                user_data = leaked.user_data,
+                "allocation {name} outlives its allocator"
+            );
+        }
+    }
+}
+
+/// The largest heap that may be made.
+fn max_heap_size(desc: &ResourceAllocatorDesc, caps: &DeviceCaps) -> ByteSize {
+    let bits = caps.gpu_va_bits_per_process.saturating_sub(1);
+    let addressable = ByteSize::new(1_u64.checked_shl(bits).unwrap_or(u64::MAX).saturating_sub(1));
+    let most = if desc.max_heap_size.is_zero() { addressable } else { desc.max_heap_size.min(addressable) };
+    // Heaps come in units, so what is left of one is no use.
+    ByteSize::new(most.get() & !(HEAP_GRANULARITY.get() - 1))
+}
+
+fn extra_heap_flags(desc: &ResourceAllocatorDesc, devices: &Devices) -> D3D12_HEAP_FLAGS {
+    let mut flags = D3D12_HEAP_FLAG_NONE;
+    if desc.flags.contains(ResourceAllocatorFlags::CREATE_NOT_ZEROED) {
+        flags |= D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
+    }
+    if desc.flags.contains(ResourceAllocatorFlags::CREATE_NOT_RESIDENT) {
+        // Both came with `ID3D12Device8`'s release of D3D12.
+        if devices.device8.is_some() {
+            flags |= D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+        } else {
+            tracing::warn!("the device does not know CREATE_NOT_RESIDENT; heaps are created resident");
+        }
+    }
+    flags
+}
+
+fn pooling(desc: &ResourceAllocatorDesc) -> HeapPooling {
+    match desc.pool_algorithm {
+        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,
+        PoolAlgorithm::Default if desc.suballocation_algorithm == SuballocationAlgorithm::Default => {
+            HeapPooling::None
+        }
+        PoolAlgorithm::Default | PoolAlgorithm::SegmentedPool => HeapPooling::Segmented,
+        PoolAlgorithm::FixedPool if desc.preferred_heap_size.is_zero() => HeapPooling::None,
+        PoolAlgorithm::FixedPool => HeapPooling::Fixed(desc.preferred_heap_size),
+    }
+}
+
+fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
+    let keeps_by_retention = desc.pool_algorithm == PoolAlgorithm::Default
+        && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+    if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
+        Recycling::Never
+    } else if keeps_by_retention {
+        Recycling::IntoShared
+    } else {
+        Recycling::IntoPool
+    }
+}

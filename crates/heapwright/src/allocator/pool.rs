@@ -1,0 +1,199 @@
+//! Custom pools: heaps apart from the allocator's own.
+
+use std::sync::{Arc, Weak};
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::{EngineDesc, HeapPool, HeapPooling, HeapSetTotals};
+use heapwright_d3d12::*;
+
+use super::desc::{PoolDesc, ResourceKind, SuballocationAlgorithm};
+use super::heap_source::Terms;
+use super::notes::next_number;
+use super::typed_heaps::{Kin, Recycling, TypedHeaps, TypedHeapsDesc};
+use super::{HeapType, Inner};
+use crate::Error;
+use crate::requirements::ResourceClass;
+
+/// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning gives another handle to the same pool.
+///
+/// Allocations keep their heaps alive: the pool may be dropped before them. Its empty heaps go when the last handle and the
+/// last allocation are gone.
+///
+/// ```
+/// use heapwright::{ByteSize, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+/// # use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+/// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+/// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+/// let pool = allocator.create_pool(PoolDesc {
+///     name: "vertices".into(),
+///     heap_size: ByteSize::from_mib(1),
+///     min_heap_count: 1,
+///     ..Default::default()
+/// })?;
+/// let desc = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+/// let buffer = allocator.create_resource(&desc, &buffer_desc(ByteSize::from_kib(4)), D3D12_RESOURCE_STATE_COMMON, None)?;
+/// assert_eq!(pool.totals().used, buffer.size());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pool {
+    heaps: Arc<TypedHeaps>,
+    resources: ResourceKind,
+    multisampled: bool,
+    resource_heap_tier: u8,
+    allocator: Weak<Inner>,
+}
+
+impl Pool {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.heaps.desc.pool.as_deref().unwrap_or_default()
+    }
+
+    /// The kind of its heaps.
+    #[must_use]
+    pub fn heap_type(&self) -> HeapType {
+        self.heaps.desc.heap_type
+    }
+
+    /// What it holds. O(1).
+    #[must_use]
+    pub fn totals(&self) -> HeapSetTotals {
+        self.heaps.totals()
+    }
+
+    /// Gives empty heaps beyond the least number back to the device, and answers how many bytes that were.
+    pub fn release_empty_heaps(&self) -> ByteSize {
+        self.heaps.release(ByteSize::MAX)
+    }
+
+    pub(super) fn heaps(&self) -> &Arc<TypedHeaps> {
+        &self.heaps
+    }
+
+    pub(super) fn is_of(&self, allocator: &Inner) -> bool {
+        std::ptr::eq(self.allocator.as_ptr(), allocator)
+    }
+
+    /// Whether resources of a class may be in its heaps.
+    pub(super) fn check_holds(&self, class: ResourceClass) -> Result<(), Error> {
+        let holds = match (self.resources, class) {
+            (_, ResourceClass::Multisampled) if !self.multisampled => false,
+            (ResourceKind::Any, _) | (ResourceKind::Buffers, ResourceClass::Buffer) => true,
+            (ResourceKind::Textures, ResourceClass::Texture) => true,
+            (ResourceKind::RenderTargets, ResourceClass::RenderTarget | ResourceClass::Multisampled) => true,
+            // On tier 2 the class does not tell them apart; the device does when the resource is placed.
+            (ResourceKind::RenderTargets, ResourceClass::Texture) => self.resource_heap_tier >= 2,
+            (ResourceKind::Textures, ResourceClass::Multisampled) => self.resource_heap_tier >= 2,
+            _ => false,
+        };
+        if holds {
+            return Ok(());
+        }
+        let rule =
+            format!("pool \"{}\" is for {:?}, and the resource is of {class:?}", self.name(), self.resources);
+        Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule))
+    }
+}
+
+impl Inner {
+    pub(super) fn create_pool(self: &Arc<Self>, desc: PoolDesc) -> Result<Pool, Error> {
+        desc.check()?;
+        if desc.resources == ResourceKind::Any && self.effective_caps.resource_heap_tier < 2 {
+            return Err(Error::unsupported("PoolDesc::resources: Any, on resource heap tier 1,"));
+        }
+        if desc.protected_session.is_some() && self.devices.device4.is_none() {
+            return Err(Error::unsupported("PoolDesc::protected_session on this device (ID3D12Device4)"));
+        }
+        let family = self
+            .heap_families
+            .of(desc.heap_type, true)
+            .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?;
+        let mut properties = self.heap_families.properties(family);
+        if let Some(nodes) = desc.nodes {
+            nodes.check(self.caps.node_count)?;
+            (properties.CreationNodeMask, properties.VisibleNodeMask) = (nodes.creation, nodes.visible);
+        }
+        let flags = match desc.resources {
+            ResourceKind::Buffers => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+            ResourceKind::Textures => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
+            ResourceKind::RenderTargets => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+            ResourceKind::Any => D3D12_HEAP_FLAG_NONE,
+        };
+        let alignment = if desc.multisampled { ResourceClass::Multisampled.heap_alignment() } else { 0 };
+        let class = match desc.resources {
+            ResourceKind::Buffers | ResourceKind::Any => ResourceClass::Buffer,
+            ResourceKind::Textures => ResourceClass::Texture,
+            ResourceKind::RenderTargets => ResourceClass::RenderTarget,
+        };
+        let heap = D3D12_HEAP_DESC {
+            SizeInBytes: 0,
+            Properties: properties,
+            Alignment: alignment,
+            Flags: flags | desc.extra_heap_flags,
+        };
+        let engine =
+            self.engine_desc(desc.algorithm, alignment, desc.heap_size, u64::from(desc.max_heap_count));
+        let typed = TypedHeapsDesc {
+            number: next_number(),
+            pool: Some(Arc::from(desc.name.as_str())),
+            heap_type: desc.heap_type,
+            segment_group: family.segment_group(self.caps.architecture),
+            class,
+            heap,
+            protected_session: desc.protected_session,
+            residency_priority: desc.residency_priority,
+            heap_size: if desc.algorithm == SuballocationAlgorithm::Dedicated {
+                ByteSize::ZERO
+            } else {
+                desc.heap_size
+            },
+            max_heap_size: self.max_heap_size,
+            min_heap_count: u64::from(desc.min_heap_count),
+            max_heap_count: u64::from(desc.max_heap_count),
+            min_alignment: desc.min_alignment,
+            recycling: Recycling::Never,
+            engine,
+        };
+        let spare = Arc::new(HeapPool::new(HeapPooling::None));
+        let heaps = TypedHeaps::new(
+            typed,
+            spare,
+            Arc::<Kin>::default(),
+            Arc::clone(&self.accounts),
+            Arc::downgrade(self),
+        );
+        let terms = Terms { may_create_heap: true, within_budget: self.is_always_in_budget() };
+        for _ in 0..desc.min_heap_count {
+            let made = self.new_empty_heap(&heaps, desc.heap_size, terms);
+            made.map_err(|refusal| self.refused(desc.heap_type, desc.heap_size, refusal, false))?;
+        }
+        self.add_pool(&heaps);
+        Ok(Pool {
+            heaps,
+            resources: desc.resources,
+            multisampled: desc.multisampled,
+            resource_heap_tier: self.effective_caps.resource_heap_tier,
+            allocator: Arc::downgrade(self),
+        })
+    }
+
+    /// The engine of an algorithm. `heap_size` and `max_heap_count` are zero where nothing is fixed.
+    pub(super) fn engine_desc(
+        &self,
+        algorithm: SuballocationAlgorithm,
+        heap_alignment: u64,
+        heap_size: ByteSize,
+        max_heap_count: u64,
+    ) -> EngineDesc {
+        super::engine::engine_desc(
+            &self.desc,
+            self.max_heap_size,
+            algorithm,
+            heap_alignment,
+            heap_size,
+            max_heap_count,
+        )
+    }
+}

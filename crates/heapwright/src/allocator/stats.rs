@@ -1,0 +1,188 @@
+//! What an allocator holds, in numbers.
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::HeapSetTotals;
+
+use super::accounts::Charged;
+use super::decision::Decision;
+use super::within::BackingBuffers;
+use super::{HeapType, Inner};
+use crate::SegmentGroup;
+use crate::requirements::ResourceClass;
+
+/// What an allocator holds: `RESOURCE_ALLOCATOR_STATS` (document GPGMM), and what it lacks.
+///
+/// Committed and imported resources count as allocations with a heap each, as GPGMM counts them; the blocks leave them out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResourceAllocatorStats {
+    /// Bytes of live allocations, as the device sizes them: GPGMM's `UsedBlockUsage`.
+    pub used: ByteSize,
+    /// Bytes of heaps and of committed resources, what the device is asked for.
+    pub reserved: ByteSize,
+    /// Live allocations, parts of a resource each by itself.
+    pub allocation_count: u64,
+    /// Heaps, those of committed resources among them.
+    pub heap_count: u64,
+    /// Heaps that nothing is in; see [`release_empty_heaps`](crate::ResourceAllocator::release_empty_heaps).
+    pub empty_heap_count: u64,
+    /// Heaps that the device was made to create since the allocator exists, without those of committed resources.
+    pub heaps_created: u64,
+    /// Live allocations that are placed, or parts of a resource.
+    pub used_block_count: u64,
+    /// Heaps that something is in.
+    pub used_heap_count: u64,
+    /// Their bytes.
+    pub used_heap_usage: ByteSize,
+    /// Bytes of heaps that nothing is in.
+    pub free_heap_usage: ByteSize,
+    /// Heaps that were needed and had not been made in advance, where that is allowed.
+    pub prefetched_heap_misses: u64,
+    /// Heaps that had been.
+    pub prefetched_heap_misses_eliminated: u64,
+    /// With [`SuballocationAlgorithm::Slab`](crate::SuballocationAlgorithm::Slab): sizes that there were no tables for.
+    pub size_cache_misses: u64,
+    /// Sizes that there were.
+    pub size_cache_hits: u64,
+    /// Bytes of committed resources.
+    pub committed: ByteSize,
+    /// Committed resources.
+    pub committed_count: u64,
+    /// Bytes of imported resources, which no limit concerns.
+    pub imported: ByteSize,
+    /// Imported resources.
+    pub imported_count: u64,
+    /// Allocations that wait for a fence before they are freed; they are among the live ones.
+    pub deferred_count: u64,
+}
+
+/// What is held of one heap type, in one segment group or in one pool. O(1) to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryTotals {
+    /// Bytes of live allocations.
+    pub used: ByteSize,
+    /// Bytes of heaps and committed resources.
+    pub reserved: ByteSize,
+    /// Live allocations.
+    pub allocation_count: u64,
+    /// Heaps.
+    pub heap_count: u64,
+    /// Heaps that nothing is in.
+    pub empty_heap_count: u64,
+}
+
+impl MemoryTotals {
+    fn add(&mut self, totals: HeapSetTotals) {
+        self.used = self.used.saturating_add(totals.used);
+        self.reserved = self.reserved.saturating_add(totals.reserved);
+        self.allocation_count += totals.allocation_count;
+        self.heap_count += totals.heap_count;
+        self.empty_heap_count += totals.empty_heap_count;
+    }
+
+    /// Parts of backing buffers instead of the buffers, which are placed as allocations are.
+    fn divide(&mut self, backing: HeapSetTotals) {
+        self.used = self.used.saturating_sub(backing.reserved).saturating_add(backing.used);
+        self.allocation_count =
+            self.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;
+    }
+}
+
+impl From<HeapSetTotals> for MemoryTotals {
+    fn from(totals: HeapSetTotals) -> Self {
+        let mut sum = Self::default();
+        sum.add(totals);
+        sum
+    }
+}
+
+impl Inner {
+    /// Of the allocator's own heaps and its pools, with what is committed.
+    pub(super) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
+        let mut sum = MemoryTotals::default();
+        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+            if heaps.desc.heap_type == heap_type {
+                sum.add(heaps.totals());
+            }
+        }
+        for backing in &self.within {
+            if self.account_of(backing) == heap_type {
+                sum.divide(backing.set_totals());
+            }
+        }
+        let committed = self.accounts.held(heap_type, Charged::Committed);
+        sum.add(HeapSetTotals {
+            used: ByteSize::new(committed.bytes),
+            reserved: ByteSize::new(committed.bytes),
+            allocation_count: committed.count,
+            heap_count: committed.count,
+            empty_heap_count: 0,
+        });
+        sum
+    }
+
+    /// What heap type backing buffers are accounted for as: that of the heaps that they are placed in.
+    fn account_of(&self, backing: &BackingBuffers) -> HeapType {
+        let kind = backing.kind();
+        if kind.is_custom {
+            self.heaps(self.heap_families.custom(self.caps.architecture), ResourceClass::Buffer)
+                .desc
+                .heap_type
+        } else {
+            kind.heap_type
+        }
+    }
+
+    pub(super) fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
+        let mut sum = MemoryTotals::default();
+        for heap_type in HeapType::ALL {
+            if self.caps.segment_group(heap_type) == group {
+                let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count } =
+                    self.totals_of(heap_type);
+                sum.add(HeapSetTotals { used, reserved, allocation_count, heap_count, empty_heap_count });
+            }
+        }
+        sum
+    }
+
+    pub(super) fn stats(&self) -> ResourceAllocatorStats {
+        let mut stats = ResourceAllocatorStats {
+            heaps_created: self.accounts.heaps_created(),
+            deferred_count: self.deferred.len() as u64,
+            ..Default::default()
+        };
+        for heap_type in HeapType::ALL {
+            let totals = self.totals_of(heap_type);
+            stats.used = stats.used.saturating_add(totals.used);
+            stats.reserved = stats.reserved.saturating_add(totals.reserved);
+            stats.allocation_count += totals.allocation_count;
+            stats.heap_count += totals.heap_count;
+            stats.empty_heap_count += totals.empty_heap_count;
+            let committed = self.accounts.held(heap_type, Charged::Committed);
+            stats.committed = stats.committed.saturating_add(ByteSize::new(committed.bytes));
+            stats.committed_count += committed.count;
+            let imported = self.accounts.held(heap_type, Charged::Imported);
+            stats.imported = stats.imported.saturating_add(ByteSize::new(imported.bytes));
+            stats.imported_count += imported.count;
+        }
+        stats.used_block_count = stats.allocation_count - stats.committed_count.min(stats.allocation_count);
+        stats.used = stats.used.saturating_add(stats.imported);
+        stats.allocation_count += stats.imported_count;
+        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+            stats.free_heap_usage = stats.free_heap_usage.saturating_add(heaps.empty_bytes());
+            let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();
+            stats.prefetched_heap_misses += misses;
+            stats.prefetched_heap_misses_eliminated += eliminated;
+            let cache = heaps.shared().size_cache();
+            stats.size_cache_hits += cache.hits;
+            stats.size_cache_misses += cache.misses;
+        }
+        stats.used_heap_usage =
+            stats.reserved.saturating_sub(stats.free_heap_usage).saturating_add(stats.imported);
+        stats.used_heap_count = stats.heap_count - stats.empty_heap_count + stats.imported_count;
+        stats
+    }
+
+    pub(super) fn decisions(&self) -> Vec<(Decision, u64)> {
+        self.decisions.all()
+    }
+}

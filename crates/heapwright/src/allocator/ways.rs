@@ -1,0 +1,114 @@
+//! The ways to memory that are open to an allocation, in the order in which they are tried.
+
+use super::decision::Reason;
+
+/// A way to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Placed in a heap that others share.
+    Shared,
+    /// Placed in a heap of its own.
+    Own,
+    /// Committed.
+    Committed,
+}
+
+/// What decides which ways are open. The names are those of the flags.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    pub(super) allocator_always_committed: bool,
+    pub(super) always_committed: bool,
+    pub(super) prefer_committed: bool,
+    /// Heap flags that the allocator's heaps do not have.
+    pub(super) foreign_heap_flags: bool,
+    /// NEVER_SUBALLOCATE_HEAP or NEVER_RESIDENT.
+    pub(super) own_heap: bool,
+    pub(super) never_allocate_heap: bool,
+    pub(super) never_fallback: bool,
+    /// A pool, padding, or a session: what no committed resource has.
+    pub(super) placed_only: bool,
+    /// The allocator's algorithm gives every resource a heap of its own.
+    pub(super) dedicated: bool,
+}
+
+/// At most three ways.
+pub(super) type Ways = [Option<(Way, Reason)>; 3];
+
+/// The ways, the first to be tried first; none at all when the flags leave none.
+///
+/// | case | first | then | at last |
+/// |---|---|---|---|
+/// | as a rule | shared | own heap, if too large to share | committed |
+/// | NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | own heap | | committed |
+/// | ALWAYS_COMMITTED, foreign heap flags | committed | | |
+/// | PREFER_COMMITTED | committed | shared | own heap, if too large to share |
+///
+/// Nothing is committed at last with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
+pub(super) fn ways(facts: &Facts) -> Ways {
+    let committed = |reason| Some((Way::Committed, reason));
+    if facts.always_committed {
+        return [committed(Reason::AllocationFlag), None, None];
+    }
+    if facts.foreign_heap_flags {
+        return [committed(Reason::ExtraHeapFlags), None, None];
+    }
+    if facts.allocator_always_committed && !facts.placed_only {
+        return [committed(Reason::AllocatorFlag), None, None];
+    }
+    let shared = Some((Way::Shared, Reason::Usual));
+    let own = Some((Way::Own, Reason::TooLargeToShare));
+    if facts.prefer_committed {
+        return [committed(Reason::AllocationFlag), shared, own];
+    }
+    let may_fall_back = !facts.never_fallback && !facts.never_allocate_heap && !facts.placed_only;
+    let last = if may_fall_back { committed(Reason::OutOfMemory) } else { None };
+    if facts.own_heap {
+        return [Some((Way::Own, Reason::AllocationFlag)), last, None];
+    }
+    if facts.dedicated {
+        return [Some((Way::Own, Reason::Usual)), last, None];
+    }
+    [shared, own, last]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(facts: Facts) -> Vec<Way> {
+        ways(&facts).into_iter().flatten().map(|(way, _)| way).collect()
+    }
+
+    #[test]
+    fn every_fact_changes_the_ways() {
+        use Way::{Committed, Own, Shared};
+        let facts = Facts::default();
+        let cases: [(Facts, &[Way]); 11] = [
+            (facts, &[Shared, Own, Committed]),
+            (Facts { always_committed: true, ..facts }, &[Committed]),
+            (Facts { allocator_always_committed: true, ..facts }, &[Committed]),
+            (Facts { allocator_always_committed: true, placed_only: true, ..facts }, &[Shared, Own]),
+            (Facts { foreign_heap_flags: true, ..facts }, &[Committed]),
+            (Facts { prefer_committed: true, ..facts }, &[Committed, Shared, Own]),
+            (Facts { own_heap: true, ..facts }, &[Own, Committed]),
+            (Facts { never_allocate_heap: true, ..facts }, &[Shared, Own]),
+            (Facts { never_fallback: true, ..facts }, &[Shared, Own]),
+            (Facts { placed_only: true, ..facts }, &[Shared, Own]),
+            (Facts { dedicated: true, ..facts }, &[Own, Committed]),
+        ];
+        for (facts, expected) in cases {
+            assert_eq!(names(facts), expected, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_says_what_decided() {
+        let first = |facts: Facts| ways(&facts)[0].map(|(_, reason)| reason);
+        let facts = Facts::default();
+        assert_eq!(first(facts), Some(Reason::Usual));
+        assert_eq!(first(Facts { always_committed: true, ..facts }), Some(Reason::AllocationFlag));
+        assert_eq!(first(Facts { allocator_always_committed: true, ..facts }), Some(Reason::AllocatorFlag));
+        assert_eq!(first(Facts { foreign_heap_flags: true, ..facts }), Some(Reason::ExtraHeapFlags));
+        assert_eq!(ways(&facts)[2], Some((Way::Committed, Reason::OutOfMemory)));
+    }
+}

@@ -1,0 +1,134 @@
+//! Heaps that are created alike.
+
+use std::fmt;
+
+use heapwright_d3d12::*;
+
+use super::{HeapMemory, NodeMasks};
+use crate::{Architecture, DeviceCaps, Error, HeapType, SegmentGroup};
+
+/// Heaps that are created alike: of a heap type, or CUSTOM with a memory of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum HeapFamily {
+    /// `D3D12_HEAP_TYPE` without CUSTOM.
+    Type(HeapType),
+    /// `D3D12_HEAP_TYPE_CUSTOM`.
+    Custom(HeapMemory),
+}
+
+impl HeapFamily {
+    /// What the heaps' memory is on an architecture.
+    pub(crate) const fn memory(self, architecture: Architecture) -> HeapMemory {
+        match self {
+            Self::Type(heap_type) => HeapMemory::of(heap_type, architecture),
+            Self::Custom(memory) => memory,
+        }
+    }
+
+    /// The segment group that the heaps are charged to.
+    pub(crate) const fn segment_group(self, architecture: Architecture) -> SegmentGroup {
+        self.memory(architecture).segment_group(architecture)
+    }
+
+    /// The properties to create the heaps with. Page property and pool are UNKNOWN unless the type is CUSTOM, as D3D12 has
+    /// it.
+    pub(crate) const fn properties(self, nodes: NodeMasks) -> D3D12_HEAP_PROPERTIES {
+        let (heap_type, (cpu_page_property, memory_pool)) = match self {
+            Self::Type(heap_type) => {
+                (heap_type.to_d3d12(), (D3D12_CPU_PAGE_PROPERTY_UNKNOWN, D3D12_MEMORY_POOL_UNKNOWN))
+            }
+            Self::Custom(memory) => (D3D12_HEAP_TYPE_CUSTOM, memory.to_d3d12()),
+        };
+        D3D12_HEAP_PROPERTIES {
+            Type: heap_type,
+            CPUPageProperty: cpu_page_property,
+            MemoryPoolPreference: memory_pool,
+            CreationNodeMask: nodes.creation,
+            VisibleNodeMask: nodes.visible,
+        }
+    }
+
+    /// The family and the node masks that properties describe.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the field: a number that D3D12 does not have, or page property or pool where they must be
+    /// UNKNOWN.
+    pub(crate) fn try_from_d3d12(properties: &D3D12_HEAP_PROPERTIES) -> Result<(Self, NodeMasks), Error> {
+        let D3D12_HEAP_PROPERTIES {
+            Type: heap_type,
+            CPUPageProperty: cpu_page_property,
+            MemoryPoolPreference: memory_pool,
+            CreationNodeMask: creation,
+            VisibleNodeMask: visible,
+        } = *properties;
+        let nodes = NodeMasks { creation, visible };
+        if heap_type == D3D12_HEAP_TYPE_CUSTOM {
+            return Ok((Self::Custom(HeapMemory::try_from_d3d12(cpu_page_property, memory_pool)?), nodes));
+        }
+        let family = Self::Type(HeapType::try_from(heap_type)?);
+        for (is_unknown, field) in [
+            (cpu_page_property == D3D12_CPU_PAGE_PROPERTY_UNKNOWN, "D3D12_HEAP_PROPERTIES::CPUPageProperty"),
+            (memory_pool == D3D12_MEMORY_POOL_UNKNOWN, "D3D12_HEAP_PROPERTIES::MemoryPoolPreference"),
+        ] {
+            if !is_unknown {
+                return Err(Error::invalid_argument(field, "must be UNKNOWN unless Type is CUSTOM"));
+            }
+        }
+        Ok((family, nodes))
+    }
+
+    /// Checks that a device has such heaps.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: GPU_UPLOAD without support. What [`HeapMemory::check`] answers.
+    pub(crate) fn check(self, caps: &DeviceCaps) -> Result<(), Error> {
+        match self {
+            Self::Type(HeapType::GpuUpload) if !caps.gpu_upload_heaps => {
+                Err(Error::unsupported("a GPU upload heap on this device"))
+            }
+            Self::Type(_) => Ok(()),
+            Self::Custom(memory) => memory.check(caps),
+        }
+    }
+}
+
+impl From<HeapType> for HeapFamily {
+    fn from(heap_type: HeapType) -> Self {
+        Self::Type(heap_type)
+    }
+}
+
+impl fmt::Display for HeapFamily {
+    /// As "UPLOAD" or "CUSTOM (WRITE_BACK in L0)".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Type(heap_type) => heap_type.fmt(f),
+            Self::Custom(memory) => f.pad(&format!("CUSTOM ({memory})")),
+        }
+    }
+}
+
+impl TryFrom<D3D12_HEAP_TYPE> for HeapType {
+    type Error = Error;
+
+    /// The heap type of D3D12's number.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the number: CUSTOM, which is no type of memory by itself, or no heap type at all.
+    fn try_from(heap_type: D3D12_HEAP_TYPE) -> Result<Self, Error> {
+        let field = "D3D12_HEAP_TYPE";
+        match Self::ALL.into_iter().find(|known| known.to_d3d12() == heap_type) {
+            Some(known) => Ok(known),
+            None if heap_type == D3D12_HEAP_TYPE_CUSTOM => Err(Error::invalid_argument(
+                field,
+                format!(
+                    "{heap_type} is CUSTOM, which only CPUPageProperty and MemoryPoolPreference describe"
+                ),
+            )),
+            None => Err(Error::invalid_argument(field, format!("{heap_type} is no heap type"))),
+        }
+    }
+}

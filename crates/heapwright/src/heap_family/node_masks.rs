@@ -1,0 +1,84 @@
+//! Which of the GPUs that are linked to one adapter have a heap, and which see it.
+
+use crate::Error;
+
+/// The node masks of a heap. The default, 0 and 0, is D3D12's way to say the only node, or the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct NodeMasks {
+    /// `CreationNodeMask`: the one node whose memory it is.
+    pub creation: u32,
+    /// `VisibleNodeMask`: the nodes that see it, that one among them.
+    pub visible: u32,
+}
+
+impl NodeMasks {
+    /// Checks the masks against a device of `node_count` nodes.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the field: a creation mask that is not one node, a visible mask without it, or a node that
+    /// the device does not have.
+    pub(crate) fn check(self, node_count: u32) -> Result<(), Error> {
+        let creation_field = "D3D12_HEAP_PROPERTIES::CreationNodeMask";
+        let visible_field = "D3D12_HEAP_PROPERTIES::VisibleNodeMask";
+        let nodes = 1_u32.checked_shl(node_count).map_or(u32::MAX, |end| end - 1);
+        for (mask, field) in [(self.creation, creation_field), (self.visible, visible_field)] {
+            if mask & !nodes != 0 {
+                let rule = format!("{mask:#x} names a node above the {node_count} that the device has");
+                return Err(Error::invalid_argument(field, rule));
+            }
+        }
+        if self.creation.count_ones() > 1 {
+            let rule = format!("{:#x} names several nodes; a heap is the memory of one", self.creation);
+            return Err(Error::invalid_argument(creation_field, rule));
+        }
+        // 0 is the first node, in either mask.
+        let [creation, visible] = [self.creation, self.visible].map(|mask| mask.max(1));
+        if visible & creation == 0 {
+            let rule = format!("{visible:#x} leaves out the node of CreationNodeMask, {creation:#x}");
+            return Err(Error::invalid_argument(visible_field, rule));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_node_creates_and_is_among_those_that_see() {
+        let check = |creation, visible, node_count| {
+            NodeMasks { creation, visible }.check(node_count).map_err(|error| {
+                let text = error.to_string();
+                text.split(':').next_back().map(str::to_owned).unwrap_or_default()
+            })
+        };
+        for (creation, visible, node_count) in [
+            (0, 0, 1),
+            (1, 1, 1),
+            (0, 1, 1),
+            (1, 0, 1),
+            (2, 2, 2),
+            (2, 3, 2),
+            (0, 3, 2),
+            (1 << 31, u32::MAX, 32),
+        ] {
+            assert_eq!(
+                check(creation, visible, node_count),
+                Ok(()),
+                "{creation:#x} {visible:#x} {node_count}"
+            );
+        }
+        for (creation, visible, node_count, rule) in [
+            (2, 2, 1, "above the 1"),
+            (1, 3, 1, "above the 1"),
+            (3, 3, 2, "several nodes"),
+            (2, 1, 2, "leaves out"),
+            (2, 0, 2, "leaves out"),
+        ] {
+            let text = check(creation, visible, node_count).expect_err("is refused");
+            assert!(text.contains(rule), "{text}");
+        }
+    }
+}

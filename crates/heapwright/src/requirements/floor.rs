@@ -1,0 +1,50 @@
+//! The alignments that D3D12 has, and what a description asks of its own.
+
+use heapwright_core::Alignment;
+use heapwright_d3d12::*;
+
+use super::BufferUses;
+use super::buffer_uses::d3d12_alignment;
+use crate::Error;
+
+/// 64 KiB: buffers and textures of one sample without tight alignment, and small multisampled ones.
+pub(super) const DEFAULT: Alignment = d3d12_alignment(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT);
+const MULTISAMPLED: Alignment = d3d12_alignment(D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT);
+const SMALL: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT);
+const SMALL_MULTISAMPLED: Alignment = d3d12_alignment(D3D12_SMALL_MSAA_RESOURCE_PLACEMENT_ALIGNMENT);
+
+/// What a resource is aligned to without tight alignment: also the largest alignment that can be asked for.
+pub(super) fn default(desc: &D3D12_RESOURCE_DESC1) -> Alignment {
+    if desc.SampleDesc.Count > 1 { MULTISAMPLED } else { DEFAULT }
+}
+
+/// What a small texture may be aligned to.
+pub(super) fn small(desc: &D3D12_RESOURCE_DESC1) -> Alignment {
+    if desc.SampleDesc.Count > 1 { SMALL_MULTISAMPLED } else { SMALL }
+}
+
+/// The alignment that a description and its uses ask for: a floor, whatever the device makes of `Alignment`.
+///
+/// # Errors
+///
+/// Invalid argument: `Alignment` is neither 0 nor a power of two, or above what the kind of resource is ever aligned to.
+#[inline]
+pub(super) fn of(desc: &D3D12_RESOURCE_DESC1, uses: BufferUses) -> Result<Alignment, Error> {
+    const FIELD: &str = "D3D12_RESOURCE_DESC::Alignment";
+    if desc.Alignment == 0 {
+        return Ok(uses.floor());
+    }
+    let asked = Alignment::new(desc.Alignment).ok_or_else(|| {
+        Error::invalid_argument(FIELD, format!("{:#x} is not 0 and not a power of two", desc.Alignment))
+    })?;
+    let most = default(desc);
+    if asked > most {
+        let what = match desc.Dimension {
+            D3D12_RESOURCE_DIMENSION_BUFFER => "a buffer",
+            _ if desc.SampleDesc.Count > 1 => "a multisampled texture",
+            _ => "a texture of one sample",
+        };
+        return Err(Error::invalid_argument(FIELD, format!("{asked} is above the {most} of {what}")));
+    }
+    Ok(asked.max(uses.floor()))
+}

@@ -1,0 +1,30 @@
+//! What description a resource is created with, and what it takes.
+//!
+//! * `requested`: what is asked for.
+//! * `resource_requirements`: the decision, with the device behind a closure.
+//! * `query`: the device, and the calls that answer for it.
+//! * `tight_alignment`: whether a resource gets the tight alignment flag (document TIGHT).
+//! * `floor`: D3D12's alignments, and the one that a description asks for.
+//! * `buffer_uses`: how the address of a buffer must be aligned for what it is used for.
+//! * `without_asking`: what is known of a resource without asking the device.
+//! * `generations`: D3D12_RESOURCE_DESC and D3D12_RESOURCE_DESC1.
+//! * `resource_class`: resources that share heaps.
+
+mod buffer_uses;
+mod floor;
+mod generations;
+mod query;
+mod requested;
+mod resource_class;
+mod resource_requirements;
+#[cfg(test)]
+mod tests;
+mod tight_alignment;
+mod without_asking;
+
+pub use self::buffer_uses::BufferUses;
+pub(crate) use self::generations::{downgrade, upgrade};
+pub(crate) use self::query::RequirementsQuery;
+pub(crate) use self::requested::{Creation, RequestedResource, RequirementsOptions};
+pub(crate) use self::resource_class::ResourceClass;
+pub(crate) use self::resource_requirements::{ResourceRequirements, requirements};

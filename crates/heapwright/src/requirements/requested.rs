@@ -1,0 +1,80 @@
+//! What is asked for.
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::BufferUses;
+use crate::{DeviceCaps, Error};
+
+/// What holds for all resources of an allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequirementsOptions {
+    /// Resources are tightly aligned where that is legal. Off, only those are whose description has the flag.
+    pub(crate) tight_alignment: bool,
+    /// Flags that every resource gets beside its own.
+    pub(crate) extra_required_resource_flags: D3D12_RESOURCE_FLAGS,
+}
+
+impl Default for RequirementsOptions {
+    fn default() -> Self {
+        Self { tight_alignment: true, extra_required_resource_flags: D3D12_RESOURCE_FLAG_NONE }
+    }
+}
+
+/// A resource as it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestedResource<'a> {
+    /// The description. A non-zero `Alignment` is a floor, on every device.
+    pub(crate) desc: D3D12_RESOURCE_DESC1,
+    /// The formats that its views may cast to; empty for a buffer.
+    pub(crate) castable_formats: &'a [DXGI_FORMAT],
+    /// What it is used for; empty for a texture.
+    pub(crate) uses: BufferUses,
+}
+
+/// How a resource comes by its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Creation {
+    /// At an offset of a heap that it may share.
+    Placed,
+    /// With a heap of its own, which D3D12 makes.
+    Committed,
+}
+
+impl RequestedResource<'_> {
+    /// The description with the flags and the width that it gets whatever the device says, and all its uses.
+    #[inline]
+    pub(super) fn effective(
+        &self,
+        caps: &DeviceCaps,
+        options: &RequirementsOptions,
+    ) -> Result<(D3D12_RESOURCE_DESC1, BufferUses), Error> {
+        let mut desc = self.desc;
+        desc.Flags |= options.extra_required_resource_flags;
+        if desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {
+            if !self.uses.is_empty() {
+                return Err(Error::invalid_argument("BufferUses", "must be empty for a texture"));
+            }
+            return Ok((desc, BufferUses::empty()));
+        }
+        if !self.castable_formats.is_empty() {
+            return Err(Error::invalid_argument(
+                "castable formats",
+                "must be empty for a buffer, which has no format",
+            ));
+        }
+        let uses = self.uses.with_flags(desc.Flags);
+        let largest = caps.max_resource_size();
+        let width = uses.width(ByteSize::new(desc.Width)).filter(|&width| width <= largest);
+        desc.Width = width
+            .ok_or_else(|| {
+                let width = ByteSize::new(desc.Width);
+                Error::invalid_argument(
+                    "D3D12_RESOURCE_DESC::Width",
+                    format!("{width} is above the {largest} that the device can address"),
+                )
+            })?
+            .get();
+        Ok((desc, uses))
+    }
+}

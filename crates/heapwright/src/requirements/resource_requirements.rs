@@ -1,0 +1,84 @@
+//! What a resource is created with, and what it takes: the decision.
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::tight_alignment::{COMMITTED_MINIMUM, TightAlignment};
+use super::{Creation, RequestedResource, RequirementsOptions, floor, tight_alignment, without_asking};
+use crate::{DeviceCaps, Error};
+
+/// What a resource is created with, and what it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ResourceRequirements {
+    /// The description to create it with: its flags, its width and its `Alignment` may differ from what was asked for.
+    pub(crate) desc: D3D12_RESOURCE_DESC1,
+    /// Bytes, a multiple of the alignment. The heap of a committed resource has as many, or, without tight alignment on an
+    /// older driver, the next multiple of 64 KiB.
+    pub(crate) size: ByteSize,
+    /// What its offset must be a multiple of: the largest of what the device reports and what was asked for.
+    pub(crate) alignment: Alignment,
+}
+
+/// What a resource is created with on a device with `caps`, and what it takes.
+///
+/// `ask` is `GetResourceAllocationInfo` for one description: `None` where the device finds it invalid. It is asked
+///
+/// * not at all about a well-formed buffer without tight alignment,
+/// * twice about a texture without tight alignment that may be small and turns out not to be,
+/// * once about everything else.
+///
+/// # Errors
+///
+/// Invalid argument, with the field: the device finds the description invalid, `Alignment` is no power of two or too
+/// large, a buffer is larger than the device addresses, or uses and castable formats are of the other kind of resource.
+/// Unsupported: the description has the tight alignment flag, and the device has not. Whatever `ask` answers.
+#[inline]
+pub(crate) fn requirements(
+    requested: &RequestedResource<'_>,
+    creation: Creation,
+    caps: &DeviceCaps,
+    options: &RequirementsOptions,
+    mut ask: impl FnMut(&D3D12_RESOURCE_DESC1) -> Result<Option<(ByteSize, Alignment)>, Error>,
+) -> Result<ResourceRequirements, Error> {
+    let (desc, uses) = requested.effective(caps, options)?;
+    let floor = floor::of(&desc, uses)?;
+    let with = |desc: D3D12_RESOURCE_DESC1, (size, alignment): (ByteSize, Alignment)| {
+        let own = Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE);
+        let alignment = alignment.max(own).max(floor);
+        let size = size.align_up(alignment).ok_or_else(invalid)?;
+        Ok(ResourceRequirements { desc, size, alignment })
+    };
+    let flags = desc.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+    let tight = tight_alignment::decide(&desc, floor, creation, caps, options.tight_alignment)?;
+    if let TightAlignment::On { alignment } = tight {
+        let tight = D3D12_RESOURCE_DESC1 {
+            Alignment: alignment,
+            Flags: flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
+            ..desc
+        };
+        let (size, reported) = ask(&tight)?.ok_or_else(invalid)?;
+        // The device is asked about placed resources; a heap of its own is aligned to pages.
+        let least = if creation == Creation::Committed { COMMITTED_MINIMUM } else { Alignment::ONE };
+        return with(tight, (size, reported.max(least)));
+    }
+    let default = D3D12_RESOURCE_DESC1 { Alignment: 0, Flags: flags, ..desc };
+    if let Some(known) = without_asking::buffer(&default) {
+        return with(default, known);
+    }
+    let small = floor::small(&desc);
+    if without_asking::may_be_small(&default) && floor <= small {
+        let asked = D3D12_RESOURCE_DESC1 { Alignment: small.get(), ..default };
+        // A device that does not find it small answers with the default alignment, or that it is invalid.
+        if let Some(found) = ask(&asked)?.filter(|&(_, alignment)| alignment <= small) {
+            return with(asked, found);
+        }
+    }
+    with(default, ask(&default)?.ok_or_else(invalid)?)
+}
+
+fn invalid() -> Error {
+    Error::invalid_argument(
+        "D3D12_RESOURCE_DESC",
+        "the device finds the description invalid (GetResourceAllocationInfo)",
+    )
+}

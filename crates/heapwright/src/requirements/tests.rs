@@ -1,0 +1,293 @@
+//! Requirements: the rules one by one, and on every simulated GPU.
+
+use std::cell::RefCell;
+
+use heapwright_d3d12::*;
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
+
+use super::tight_alignment::{TightAlignment, decide};
+use super::*;
+use crate::{Alignment, AlignmentBesideTight, ByteSize, DeviceCaps, Error, buffer_desc};
+
+mod on_devices;
+
+const TIGHT: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+const KIB_4: u64 = 4096;
+const KIB_64: u64 = 65_536;
+const MIB_4: u64 = 4 << 20;
+
+fn open(profile: &str, alignment_is_floor: bool) -> (Instance, DeviceCaps) {
+    let profile = HostProfile::find(profile).expect("a profile of that name");
+    let gpu = Instance::open_with(profile, DeviceOptions { alignment_is_floor }).expect("a fresh instance");
+    let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+    (gpu, caps)
+}
+
+fn caps(profile: &str) -> DeviceCaps {
+    open(profile, false).1
+}
+
+fn alignment(bytes: u64) -> Alignment {
+    Alignment::new(bytes).expect("a power of two")
+}
+
+fn buffer(width: u64) -> D3D12_RESOURCE_DESC1 {
+    upgrade(&buffer_desc(ByteSize::new(width)))
+}
+
+fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Height: height,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
+        ..buffer(width)
+    }
+}
+
+fn multisampled(width: u64, height: u32) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 {
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture(width, height)
+    }
+}
+
+fn requested(desc: D3D12_RESOURCE_DESC1) -> RequestedResource<'static> {
+    RequestedResource { desc, castable_formats: &[], uses: BufferUses::empty() }
+}
+
+/// What is decided when the device answers with `answers`, in turn, and what it was asked.
+fn with_answers(
+    requested: &RequestedResource<'_>,
+    creation: Creation,
+    caps: &DeviceCaps,
+    answers: &[Option<(u64, u64)>],
+) -> (Result<ResourceRequirements, Error>, Vec<D3D12_RESOURCE_DESC1>) {
+    let asked = RefCell::new(Vec::new());
+    let result = requirements(requested, creation, caps, &RequirementsOptions::default(), |desc| {
+        let index = asked.borrow().len();
+        asked.borrow_mut().push(*desc);
+        let answer = answers.get(index).expect("the device is not asked so often");
+        Ok(answer.map(|(size, bytes)| (ByteSize::new(size), alignment(bytes))))
+    });
+    (result, asked.into_inner())
+}
+
+#[test]
+fn the_rule_for_alignments_beside_the_flag_is_found_by_asking() {
+    for profile in HostProfile::all() {
+        for is_floor in [false, true] {
+            let (_gpu, caps) = open(profile.name, is_floor);
+            let expected = match is_floor && caps.tight_alignment_tier >= 1 {
+                true => AlignmentBesideTight::Floor,
+                false => AlignmentBesideTight::Invalid,
+            };
+            assert_eq!(caps.alignment_beside_tight, expected, "{}", profile.name);
+        }
+    }
+}
+
+#[test]
+fn the_flag_is_decided_by_the_table() {
+    let new = DeviceCaps { alignment_beside_tight: AlignmentBesideTight::Floor, ..caps("uma") };
+    let old = DeviceCaps { alignment_beside_tight: AlignmentBesideTight::Invalid, ..new };
+    let none = DeviceCaps { tight_alignment_tier: 0, ..old };
+    let on = |alignment| Some(TightAlignment::On { alignment });
+    let off = Some(TightAlignment::Off);
+    let (placed, committed) = (Creation::Placed, Creation::Committed);
+    let swizzled =
+        D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..texture(4, 4) };
+    let crossing = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(8) };
+    let asking = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 { Flags: desc.Flags | TIGHT, ..desc };
+    // The description, its floor, how it is created, on which device, by default or not; None is an error.
+    let table = [
+        (buffer(8), 1, placed, &none, true, off),
+        (asking(buffer(8)), 1, placed, &none, true, None),
+        (asking(buffer(8)), 1, placed, &none, false, None),
+        (buffer(8), 1, placed, &old, true, on(0)),
+        (buffer(8), 1, placed, &old, false, off),
+        (asking(buffer(8)), 1, placed, &old, false, on(0)),
+        (buffer(8), 16, placed, &old, true, on(0)),
+        (buffer(8), KIB_64, placed, &old, true, on(0)),
+        (buffer(8), 1, placed, &new, true, on(0)),
+        // The device aligns to 8 by itself.
+        (buffer(8), 8, placed, &new, true, on(0)),
+        (buffer(8), 16, placed, &new, true, on(16)),
+        (buffer(8), 256, placed, &new, true, on(256)),
+        (buffer(8), 512, placed, &new, true, on(0)),
+        (buffer(8), KIB_64, placed, &new, true, on(0)),
+        (buffer(8), 256, committed, &new, true, on(0)),
+        (buffer(8), KIB_4, committed, &new, true, on(0)),
+        (buffer(8), 2 * KIB_4, committed, &new, true, off),
+        (buffer(8), KIB_64, committed, &old, true, off),
+        (texture(4, 4), 16, placed, &old, true, on(0)),
+        (texture(4, 4), 16, placed, &new, true, on(16)),
+        (texture(4, 4), KIB_4, placed, &new, true, on(KIB_4)),
+        (texture(4, 4), KIB_64, placed, &new, true, on(0)),
+        (multisampled(4, 4), KIB_64, placed, &new, true, on(KIB_64)),
+        (multisampled(4, 4), MIB_4, placed, &new, true, on(0)),
+        (swizzled, 1, placed, &new, true, off),
+        (asking(swizzled), 1, placed, &new, true, None),
+        (crossing, 1, placed, &new, true, off),
+        (asking(crossing), 1, placed, &new, true, off),
+    ];
+    for (row, (desc, floor, creation, caps, by_default, expected)) in table.into_iter().enumerate() {
+        let decided = decide(&desc, alignment(floor), creation, caps, by_default);
+        assert_eq!(decided.as_ref().ok().copied(), expected, "row {row}: {decided:?}");
+    }
+    let error =
+        decide(&asking(buffer(8)), Alignment::ONE, placed, &none, true).expect_err("there is no tier");
+    assert!(error.is_unsupported());
+    let error =
+        decide(&asking(swizzled), Alignment::ONE, placed, &new, true).expect_err("the layout is fixed");
+    assert!(error.to_string().starts_with("D3D12_RESOURCE_DESC::Flags"), "{error}");
+}
+
+#[test]
+fn an_alignment_that_no_resource_has_names_the_field_and_the_rule() {
+    let caps = caps("discrete");
+    for (desc, alignment, rule) in [
+        (buffer(8), 3, "0x3 is not 0 and not a power of two"),
+        (buffer(8), u64::MAX, "0xffffffffffffffff is not 0 and not a power of two"),
+        (buffer(8), 2 * KIB_64, "128.00 KiB is above the 64.00 KiB of a buffer"),
+        (texture(4, 4), 2 * KIB_64, "128.00 KiB is above the 64.00 KiB of a texture of one sample"),
+        (multisampled(4, 4), 2 * MIB_4, "8.00 MiB is above the 4.00 MiB of a multisampled texture"),
+        (buffer(8), 1 << 63, "8.00 EiB is above the 64.00 KiB of a buffer"),
+    ] {
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
+        for creation in [Creation::Placed, Creation::Committed] {
+            let (result, asked) = with_answers(&requested(desc), creation, &caps, &[]);
+            let error = result.expect_err("is refused");
+            assert!(error.is_invalid_argument() && asked.is_empty());
+            assert_eq!(error.to_string(), format!("D3D12_RESOURCE_DESC::Alignment: {rule}"));
+        }
+    }
+}
+
+#[test]
+fn the_larger_of_the_floor_and_the_devices_answer_counts() {
+    let caps = caps("discrete");
+    for (floor, size, reported, expected) in [
+        (16, 100, 8, (112, 16)),
+        (16, 100, 64, (128, 64)),
+        (KIB_64, 8, 8, (KIB_64, KIB_64)),
+        (0, 100, 8, (104, 8)),
+    ] {
+        let desc = D3D12_RESOURCE_DESC1 { Alignment: floor, ..buffer(100) };
+        let (result, asked) =
+            with_answers(&requested(desc), Creation::Placed, &caps, &[Some((size, reported))]);
+        let ResourceRequirements { desc, size, alignment } = result.expect("is sound");
+        assert_eq!((size.get(), alignment.get()), expected);
+        assert_eq!((desc.Flags, desc.Alignment), (TIGHT, 0));
+        assert_eq!(asked, [desc], "what the device was asked about is what it creates");
+    }
+}
+
+#[test]
+fn a_size_that_overflows_is_an_error() {
+    let desc = D3D12_RESOURCE_DESC1 { Alignment: KIB_64, ..texture(4, 4) };
+    let answers = [Some((u64::MAX - 1, 8))];
+    let (result, _) = with_answers(&requested(desc), Creation::Placed, &caps("discrete"), &answers);
+    assert!(result.expect_err("it has more than 64 bits").is_invalid_argument());
+}
+
+#[test]
+fn a_buffer_without_tight_alignment_is_known_without_asking() {
+    let old = caps("old-ddi");
+    for (width, size) in [(1, KIB_64), (KIB_64, KIB_64), (KIB_64 + 1, 2 * KIB_64)] {
+        for creation in [Creation::Placed, Creation::Committed] {
+            let (result, _) = with_answers(&requested(buffer(width)), creation, &old, &[]);
+            let expected = ResourceRequirements {
+                desc: buffer(width),
+                size: ByteSize::new(size),
+                alignment: alignment(KIB_64),
+            };
+            assert_eq!(result.expect("is documented"), expected);
+        }
+    }
+    // What is not documented is asked about, and refused where the device refuses it.
+    for odd in [
+        D3D12_RESOURCE_DESC1 { Width: 0, ..buffer(1) },
+        D3D12_RESOURCE_DESC1 { Height: 2, ..buffer(1) },
+        D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_R8_UNORM, ..buffer(1) },
+        D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..buffer(1) },
+        D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(1) },
+    ] {
+        let (result, asked) = with_answers(&requested(odd), Creation::Placed, &old, &[None]);
+        assert_eq!(asked, [odd]);
+        assert!(result.expect_err("the device refuses it").is_invalid_argument());
+    }
+}
+
+#[test]
+fn a_texture_is_asked_about_once_or_twice() {
+    let (old, new) = (caps("old-ddi"), caps("discrete"));
+    let answers = [None, Some((KIB_64, KIB_64))];
+    let large_answer = [Some((KIB_64, KIB_64)), Some((KIB_64, KIB_64))];
+    let (placed, small) = (Creation::Placed, texture(64, 64));
+    // Tight alignment: once.
+    let (result, asked) = with_answers(&requested(small), placed, &new, &[Some((16_384, KIB_4))]);
+    assert_eq!((asked.len(), result.expect("is sound").alignment.get()), (1, KIB_4));
+    // Small: once, with the small alignment.
+    let (result, asked) = with_answers(&requested(small), placed, &old, &[Some((16_384, KIB_4))]);
+    assert_eq!((asked.len(), asked[0].Alignment), (1, KIB_4));
+    assert_eq!(result.expect("is sound").desc, asked[0]);
+    // A device that reports less than it was asked with is not taken at its word: the description says 4 KiB.
+    let (result, _) = with_answers(&requested(small), placed, &old, &[Some((16_384, 256))]);
+    assert_eq!(result.expect("is sound").alignment.get(), KIB_4);
+    // Perhaps small, but it is not: twice, however the device says so.
+    for answers in [&answers, &large_answer] {
+        let (result, asked) = with_answers(&requested(texture(200, 200)), placed, &old, answers);
+        assert_eq!((asked.len(), asked[1].Alignment), (2, 0));
+        assert_eq!(result.expect("is sound").desc, asked[1]);
+    }
+    // Small for sure not: once.
+    let target = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
+    let explicit = D3D12_RESOURCE_DESC1 { Alignment: KIB_64, ..small };
+    let crossing = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..small };
+    for desc in [texture(2048, 2048), target, explicit, crossing] {
+        let (result, asked) = with_answers(&requested(desc), placed, &old, &[Some((KIB_64, KIB_64))]);
+        assert_eq!((asked.len(), asked[0].Alignment), (1, 0));
+        assert_eq!(result.expect("is sound").alignment.get(), KIB_64);
+    }
+}
+
+#[test]
+fn uses_and_castable_formats_are_of_their_kind_of_resource() {
+    let caps = caps("discrete");
+    let uses = RequestedResource { uses: BufferUses::RAW_VIEW, ..requested(texture(4, 4)) };
+    let formats = RequestedResource { castable_formats: &[DXGI_FORMAT_R8_UNORM], ..requested(buffer(4)) };
+    for (wrong, field) in [(uses, "BufferUses"), (formats, "castable formats")] {
+        let (result, _) = with_answers(&wrong, Creation::Placed, &caps, &[]);
+        let error = result.expect_err("is refused");
+        assert!(error.is_invalid_argument() && error.to_string().starts_with(field), "{error}");
+    }
+}
+
+#[test]
+fn a_buffer_that_is_too_large_names_its_width() {
+    let caps = caps("old-ddi");
+    let largest = caps.max_resource_size().get();
+    for (width, uses, is_sound) in [
+        (largest, BufferUses::CONSTANT_BUFFER, true),
+        (largest + 1, BufferUses::empty(), false),
+        (u64::MAX, BufferUses::empty(), false),
+        (u64::MAX, BufferUses::CONSTANT_BUFFER, false),
+    ] {
+        let wanted = RequestedResource { uses, ..requested(buffer(width)) };
+        let (result, _) = with_answers(&wanted, Creation::Placed, &caps, &[]);
+        assert_eq!(result.is_ok(), is_sound, "{width:#x}");
+        if let Err(error) = result {
+            assert!(error.to_string().starts_with("D3D12_RESOURCE_DESC::Width"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn descriptions_change_generation_and_back() {
+    let desc = multisampled(12, 34);
+    assert_eq!(downgrade(&desc).map(|desc| upgrade(&desc)), Some(desc));
+    let feedback = D3D12_MIP_REGION { Width: 4, Height: 4, Depth: 1 };
+    assert_eq!(downgrade(&D3D12_RESOURCE_DESC1 { SamplerFeedbackMipRegion: feedback, ..desc }), None);
+}

@@ -1,0 +1,85 @@
+//! Whether a resource gets the tight alignment flag, and which `Alignment` beside it (document TIGHT, *Validation*).
+
+use heapwright_core::Alignment;
+use heapwright_d3d12::*;
+
+use super::buffer_uses::d3d12_alignment;
+use super::{Creation, floor};
+use crate::{AlignmentBesideTight, DeviceCaps, Error};
+
+/// Committed resources are aligned to VidMm's pages, with tight alignment too.
+pub(super) const COMMITTED_MINIMUM: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT);
+
+/// TIGHT's largest alignment of a placed buffer.
+const BUFFER_MAXIMUM: Alignment = d3d12_alignment(256);
+
+/// What a description gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TightAlignment {
+    /// No flag.
+    Off,
+    /// The flag, and this in `D3D12_RESOURCE_DESC::Alignment`.
+    On { alignment: u64 },
+}
+
+/// Whether a resource is tightly aligned, where a description without the flag is `by_default`.
+///
+/// | | |
+/// |---|---|
+/// | the device has no tier | no; an error where the description asks for it |
+/// | 64 KiB swizzle layouts | no; an error where the description asks for it |
+/// | `ALLOW_CROSS_ADAPTER` | no: it would have no effect but a warning |
+/// | a committed resource with a floor above 4 KiB | no: without it, the alignment is at least the floor on every SDK |
+/// | [`AlignmentBesideTight::Invalid`] | yes, `Alignment` 0; placement honours the floor |
+/// | [`AlignmentBesideTight::Floor`] | yes, and the driver hears of the floor where that is legal for sure |
+///
+/// "For sure" leaves out floors above the maximum of *small* textures, since only the device knows which are small; and
+/// floors of buffers that the device reaches by itself, of which it would say so for each resource.
+#[inline]
+pub(super) fn decide(
+    desc: &D3D12_RESOURCE_DESC1,
+    floor: Alignment,
+    creation: Creation,
+    caps: &DeviceCaps,
+    by_default: bool,
+) -> Result<TightAlignment, Error> {
+    let is_asked = desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0;
+    let has_fixed_layout =
+        [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
+            .contains(&desc.Layout);
+    if is_asked && caps.tight_alignment_tier == 0 {
+        return Err(Error::unsupported("D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on this device"));
+    }
+    if is_asked && has_fixed_layout {
+        return Err(Error::invalid_argument(
+            "D3D12_RESOURCE_DESC::Flags",
+            "USE_TIGHT_ALIGNMENT excludes the 64KB_*_SWIZZLE layouts, whose alignment is 64 KiB",
+        ));
+    }
+    let is_fixed = has_fixed_layout || desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0;
+    let is_too_high = creation == Creation::Committed && floor > COMMITTED_MINIMUM;
+    if caps.tight_alignment_tier == 0 || is_fixed || is_too_high || !(is_asked || by_default) {
+        return Ok(TightAlignment::Off);
+    }
+    Ok(TightAlignment::On { alignment: told_to_device(desc, floor, creation, caps) })
+}
+
+/// The floor where the device takes it, or 0.
+fn told_to_device(
+    desc: &D3D12_RESOURCE_DESC1,
+    floor: Alignment,
+    creation: Creation,
+    caps: &DeviceCaps,
+) -> u64 {
+    let (least, most) = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+        (caps.buffer_alignment, BUFFER_MAXIMUM)
+    } else {
+        (Alignment::ONE, floor::small(desc))
+    };
+    // Committed resources are aligned to what a floor may be at most.
+    let is_of_use = creation == Creation::Placed && floor > least && floor <= most;
+    match caps.alignment_beside_tight {
+        AlignmentBesideTight::Floor if is_of_use => floor.get(),
+        AlignmentBesideTight::Floor | AlignmentBesideTight::Invalid => 0,
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of a resource without asking the device.
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::floor;
+
+/// What a buffer takes without tight alignment: D3D12 documents that it is aligned to 64 KiB and has the smallest multiple
+/// of that which holds its width (document TIGHT, FAQ, *Can this be the default behavior?*).
+///
+/// `None` for a description that the device should see: one that is no buffer, is not well-formed, or has flags of which
+/// the documents say more. With tight alignment nothing is known: the driver decides between 8 and 256 bytes, and may
+/// decide by width and flags.
+#[inline]
+pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
+    const PLAIN_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+    let D3D12_RESOURCE_DESC1 { Width, Flags, .. } = *desc;
+    let well_formed = D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Alignment: 0,
+        Width,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_UNKNOWN,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        Flags: Flags & PLAIN_FLAGS,
+        SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
+    };
+    if *desc != well_formed || Width == 0 {
+        return None;
+    }
+    Some((ByteSize::new(Width).align_up(floor::DEFAULT)?, floor::DEFAULT))
+}
+
+/// Whether the device could find a texture small if it is asked with the small alignment.
+///
+/// It decides by the most detailed mip level, which may take 64 KiB, or 4 MiB with several samples. No format has texels of
+/// less than half a byte, so that a level with more texels than fit is not small and need not be asked about; opaque
+/// formats (sampler feedback) are, whose texels take less.
+pub(super) fn may_be_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
+    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+    let is_texture = desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER;
+    let is_plain = desc.Flags & target == 0 || desc.SampleDesc.Count > 1;
+    let is_free = desc.Layout == D3D12_TEXTURE_LAYOUT_UNKNOWN
+        && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0;
+    is_texture && is_plain && is_free && (is_opaque(desc) || fits_small(desc))
+}
+
+fn is_opaque(desc: &D3D12_RESOURCE_DESC1) -> bool {
+    desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default()
+}
+
+fn fits_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
+    let depth = match desc.Dimension {
+        D3D12_RESOURCE_DIMENSION_TEXTURE3D => u64::from(desc.DepthOrArraySize),
+        _ => 1,
+    };
+    let samples = u64::from(desc.SampleDesc.Count.max(1));
+    let factors = [desc.Width, u64::from(desc.Height), depth, samples];
+    let texels = factors.into_iter().fold(1, u64::saturating_mul);
+    texels <= floor::default(desc).get().saturating_mul(2)
+}
