@@ -323,6 +323,27 @@ impl<H> HeapSet<H> {
         self.allocate_among(self.class_of(size), size, alignment)
     }
 
+    /// As [`allocate`](Self::allocate), and no empty heap is too large for it: for those who can make no new one. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate_anywhere(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        let class = self.class_of(size);
+        let placed = match self.place(class, size, alignment)? {
+            Some(placed) => Some(placed),
+            None => match self.empty.find(&self.table, size.get()) {
+                Some(slot) => self.try_allocate(slot, class, size, alignment)?,
+                None => None,
+            },
+        };
+        Ok(placed.map(|placed| self.placed(placed)))
+    }
+
     /// As [`allocate`](Self::allocate), for a slab: it is placed among requests of the size of its slots.
     pub(super) fn allocate_slab(
         &mut self,

@@ -195,6 +195,27 @@ impl<H: Clone> SharedHeapSet<H> {
         }))
     }
 
+    /// As [`allocate`](Self::allocate), and no empty heap is too large for it: for those who can make no new one. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate_anywhere(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        if let Some(placed) = self.allocate(size, alignment)? {
+            return Ok(Some(placed));
+        }
+        let mut heaps = lock(&self.heaps.0);
+        Ok(heaps.allocate_anywhere(size, alignment)?.map(|placed| SharedPlaced {
+            id: SharedPlacementId(placed.id),
+            range: placed.range,
+            heap: placed.heap.clone(),
+        }))
+    }
+
     /// The heap that a request needs, when [`allocate`](Self::allocate) found none: see [`HeapSet::plan`].
     ///
     /// # Errors

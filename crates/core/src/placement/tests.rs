@@ -258,6 +258,18 @@ fn near_the_mark_a_heap_that_is_too_large_makes_way() {
 }
 
 #[test]
+fn who_can_make_no_heap_gets_one_that_is_too_large() {
+    let (mut driven, [large, ..]) = with_empty_heaps(HeapReuse::default());
+    driven.allocate(ByteSize::from_mib(16), Alignment::ONE);
+    let size = ByteSize::from_mib(30);
+    assert_eq!(driven.set.allocate(size, Alignment::ONE), Ok(None));
+    let placed = driven.set.allocate_anywhere(size, Alignment::ONE).expect("no error").expect("there is one");
+    assert_eq!(*placed.heap, large);
+    assert_eq!(driven.set.allocate_anywhere(ByteSize::from_mib(40), Alignment::ONE), Ok(None));
+    driven.set.audit().expect("consistent");
+}
+
+#[test]
 fn what_is_about_as_large_is_always_reused() {
     let (mut driven, [large, ..]) =
         with_empty_heaps(HeapReuse { waste_log2: 63, headroom_log2: 63, ..HeapReuse::default() });
