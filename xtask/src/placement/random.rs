@@ -15,10 +15,15 @@ impl Random {
         low + mix(self.0) % (high - low + 1)
     }
 
+    /// A position in something that has so many.
+    pub(super) fn position(&mut self, count: usize) -> usize {
+        let last = u64::try_from(count).unwrap_or(u64::MAX).saturating_sub(1);
+        usize::try_from(self.between(0, last)).unwrap_or(0)
+    }
+
     /// One of them.
     pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        let last = of.len() as u64 - 1;
-        of[self.between(0, last) as usize]
+        of[self.position(of.len())]
     }
 
     /// True once in `times`.

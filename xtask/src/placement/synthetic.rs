@@ -86,7 +86,7 @@ fn generation(seed: u64) -> Workload {
         for length in prompt..end {
             let tokens = if length == prompt { prompt } else { 1 };
             let mut input = out.allocate(batch * tokens * hidden * 2);
-            for layer in 0..layers as usize * 2 {
+            for layer in (0..layers * 2).filter_map(|layer| usize::try_from(layer).ok()) {
                 let new = out.allocate(batch * length * hidden * 2);
                 match cache.get_mut(layer) {
                     Some(old) => out.free(std::mem::replace(old, new)),
@@ -127,7 +127,7 @@ fn serving(seed: u64) -> Workload {
     };
     let mut models: Vec<_> = (0..3).map(|_| load(&mut random, &mut out)).collect();
     for request in 0..250 {
-        let which = random.between(0, 2) as usize;
+        let which = random.position(3);
         if request % 60 == 59 {
             for weight in std::mem::take(&mut models[which].0) {
                 out.free(weight);
@@ -229,7 +229,7 @@ fn streaming(seed: u64) -> Workload {
         held += bytes;
         // What is used again stays longer.
         for _ in 0..3 {
-            let at = random.between(0, resident.len() as u64 - 1) as usize;
+            let at = random.position(resident.len());
             let again = resident.remove(at).expect("it is in range");
             resident.push_back(again);
         }
@@ -256,7 +256,7 @@ fn frames(seed: u64) -> Workload {
             meshes.push(out.allocate(random.between(4, 256) * random.between(1, 8) * KIB));
         }
         while meshes.len() > 500 {
-            let at = random.between(0, meshes.len() as u64 - 1) as usize;
+            let at = random.position(meshes.len());
             out.free(meshes.swap_remove(at));
         }
         let mut buffers = Vec::new();
