@@ -50,8 +50,8 @@ pub struct HeapSet<H> {
     table: Table<H>,
     /// Heaps that something is in, by their largest free range; one index per class.
     occupied: [HeapIndex; SizeClass::COUNT],
-    /// Heaps that nothing is in, by their size.
-    empty: HeapIndex,
+    /// Heaps that nothing is in, by their size. Elsewhere, as a set is moved on stacks of 32 KiB when loom makes it.
+    empty: Box<HeapIndex>,
     totals: HeapSetTotals,
     /// Of the bytes of heaps, those of heaps that nothing is in.
     empty_bytes: ByteSize,
@@ -60,7 +60,8 @@ pub struct HeapSet<H> {
     /// See [`HeapReuse`](super::HeapReuse).
     credit: ReuseCredit,
     /// Of a heap that left, for the next: its bins are 22 KiB and more, which new ones push out of the processor's cache.
-    spare: Option<Tlsf>,
+    /// One at most, and not in the set itself, which is moved about on stacks.
+    spare: Vec<Tlsf>,
 }
 
 /// What a set holds, kept as it changes.
@@ -294,12 +295,12 @@ impl<H> HeapSet<H> {
             retention,
             table: Table { entries: Vec::new(), vacant: Vec::new() },
             occupied: std::array::from_fn(|_| HeapIndex::new()),
-            empty: HeapIndex::new(),
+            empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
             empty_bytes: ByteSize::ZERO,
             mark: ByteSize::ZERO,
             credit: ReuseCredit::new(),
-            spare: None,
+            spare: Vec::new(),
         }
     }
 
@@ -710,16 +711,16 @@ impl<H> HeapSet<H> {
         self.totals.empty_heap_count -= 1;
         self.empty_bytes = self.empty_bytes.saturating_sub(size);
         self.totals.reserved = self.totals.reserved.saturating_sub(size);
-        let has_more_bins = |spare: &Tlsf| spare.highest_size_class() >= suballocator.highest_size_class();
-        if !self.spare.as_ref().is_some_and(has_more_bins) {
-            self.spare = Some(suballocator);
+        if self.spare.iter().all(|spare| spare.highest_size_class() < suballocator.highest_size_class()) {
+            self.spare.clear();
+            self.spare.push(suballocator);
         }
         payload
     }
 
     /// For a new heap of `size` bytes.
     fn suballocator(&mut self, size: ByteSize) -> Result<Tlsf, PlacementError> {
-        match self.spare.take_if(|spare| spare.try_resize(size)) {
+        match self.spare.pop_if(|spare| spare.try_resize(size)) {
             Some(spare) => Ok(spare),
             None => Ok(Tlsf::new(size)?),
         }
