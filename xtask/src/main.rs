@@ -50,12 +50,8 @@ enum Command {
         #[arg(long)]
         short: bool,
     },
-    /// Replay traces through the placement policy alone, with each of its settings varied.
-    Placement {
-        /// Traces, as `heapwright replay` takes them.
-        #[arg(required = true)]
-        traces: Vec<PathBuf>,
-    },
+    /// Replay traces, and workloads like them, through the placement policy alone, with each of its settings varied.
+    Placement(placement::Args),
 }
 
 fn main() -> ExitCode {
@@ -65,7 +61,7 @@ fn main() -> ExitCode {
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
         Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
-        Command::Placement { traces } => placement::run(&traces),
+        Command::Placement(args) => placement::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -58,7 +58,7 @@ pub use allocator::{
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
-pub use heapwright_core::placement::{HeapRetention, HeapSizing};
+pub use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing};
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,

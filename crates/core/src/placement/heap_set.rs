@@ -14,6 +14,7 @@ pub(super) use self::closing::OccupiedHeap;
 use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
+use super::reuse::{Occupancy, ReuseCredit};
 use super::{HeapRetention, HeapSizing, PlacementAlgorithm};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf};
@@ -24,7 +25,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// `H` is whatever the owner holds for a heap (an `ID3D12Heap`); the set stores it and gives it back.
 ///
 /// A request goes to the heap whose largest free range fits it best, among those that something is in already; to the
-/// smallest sufficient empty heap otherwise; to a new heap otherwise. Small requests are kept in heaps of their own
+/// smallest sufficient empty heap otherwise, if [`HeapReuse`](super::HeapReuse) does not find it too large; to a new heap
+/// otherwise. Small requests are kept in heaps of their own
 /// ([`HeapSizing::small_up_to`]), and so are very large ones ([`HeapSizing::own_heap_from`]).
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); memory is O(heaps + allocations). No lock.
@@ -54,13 +56,20 @@ pub struct HeapSet<H> {
     table: Table<H>,
     /// Heaps that something is in, by their largest free range; one index per class.
     occupied: [HeapIndex; SizeClass::COUNT],
-    /// Heaps that nothing is in, by their size.
-    empty: HeapIndex,
+    /// Heaps that nothing is in, by their size. Elsewhere, as a set is moved on stacks of 32 KiB when loom makes it.
+    empty: Box<HeapIndex>,
     totals: HeapSetTotals,
+    /// Of the bytes of heaps, those of heaps that nothing is in.
+    empty_bytes: ByteSize,
     /// See [`HeapRetention`].
     mark: ByteSize,
     /// Closed heaps whose last allocation went.
     drained: Vec<Slot>,
+    /// See [`HeapReuse`](super::HeapReuse).
+    credit: ReuseCredit,
+    /// Of a heap that left, for the next: its bins are 22 KiB and more, which new ones push out of the processor's cache.
+    /// One at most, and not in the set itself, which is moved about on stacks.
+    spare: Vec<Tlsf>,
 }
 
 /// What a set holds, kept as it changes.
@@ -299,10 +308,13 @@ impl<H> HeapSet<H> {
             retention,
             table: Table { entries: Vec::new(), vacant: Vec::new() },
             occupied: std::array::from_fn(|_| HeapIndex::new()),
-            empty: HeapIndex::new(),
+            empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
+            empty_bytes: ByteSize::ZERO,
             mark: ByteSize::ZERO,
             drained: Vec::new(),
+            credit: ReuseCredit::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -324,6 +336,27 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         self.allocate_among(self.class_of(size), size, alignment)
+    }
+
+    /// As [`allocate`](Self::allocate), and no empty heap is too large for it: for those who can make no new one. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate_anywhere(
+        &mut self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
+        let class = self.class_of(size);
+        let placed = match self.place(class, size, alignment)? {
+            Some(placed) => Some(placed),
+            None => match self.empty.find(&self.table, size.get()) {
+                Some(slot) => self.try_allocate(slot, class, size, alignment)?,
+                None => None,
+            },
+        };
+        Ok(placed.map(|placed| self.placed(placed)))
     }
 
     /// As [`allocate`](Self::allocate), for a slab: it is placed among requests of the size of its slots.
@@ -459,7 +492,7 @@ impl<H> HeapSet<H> {
     ///
     /// A size that a suballocator cannot manage, or more heaps than can be numbered.
     pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
-        let suballocator = Tlsf::new(size)?;
+        let suballocator = self.suballocator(size)?;
         let (closing, slabs) = (Closing::default(), SlabNotes::default());
         let mut heap = Heap { suballocator, payload, class: SizeClass::Large, closing, slabs };
         let slot = match self.table.vacant.pop() {
@@ -482,6 +515,9 @@ impl<H> HeapSet<H> {
         self.empty.insert(&mut self.table, slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
+        self.empty_bytes = self.empty_bytes.saturating_add(size);
+        let below_mark = self.mark.saturating_sub(self.totals.reserved).min(size);
+        self.credit.pay(self.sizing.reuse.creation_cost, below_mark, size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
         self.mark = self.mark.max(self.totals.reserved);
         Ok(self.table.id(slot))
@@ -520,6 +556,7 @@ impl<H> HeapSet<H> {
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
+            self.empty_bytes = self.empty_bytes.saturating_add(heap.suballocator.capacity());
             if class == SizeClass::Closed {
                 self.drained.push(slot);
             } else {
@@ -552,6 +589,7 @@ impl<H> HeapSet<H> {
     /// What disagrees.
     pub fn audit(&self) -> Result<(), AuditError> {
         let mut counted = HeapSetTotals::default();
+        let mut empty_bytes = ByteSize::ZERO;
         let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
         let empties = indexed.len();
         for class in &self.occupied {
@@ -564,6 +602,9 @@ impl<H> HeapSet<H> {
             if heap.class != SizeClass::Closed && heap.suballocator.is_empty() != (position < empties) {
                 return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
             }
+            if heap.suballocator.is_empty() {
+                empty_bytes = empty_bytes.saturating_add(heap.suballocator.capacity());
+            }
             counted.used = counted.used.saturating_add(heap.suballocator.used());
             counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
             counted.allocation_count += heap.suballocator.allocation_count();
@@ -573,6 +614,15 @@ impl<H> HeapSet<H> {
         self.audit_closed()?;
         if counted != self.totals {
             return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
+        }
+        if empty_bytes != self.empty_bytes {
+            return Err(AuditError::new(format!(
+                "counted {empty_bytes} of empty heaps, noted {}",
+                self.empty_bytes
+            )));
+        }
+        if !self.credit.is_sound() {
+            return Err(AuditError::new(format!("{:?} is out of its bounds", self.credit)));
         }
         indexed.sort_unstable();
         indexed.dedup();
@@ -586,16 +636,30 @@ impl<H> HeapSet<H> {
     /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
     #[inline(always)]
     fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
-        if class == SizeClass::Own {
-            // Only an empty heap of about its size.
-            let slot = self.empty.find(&self.table, enough.get())?;
-            let limit = size.get().saturating_add(size.get() >> self.sizing.subdivisions_log2);
-            let is_close = self.table.key(slot) <= limit.max(enough.get());
-            return is_close.then_some(slot);
-        }
-        self.occupied[class.index()]
-            .find(&self.table, enough.get())
-            .or_else(|| self.empty.find(&self.table, enough.get()))
+        let occupied = match class {
+            SizeClass::Own | SizeClass::Closed => None,
+            SizeClass::Small | SizeClass::Large => {
+                self.occupied[class.index()].find(&self.table, enough.get())
+            }
+        };
+        occupied.or_else(|| self.find_empty(class, size))
+    }
+
+    /// The smallest of the empty heaps looked at that hold `size` bytes, at any alignment, if it is not too large for them.
+    fn find_empty(&self, class: SizeClass, size: ByteSize) -> Option<Slot> {
+        let slot = self.empty.find(&self.table, size.get())?;
+        let heap_size = ByteSize::new(self.table.key(slot));
+        let reuse = self.sizing.reuse;
+        // What is wanted is the size or more; working it out takes a division.
+        let fits = reuse.is_close(heap_size, size)
+            || class != SizeClass::Own && reuse.may_waste(heap_size, size, self.occupancy(), self.credit)
+            || reuse.is_close(heap_size, self.sizing.heap_size(size, self.totals.used)?);
+        fits.then_some(slot)
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        let occupied = self.totals.reserved.saturating_sub(self.empty_bytes);
+        Occupancy { mark: self.mark, occupied, used: self.totals.used }
     }
 
     fn class_of(&self, size: ByteSize) -> SizeClass {
@@ -638,6 +702,7 @@ impl<H> HeapSet<H> {
         };
         if was_empty {
             heap.class = class;
+            self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
             self.empty.remove(&mut self.table, slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
@@ -645,6 +710,7 @@ impl<H> HeapSet<H> {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot);
         }
+        self.credit.earn();
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
         let id = PlacementId::new(slot, suballocation.id);
@@ -667,11 +733,26 @@ impl<H> HeapSet<H> {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
         let heap = entry.heap.take().expect("an index holds only slots with a heap");
-        entry.next_stamp = heap.suballocator.next_stamp();
+        let Heap { suballocator, payload, .. } = heap;
+        let size = suballocator.capacity();
+        entry.next_stamp = suballocator.next_stamp();
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
-        self.totals.reserved = self.totals.reserved.saturating_sub(heap.suballocator.capacity());
-        heap.payload
+        self.empty_bytes = self.empty_bytes.saturating_sub(size);
+        self.totals.reserved = self.totals.reserved.saturating_sub(size);
+        if self.spare.iter().all(|spare| spare.highest_size_class() < suballocator.highest_size_class()) {
+            self.spare.clear();
+            self.spare.push(suballocator);
+        }
+        payload
+    }
+
+    /// For a new heap of `size` bytes.
+    fn suballocator(&mut self, size: ByteSize) -> Result<Tlsf, PlacementError> {
+        match self.spare.pop_if(|spare| spare.try_resize(size)) {
+            Some(spare) => Ok(spare),
+            None => Ok(Tlsf::new(size)?),
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`Evacuation`] | emptying heaps of such a set that hold little, step by step |
 //! | [`HeapSizing`] | policy: the size of a new heap |
+//! | [`HeapReuse`] | policy: which empty heaps are too large for a request |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
 //!
 //! A heap set creates and destroys nothing. It says what it wants (a heap of this size; these heaps may go) and its
@@ -21,6 +22,7 @@ mod heap_pool;
 mod heap_set;
 mod lane;
 mod retention;
+mod reuse;
 mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
@@ -33,6 +35,7 @@ pub use evacuation::{
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
+pub use reuse::HeapReuse;
 pub use shared_heap_set::{HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;

@@ -1,47 +1,44 @@
 //! How large a new heap is.
 
+use super::HeapReuse;
 use crate::{Alignment, ByteSize};
 
 /// The size of a new heap, given the request that no existing heap could serve.
 ///
-/// The fields bound one rule: a new heap holds the request, or several of its size while they are small, or a small part
-/// of what is in use already, whichever is largest; rounded up so that heaps come in few sizes and an empty one serves
-/// the next request.
+/// The fields bound one rule: a new heap holds the request, or several of its size while they are small, or small beside what
+/// is in use already, and nothing else.
 ///
 /// # Why these defaults
 ///
 /// Memory is lost in two ways: a heap that is larger than what ends up in it, and a large heap that cannot be given back
 /// because something small lives in it. Creating a heap costs a real driver hundreds of microseconds. Measured on
-/// 2026-11-21 by replaying the five traces of GPU workloads that heapwright is developed with through a [`HeapSet`]
-/// (peak bytes of heaps over peak bytes in use, geometric mean; heaps created per allocation, worst trace), with every
-/// other field at its default (`cargo xtask placement` prints them):
+/// 2026-11-21 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread, with every other field at
+/// its default (`cargo xtask placement` prints more): peak bytes of heaps over peak bytes in use, geometric mean, and heaps
+/// created per allocation, worst; of the five traces of GPU workloads that heapwright is developed with, and of 59 workloads:
+/// those, the same with other sizes, in parts and two at a time, and 24 made ones of the same kinds and of games.
 ///
-/// | change | peak ratio | creations |
-/// |---|---|---|
-/// | defaults | 1.069 | 3.6 % |
-/// | `batch` 1 | 1.081 | 3.6 % |
-/// | `growth_limit` 0 | 1.068 | 4.0 % |
-/// | `used_fraction_log2` 6, no `growth_limit` | 1.085 | 1.7 % |
-/// | `subdivisions_log2` 2 / 4 / multiples of 64 KiB | 1.101 / 1.087 / 1.074 | 3.6 / 3.8 / 4.0 % |
-/// | `small_up_to` 0 / 256 KiB | 1.077 / 1.065 | 3.6 % |
-/// | `own_heap_from` 64 MiB / never | 1.089 / 1.069 | 4.0 / 3.6 % |
-///
-/// [`HeapSet`]: super::HeapSet
+/// | change | traces | | all | |
+/// |---|---|---|---|---|
+/// | defaults | 1.028 | 3.3 % | 1.053 | 4.8 % |
+/// | `batch` 1 / 8 / 32 | 1.029 / 1.028 / 1.030 | 4.9 / 3.3 / 3.3 % | 1.050 / 1.055 / 1.056 | 12.5 / 4.8 / 4.8 % |
+/// | `batch_limit` 512 KiB / 2 MiB | 1.026 / 1.034 | 3.3 / 3.3 % | 1.053 / 1.055 | 4.8 / 4.5 % |
+/// | `used_fraction_log2` 5 / 7 | 1.027 / 1.027 | 3.0 / 4.0 % | 1.064 / 1.051 | 4.8 / 5.2 % |
+/// | `growth_limit` 0 / 16 / 32 MiB | 1.027 / 1.028 / 1.030 | 4.8 / 3.9 / 3.1 % | 1.048 / 1.053 / 1.054 | 7.9 / 5.0 / 4.8 % |
+/// | `small_up_to` 0 / 256 KiB | 1.025 / 1.032 | 3.5 / 3.4 % | 1.053 / 1.050 | 4.5 / 4.8 % |
+/// | `own_heap_from` 64 MiB / never | 1.028 / 1.028 | 3.5 / 3.3 % | 1.054 / 1.053 | 5.2 / 4.8 % |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
     /// No heap is smaller. Default 256 KiB.
     pub minimum: ByteSize,
-    /// A heap for small requests holds this many of them, within [`batch_limit`](Self::batch_limit). Default 16.
+    /// A heap holds this many of the request at most. Default 16.
     pub batch: u64,
-    /// Bound of what [`batch`](Self::batch) asks for. Default 1 MiB.
+    /// It holds more than one of them within this size, or the one below. Default 1 MiB.
     pub batch_limit: ByteSize,
-    /// A heap is at least what is in use shifted right by this, within [`growth_limit`](Self::growth_limit), so that the
-    /// number of heaps stays small when many small things are allocated. Default 8: a 256th.
+    /// What is in use shifted right by this, within [`growth_limit`](Self::growth_limit), so that the number of heaps stays
+    /// small when much is allocated. Default 6: a 64th.
     pub used_fraction_log2: u32,
-    /// Bound of what [`used_fraction_log2`](Self::used_fraction_log2) asks for. Default 8 MiB.
+    /// Bound of what [`used_fraction_log2`](Self::used_fraction_log2) asks for. Default 24 MiB.
     pub growth_limit: ByteSize,
-    /// Sizes are rounded up to one of `2^subdivisions_log2` steps between powers of two. Default 3: at most an eighth more.
-    pub subdivisions_log2: u32,
     /// What every size is a multiple of. Default 64 KiB, the granularity of D3D12 heaps.
     pub granularity: Alignment,
     /// Requests from this size on get a heap of their own, exactly as large as they need. Default 128 MiB.
@@ -49,6 +46,8 @@ pub struct HeapSizing {
     /// Requests up to this size share heaps with their like only, so that few large heaps are held by something small.
     /// Default 64 KiB.
     pub small_up_to: ByteSize,
+    /// When a new heap is made although an empty one is large enough.
+    pub reuse: HeapReuse,
 }
 
 impl Default for HeapSizing {
@@ -57,12 +56,12 @@ impl Default for HeapSizing {
             minimum: ByteSize::from_kib(256),
             batch: 16,
             batch_limit: ByteSize::from_mib(1),
-            used_fraction_log2: 8,
-            growth_limit: ByteSize::from_mib(8),
-            subdivisions_log2: 3,
+            used_fraction_log2: 6,
+            growth_limit: ByteSize::from_mib(24),
             granularity: KIB_64,
             own_heap_from: ByteSize::from_mib(128),
             small_up_to: ByteSize::from_kib(64),
+            reuse: HeapReuse::default(),
         }
     }
 }
@@ -91,22 +90,17 @@ impl HeapSizing {
         if self.wants_own_heap(size) {
             return size.align_up(self.granularity);
         }
-        let batch = size.checked_mul(self.batch).unwrap_or(self.batch_limit).min(self.batch_limit);
         let used_part = used.get().checked_shr(self.used_fraction_log2).unwrap_or(0);
         let growth = ByteSize::new(used_part).min(self.growth_limit);
-        let wanted = size.max(batch).max(growth).max(self.minimum);
-        wanted.align_up(self.step(wanted))?.align_up(self.granularity)
+        let limit = self.batch_limit.max(growth);
+        // Whole ones: what recurs fills the heap to its end.
+        let count = (limit.get() / size.get().max(1)).clamp(1, self.batch.max(1));
+        size.checked_mul(count)?.max(self.minimum).align_up(self.granularity)
     }
 
     /// Whether a request of `size` bytes is placed in a heap that holds nothing else.
     #[must_use]
     pub fn wants_own_heap(&self, size: ByteSize) -> bool {
         size >= self.own_heap_from
-    }
-
-    /// The distance between the sizes that heaps of about `size` bytes come in.
-    fn step(&self, size: ByteSize) -> Alignment {
-        let log2 = size.get().checked_ilog2().unwrap_or(0).saturating_sub(self.subdivisions_log2);
-        Alignment::from_log2(log2).map_or(self.granularity, |step| step.max(self.granularity))
     }
 }

@@ -103,12 +103,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
+/// The default, and settings of all strictness.
+fn reuses() -> impl Strategy<Value = HeapReuse> {
+    let log2 = || prop_oneof![0_u32..8, Just(63), Just(u32::MAX)];
+    let cost = prop_oneof![0_u32..64, Just(u32::MAX)];
+    let any =
+        (log2(), log2(), log2(), cost).prop_map(|(close_log2, waste_log2, headroom_log2, creation_cost)| {
+            HeapReuse { close_log2, waste_log2, headroom_log2, creation_cost }
+        });
+    prop_oneof![Just(HeapReuse::default()), any]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
 
     #[test]
-    fn agrees_with_the_model(steps in steps(), decay_log2 in 0_u32..6) {
-        let mut driven = Driven::new(HeapSizing::default(), HeapRetention { decay_log2 });
+    fn agrees_with_the_model(steps in steps(), decay_log2 in 0_u32..6, reuse in reuses()) {
+        let sizing = HeapSizing { reuse, ..HeapSizing::default() };
+        let mut driven = Driven::new(sizing, HeapRetention { decay_log2 });
         for step in steps {
             match step {
                 Step::Allocate { size, alignment_log2 } => {
@@ -138,8 +150,10 @@ proptest! {
         let heap = sizing.heap_size(ByteSize::new(size), ByteSize::new(used)).expect("far from overflow").get();
         prop_assert!(heap >= size);
         prop_assert!(heap.is_multiple_of(64 * 1024));
-        let wanted = size.max(8 << 20);
-        prop_assert!(heap <= wanted + wanted / 8 + 64 * 1024);
+        prop_assert!(heap <= size.max(24 << 20).next_multiple_of(64 * 1024));
+        // But for the minimum, less than one granule is more than whole requests.
+        prop_assert!(heap % size < 64 * 1024 || heap == 256 * 1024);
+        prop_assert!(heap / size <= 16 || heap == 256 * 1024 || size < 4096);
     }
 }
 
@@ -211,6 +225,87 @@ fn what_recurs_creates_no_heaps() {
         }
         assert!(driven.created <= sizes.len() as u64, "round {round} created more heaps");
     }
+}
+
+/// Three heaps of 64, 16 and 4 MiB, all of them empty, and the mark at their sum.
+fn with_empty_heaps(reuse: HeapReuse) -> (Driven, [u32; 3]) {
+    let mut driven = Driven::new(HeapSizing { reuse, ..HeapSizing::default() }, HeapRetention::default());
+    let heaps = [64, 16, 4].map(|mib| driven.allocate(ByteSize::from_mib(mib), Alignment::ONE).0);
+    while !driven.live.is_empty() {
+        driven.free(0);
+    }
+    assert_eq!(driven.set.totals().empty_heap_count, 3);
+    (driven, heaps)
+}
+
+#[test]
+fn far_from_the_mark_a_larger_heap_is_reused() {
+    let (mut driven, [_, medium, _]) = with_empty_heaps(HeapReuse::default());
+    let (heap, _) = driven.allocate(ByteSize::from_mib(6), Alignment::ONE);
+    assert_eq!((heap, driven.created), (medium, 3));
+}
+
+#[test]
+fn near_the_mark_a_heap_that_is_too_large_makes_way() {
+    let (mut driven, [large, medium, _]) = with_empty_heaps(HeapReuse::default());
+    driven.allocate(ByteSize::from_mib(16), Alignment::ONE);
+    let before = driven.set.totals().reserved;
+    let (heap, _) = driven.allocate(ByteSize::from_mib(30), Alignment::ONE);
+    assert!(heap != large && heap != medium, "34 MiB would be wasted");
+    assert!(driven.set.totals().reserved <= before, "what is held does not grow");
+    assert!(!driven.heaps.contains_key(&large));
+    driven.check();
+}
+
+#[test]
+fn who_can_make_no_heap_gets_one_that_is_too_large() {
+    let (mut driven, [large, ..]) = with_empty_heaps(HeapReuse::default());
+    driven.allocate(ByteSize::from_mib(16), Alignment::ONE);
+    let size = ByteSize::from_mib(30);
+    assert_eq!(driven.set.allocate(size, Alignment::ONE), Ok(None));
+    let placed = driven.set.allocate_anywhere(size, Alignment::ONE).expect("no error").expect("there is one");
+    assert_eq!(*placed.heap, large);
+    assert_eq!(driven.set.allocate_anywhere(ByteSize::from_mib(40), Alignment::ONE), Ok(None));
+    driven.set.audit().expect("consistent");
+}
+
+#[test]
+fn what_is_about_as_large_is_always_reused() {
+    let (mut driven, [large, ..]) =
+        with_empty_heaps(HeapReuse { waste_log2: 63, headroom_log2: 63, ..HeapReuse::default() });
+    let (heap, _) = driven.allocate(ByteSize::from_kib(64 * 1024 * 4 / 5 + 1), Alignment::ONE);
+    assert_eq!((heap, driven.created), (large, 3));
+}
+
+#[test]
+fn an_empty_heap_serves_any_alignment() {
+    let (mut driven, [large, ..]) = with_empty_heaps(HeapReuse::default());
+    let (heap, range) = driven.allocate(ByteSize::from_mib(64), alignment(22));
+    assert_eq!((heap, range.start().get()), (large, 0));
+}
+
+/// Two sizes that take turns near the mark, so that each turn exchanges the heap of one for one of the other.
+#[test]
+fn exchanges_are_bounded_by_what_allocations_pay_for() {
+    let created = |creation_cost| {
+        let reuse = HeapReuse { creation_cost, ..HeapReuse::default() };
+        let sizing = HeapSizing { reuse, ..HeapSizing::default() };
+        let mut driven = Driven::new(sizing, HeapRetention { decay_log2: 63 });
+        driven.allocate(ByteSize::from_mib(100), Alignment::ONE);
+        for _ in 0..2_000 {
+            for mib in [70, 14] {
+                let key = driven.allocate(ByteSize::from_mib(mib), Alignment::ONE);
+                let (id, _) = driven.live.remove(&(key.0, key.1.start().get())).expect("it is live");
+                let released = driven.set.free(id).expect("it is live");
+                driven.gone(released);
+            }
+        }
+        driven.check();
+        driven.created
+    };
+    assert!(created(0) > 1_000, "{} are not many", created(0));
+    // One in 32, and the credit that it begins with.
+    assert!(created(32) <= 4_000 / 32 + 96 + 2, "{} are too many", created(32));
 }
 
 #[test]

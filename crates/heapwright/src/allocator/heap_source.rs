@@ -85,6 +85,12 @@ impl Inner {
         request: &PlacementRequest,
         terms: Terms,
     ) -> Result<PlacedRange, Refusal> {
+        // What a new heap would be exchanged for is better than none. Planning one gives it up.
+        if !terms.may_create_heap
+            && let Some(range) = heaps.find_any_room(sharing, request).map_err(misplaced)?
+        {
+            return Ok(range);
+        }
         let least = request.size.align_up(super::desc::HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let limit = heaps.desc.max_heap_size;
         if least > limit {

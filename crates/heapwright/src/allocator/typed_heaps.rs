@@ -230,6 +230,16 @@ impl TypedHeaps {
         Ok(placed.map(|placed| PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment)))
     }
 
+    /// Room in the heaps that there are, whatever it wastes of an empty one.
+    pub(super) fn find_any_room(
+        self: &Arc<Self>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<Option<PlacedRange>, PlacementError> {
+        let placed = self.engine(sharing).allocate_anywhere(request)?;
+        Ok(placed.map(|placed| PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment)))
+    }
+
     /// Room in a heap that joins them.
     pub(super) fn room_in_new(
         self: &Arc<Self>,

@@ -148,6 +148,23 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// As [`allocate`](Self::allocate), and no empty heap is too large for the request: for those who can make no new one.
+    ///
+    /// Only to the default algorithm is an empty heap ever too large; see [`HeapReuse`](crate::placement::HeapReuse).
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate).
+    pub fn allocate_anywhere(
+        &self,
+        request: &PlacementRequest,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        match (self.allocate(request)?, &self.0) {
+            (None, Inner::Default(set)) => set.allocate_anywhere(request.size, request.alignment),
+            (placed, _) => Ok(placed),
+        }
+    }
+
     /// The heap that a request needs, when [`allocate`](Self::allocate) found none.
     ///
     /// The default algorithm may also say which empty heaps to give back first; they have left it. See

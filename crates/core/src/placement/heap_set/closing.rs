@@ -110,6 +110,7 @@ impl<H> HeapSet<H> {
         let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
         heap.closing.is_fresh = false;
         if was_empty {
+            self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
             self.drained.retain(|&slot| slot != id.slot);
             self.totals.empty_heap_count -= 1;
         }

@@ -78,7 +78,7 @@ pub struct Tlsf {
     pub(super) bins: Bins,
     /// The free ranges by offset, from the first allocation at the lowest offset until everything is freed.
     pub(super) by_offset: Option<Box<OffsetIndex>>,
-    /// The bin of a free range of the whole capacity: there are no bins above it.
+    /// The bin of a free range of the whole capacity, or of the largest that it had: there are no bins above it.
     pub(super) highest_bin: Bin,
     /// In bytes: 1 to 2^63.
     pub(super) capacity: u64,
@@ -419,6 +419,24 @@ impl Tlsf {
         self.by_offset = None;
         let whole = self.nodes.reset(self.capacity);
         self.bins.insert(self.nodes.slots_mut().0, whole, self.capacity);
+    }
+
+    /// Takes another capacity, if nothing is handed out and the bins suffice for it; whether it did. Stamps go on. O(1).
+    pub(crate) fn try_resize(&mut self, capacity: ByteSize) -> bool {
+        if !self.is_empty() || capacity.is_zero() || Bin::of(capacity.get()) > self.highest_bin {
+            return false;
+        }
+        let slots = self.nodes.slots_mut().0;
+        let whole = slots[NodeIndex::EDGE].above;
+        self.bins.remove(slots, whole);
+        self.capacity = capacity.get();
+        self.reset();
+        true
+    }
+
+    /// The size class up to which it has bins.
+    pub(crate) const fn highest_size_class(&self) -> u32 {
+        self.highest_bin.number()
     }
 
     /// The size of the whole range that is managed. O(1).

@@ -25,6 +25,37 @@ fn assert_same_state(left: &Tlsf, right: &Tlsf) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// But for the bins that it has more, it is a new one of that capacity.
+    #[test]
+    fn resized_it_is_as_good_as_new(
+        capacity in 1_u64..5000,
+        other in 1_u64..5000,
+        before in prop::collection::vec(1_u64..400, 0..20),
+        after in prop::collection::vec((1_u64..400, 0_u32..8), 0..20),
+    ) {
+        let mut heap = tlsf(capacity);
+        let live: Vec<_> =
+            before.iter().filter_map(|&size| heap.allocate(ByteSize::new(size), Alignment::ONE).ok()).collect();
+        if !live.is_empty() {
+            prop_assert!(!heap.try_resize(ByteSize::new(other)), "something is in it");
+        }
+        for suballocation in live {
+            heap.free(suballocation.id).unwrap();
+        }
+        let mut fresh = tlsf(other);
+        prop_assert!(!heap.try_resize(ByteSize::ZERO));
+        let has_bins = heap.highest_size_class() >= fresh.highest_size_class();
+        prop_assert_eq!(heap.try_resize(ByteSize::new(other)), has_bins);
+        if has_bins {
+            for (size, log2) in after {
+                let (size, alignment) = (ByteSize::new(size), Alignment::from_log2(log2).unwrap());
+                let place = |heap: &mut Tlsf| heap.allocate(size, alignment).ok().map(|placed| placed.range);
+                prop_assert_eq!(place(&mut heap), place(&mut fresh));
+                heap.audit().unwrap();
+            }
+        }
+    }
+
     /// Not only one free range again: the same table, rings and bitmaps, so that whatever follows goes the same way.
     #[test]
     fn freed_completely_the_state_is_that_of_a_fresh_one(
