@@ -44,6 +44,12 @@ pub(crate) enum Command {
     /// that comes to a call which the device does not implement. With -v every skipped check is listed, without it the
     /// reasons are.
     Conformance(ConformanceArgs),
+    /// Make an HTML page out of an allocator's report
+    ///
+    /// A report is the JSON that AllocatorReport::to_json_writer of the library writes. It is checked: allocations lie
+    /// inside their heaps and do not overlap, and all sums are those of what is listed. The page has a map of every
+    /// heap, and is one file that needs no network. A summary is printed.
+    Report(ReportArgs),
 }
 
 /// What `heapwright replay` takes.
@@ -71,7 +77,13 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Print one JSON object for each trace, one per line
+    /// Replay each trace also as GPGMM would allocate, and with a heap for each buffer
+    ///
+    /// GPGMM: slabs by size with its default knobs, every empty heap kept, and no tight alignment.
+    #[arg(long)]
+    pub(crate) compare: bool,
+
+    /// Print one JSON object for each trace, one per line; with --compare one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -102,6 +114,27 @@ pub(crate) struct ConformanceArgs {
     pub(crate) json: bool,
 }
 
+/// What `heapwright report` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REPORT_HELP, after_long_help = REPORT_LONG_HELP)]
+pub(crate) struct ReportArgs {
+    /// Report in JSON; - is standard input
+    #[arg(value_name = "REPORT", required_unless_present = "schema")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Where the page goes; without it, beside the report with the ending .html, or to report.html
+    #[arg(short, long, value_name = "PAGE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print the JSON Schema of reports, and do nothing else
+    #[arg(long, exclusive = true)]
+    pub(crate) schema: bool,
+}
+
 /// What `--heap-type` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HeapTypeArg {
@@ -129,12 +162,14 @@ const REPLAY_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
+  heapwright replay --compare traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
 
 const REPLAY_LONG_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
+  heapwright replay --compare traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz
 
 What is measured:
@@ -152,7 +187,8 @@ What is measured:
   failed         allocations that returned an error; the frees of these are left out
 
 JSON, stable; a change of meaning gets a new key:
-  trace (file name without .csv or .csv.gz), events, allocations, peak_live_bytes,
+  trace (file name without .csv or .csv.gz), configuration (default; with --compare also gpgmm and
+  dedicated), events, allocations, peak_live_bytes,
   peak_reserved_bytes, overhead, heaps_created, alloc_ns {p50, p99, max},
   free_ns {p50, p99, max}, mean_op_ns, failures.
   Times are in nanoseconds. A number is null where nothing was measured, as in a trace that
@@ -200,6 +236,34 @@ Example of the JSON:
 
 Exit codes: 0 no check failed; 1 a check failed, or the device does not open; 2 bad input: no such
 device, or no check that the filter takes.";
+
+const REPORT_HELP: &str = "\
+Examples:
+  heapwright report report.json
+  heapwright report report.json -o page.html
+  heapwright report --schema";
+
+const REPORT_LONG_HELP: &str = "\
+Examples:
+  heapwright report report.json
+  heapwright report report.json -o page.html
+  heapwright report --json report.json
+  heapwright report --schema
+
+What is printed:
+  free           what no allocation uses, in whatever pieces
+  largest free   the largest range between the allocations of one heap
+  fragmented     the share of the free ranges that is not the largest of its heap
+  waste          bytes that allocations have beyond what was asked for, where the report tells
+
+JSON, stable; a change of meaning gets a new key:
+  page (the path as text), heap_count, empty_heap_count, heaps_created, reserved_bytes,
+  used_bytes, free_bytes, largest_free_range_bytes, external_fragmentation (0 to 1), waste_bytes,
+  allocation_count, committed {count, size_bytes}, imported {count, size_bytes}, and largest
+  [{name, kind, size_bytes, place}], at most ten. allocation_count is of those in heaps.
+
+Exit codes: 0 done; 1 the page could not be written to its end; 2 bad input: there is no such
+report, it breaks a rule, or there can be no page at that path.";
 
 #[cfg(test)]
 mod tests {

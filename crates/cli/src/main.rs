@@ -3,7 +3,7 @@
 //!
 //! - [`args`]: the command line.
 //! - [`device`]: which device `--device` names.
-//! - [`conformance`], [`devices`], [`replay`]: the commands.
+//! - [`conformance`], [`devices`], [`replay`], [`report`]: the commands.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output and error, and how numbers look there.
 //! - [`exit`]: what the exit code says.
 
@@ -18,6 +18,7 @@ mod format;
 mod logging;
 mod output;
 mod replay;
+mod report;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
         Command::Replay(args) => replay::run(args, output),
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),
+        Command::Report(args) => report::run(args, output),
     }
 }
 

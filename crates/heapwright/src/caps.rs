@@ -32,10 +32,14 @@ impl fmt::Display for Architecture {
 
 /// What a device makes of a non-zero `D3D12_RESOURCE_DESC::Alignment` beside `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT`.
 ///
-/// The rule changed with the Agility SDK 1.619.4. A device does not say which one it follows; [`DeviceCaps::query`] tries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The rule changed with the Agility SDK 1.619.4. A device does not say which one it follows, and trying is an error message of
+/// its debug layer; so who knows the SDK says it
+/// ([`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AlignmentBesideTight {
-    /// It is E_INVALIDARG, as document TIGHT has it.
+    /// It is E_INVALIDARG, as document TIGHT has it. What assumes this is right on every SDK: the device is handed none, and
+    /// the resource is placed at the alignment that was asked for all the same.
+    #[default]
     Invalid,
     /// It is a floor: a power of two up to the largest of its kind of resource, which the driver may raise.
     Floor,
@@ -52,8 +56,8 @@ pub struct DeviceCaps {
     pub resource_heap_tier: u8,
     /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT): 0 or 1.
     pub tight_alignment_tier: u8,
-    /// What becomes of an alignment that is asked for beside the tight alignment flag; `Invalid` without the tier.
-    pub alignment_beside_tight: AlignmentBesideTight,
+    /// What becomes of an alignment that is asked for beside the tight alignment flag: assumed, not asked.
+    pub(crate) alignment_beside_tight: AlignmentBesideTight,
     /// Alignment of a small placed buffer, with tight alignment where there is such a thing.
     pub buffer_alignment: Alignment,
     /// `GPUUploadHeapSupported` (document UPLOAD).
@@ -110,11 +114,6 @@ impl DeviceCaps {
         caps.buffer_alignment = allocation_info(device, &small)
             .ok_or_else(|| Error::device("ID3D12Device::GetResourceAllocationInfo", E_INVALIDARG))?
             .1;
-        // The smallest question that tells the two rules apart; before SDK 1.619.4 the answer is a size of UINT64_MAX.
-        let floored = D3D12_RESOURCE_DESC { Alignment: 256, ..small };
-        if caps.tight_alignment_tier >= 1 && allocation_info(device, &floored).is_some() {
-            caps.alignment_beside_tight = AlignmentBesideTight::Floor;
-        }
         Ok(caps)
     }
 

@@ -41,15 +41,18 @@ mod allocator;
 mod caps;
 mod error;
 mod heap_family;
+pub mod report;
 mod requirements;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
-    AllocationId, Decision, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
-    PoolAlgorithm, PoolDesc, Reason, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
-    ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
-    ResourceAllocatorStats, ResourceDesc, ResourceKind, SuballocationAlgorithm, buffer_desc,
+    AllocationId, Decision, Defragmentation, DefragmentationBudget, DefragmentationDesc,
+    DefragmentationProgress, DefragmentationState, DefragmentationStep, HeapLimits, HeapType, LiveAllocation,
+    Mapping, MemoryTotals, Move, Placement, Pool, PoolAlgorithm, PoolDesc, Reason, RecordFlags,
+    RecordOptions, RecordScope, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocationType, ResourceAllocator,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc, ResourceKind,
+    SuballocationAlgorithm, buffer_desc,
 };
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;

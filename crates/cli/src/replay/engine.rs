@@ -6,10 +6,11 @@ use heapwright::d3d12::{
 };
 use heapwright::{
     ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocator, ResourceAllocatorDesc, SegmentGroup, VideoMemoryInfo, buffer_desc,
+    ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
+use super::configuration::Configuration;
 use super::finding::{Failures, Finding};
 use super::report::{self, ReplayReport};
 use super::timing::{Samples, Stopwatch};
@@ -21,6 +22,7 @@ pub(super) struct Settings {
     pub(super) heap_type: HeapType,
     /// Needs a heap type that the CPU can write to.
     pub(super) verify: bool,
+    pub(super) configuration: Configuration,
 }
 
 /// What came of it.
@@ -68,8 +70,9 @@ struct Replay<'a> {
     trace: &'a Trace,
     adapter: &'a IDXGIAdapter3,
     heap_type: HeapType,
+    configuration: Configuration,
     allocator: ResourceAllocator,
-    allocation_desc: ResourceAllocationDesc,
+    allocation_desc: ResourceAllocationDesc<'static>,
     initial_state: D3D12_RESOURCE_STATES,
     /// By allocation index; empty before it is created, after it is freed, and if it failed.
     buffers: Vec<Option<ResourceAllocation>>,
@@ -90,14 +93,15 @@ impl<'a> Replay<'a> {
         adapter: &'a IDXGIAdapter3,
         settings: Settings,
     ) -> Result<Self, Error> {
-        let Settings { heap_type, verify } = settings;
-        let allocator = ResourceAllocator::new(device, Some(adapter), ResourceAllocatorDesc::default())?;
+        let Settings { heap_type, verify, configuration } = settings;
+        let allocator = ResourceAllocator::new(device, Some(adapter), configuration.desc())?;
         let verifier = verify.then(|| Verifier::new(trace, allocator.caps().buffer_alignment));
         let alloc_count = trace.allocation_count();
         Ok(Self {
             trace,
             adapter,
             heap_type,
+            configuration,
             allocator,
             allocation_desc: ResourceAllocationDesc::new(heap_type),
             initial_state: initial_state(heap_type),
@@ -213,6 +217,7 @@ impl<'a> Replay<'a> {
         let peak_reserved_bytes = self.peak_reserved.get();
         ReplayReport {
             trace: self.trace.name().to_owned(),
+            configuration: self.configuration,
             events: self.trace.events().len() as u64,
             allocations: self.trace.allocation_count() as u64,
             peak_live_bytes,

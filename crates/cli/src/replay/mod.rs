@@ -1,9 +1,11 @@
 //! `heapwright replay`: traces through the allocator.
 //!
 //! - [`engine`] replays one trace and returns what it measured and found; it prints nothing.
+//! - [`configuration`] is how the allocator is set up, one or those that `--compare` has.
 //! - [`timing`] is the clock, [`verify`] the checks of `--verify`, [`heap_type`] the choice of `--heap-type`.
 //! - [`report`] and [`finding`] are what is printed, [`table`] how it looks to people.
 
+mod configuration;
 mod engine;
 mod finding;
 mod heap_type;
@@ -14,9 +16,10 @@ mod verify;
 
 use std::path::Path;
 
-use heapwright::{ByteSize, DeviceCaps};
+use heapwright::{ByteSize, DeviceCaps, HeapType};
 use heapwright_trace::{Event, EventKind, Location, Trace, TraceError};
 
+use self::configuration::Configuration;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use crate::args::ReplayArgs;
@@ -47,8 +50,11 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
         }
     }
     let mut reports = Vec::new();
-    for trace in &traces {
-        match plan.replay(trace, !args.json, output) {
+    let configurations: &[Configuration] =
+        if args.compare { &Configuration::ALL } else { &[Configuration::Default] };
+    let replays = traces.iter().flat_map(|trace| configurations.iter().map(move |&with| (trace, with)));
+    for (trace, configuration) in replays {
+        match plan.replay(trace, configuration, !args.json, output) {
             Ok(Replayed { report, findings }) => {
                 if args.json {
                     output.result(&report.to_json())?;
@@ -66,7 +72,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
         }
     }
     if !args.json && !reports.is_empty() {
-        output.result(&table::render(&reports))?;
+        output.result(&table::render(&reports, args.compare))?;
     }
     Ok(exit)
 }
@@ -75,7 +81,8 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
 struct Plan {
     device: DeviceChoice,
     caps: DeviceCaps,
-    settings: Settings,
+    heap_type: HeapType,
+    verify: bool,
 }
 
 /// Why there is no result for a trace, or for any.
@@ -117,7 +124,7 @@ impl Plan {
         let caps = DeviceCaps::query(&device.open()?.device)
             .map_err(|error| ReplayError::Device { name: device.name(), error })?;
         let heap_type = heap_type::choose(args.heap_type, args.verify, caps.gpu_upload_heaps)?;
-        Ok(Self { device, caps, settings: Settings { heap_type, verify: args.verify } })
+        Ok(Self { device, caps, heap_type, verify: args.verify })
     }
 
     /// Reads a trace and checks that the device could hold each allocation by itself.
@@ -137,10 +144,17 @@ impl Plan {
     }
 
     /// Replays a trace on a device of its own.
-    fn replay(&self, trace: &Trace, shows_progress: bool, output: &Output) -> Result<Replayed, ReplayError> {
+    fn replay(
+        &self,
+        trace: &Trace,
+        configuration: Configuration,
+        shows_progress: bool,
+        output: &Output,
+    ) -> Result<Replayed, ReplayError> {
+        let settings = Settings { heap_type: self.heap_type, verify: self.verify, configuration };
         let gpu = self.device.open()?;
         let bar = output.progress(shows_progress, trace.name(), trace.events().len() as u64);
-        let replayed = engine::replay(trace, &gpu.device, &gpu.adapter, self.settings, &mut |event_count| {
+        let replayed = engine::replay(trace, &gpu.device, &gpu.adapter, settings, &mut |event_count| {
             bar.set_position(event_count as u64);
         });
         bar.finish_and_clear();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::configuration::Configuration;
 use super::timing::Percentiles;
 
 /// The result for one trace; its JSON form is stable and documented in the help of `heapwright replay`.
@@ -9,6 +10,8 @@ use super::timing::Percentiles;
 pub(crate) struct ReplayReport {
     /// The file's name without `.csv` or `.csv.gz`.
     pub(crate) trace: String,
+    /// How the allocator was set up.
+    pub(crate) configuration: Configuration,
     /// Allocations and frees.
     pub(crate) events: u64,
     pub(crate) allocations: u64,
@@ -63,6 +66,7 @@ mod tests {
         let none = Percentiles { p50: None, p99: None, max: None };
         let report = ReplayReport {
             trace: "a \"name\"".to_owned(),
+            configuration: Configuration::Gpgmm,
             events: 3,
             allocations: 2,
             peak_live_bytes: 96,
@@ -76,7 +80,7 @@ mod tests {
         };
         assert_eq!(
             report.to_json(),
-            "{\"trace\":\"a \\\"name\\\"\",\"events\":3,\"allocations\":2,\"peak_live_bytes\":96,\
+            "{\"trace\":\"a \\\"name\\\"\",\"configuration\":\"gpgmm\",\"events\":3,\"allocations\":2,\"peak_live_bytes\":96,\
              \"peak_reserved_bytes\":100,\"overhead\":1.041667,\"heaps_created\":1,\
              \"alloc_ns\":{\"p50\":10,\"p99\":20,\"max\":30},\"free_ns\":{\"p50\":null,\"p99\":null,\"max\":null},\
              \"mean_op_ns\":12.5,\"failures\":0}"

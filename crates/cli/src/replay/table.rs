@@ -6,18 +6,23 @@ use super::report::ReplayReport;
 use super::timing::Percentiles;
 use crate::format;
 
-/// One row for each report.
-pub(super) fn render(reports: &[ReplayReport]) -> String {
+/// One row for each report; with a column for the configuration if there are several.
+pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> String {
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| names_configuration || !column.is_configuration).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(COLUMNS.iter().map(|column| Cell::new(column.heading)));
+    table.set_header(columns.iter().map(|column| Cell::new(column.heading)));
     for report in reports {
-        table.add_row(cells(report));
+        let cells = COLUMNS.iter().zip(cells(report));
+        let shown = cells.filter(|(column, _)| names_configuration || !column.is_configuration);
+        table.add_row(shown.map(|(_, cell)| cell));
     }
-    for (place, column) in COLUMNS.iter().enumerate() {
+    for (place, column) in columns.iter().enumerate() {
         let Some(table_column) = table.column_mut(place) else { continue };
         table_column.set_padding((column.gap, 0));
-        table_column.set_cell_alignment(if place == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        let is_text = place == 0 || column.is_configuration;
+        table_column.set_cell_alignment(if is_text { CellAlignment::Left } else { CellAlignment::Right });
         table_column.set_constraint(ColumnConstraint::ContentWidth);
     }
     bold_heading(&table.trim_fmt())
@@ -27,15 +32,18 @@ struct Column {
     heading: &'static str,
     /// Spaces in front.
     gap: u16,
+    /// Shown only where there are several configurations.
+    is_configuration: bool,
 }
 
 const fn column(heading: &'static str, gap: u16) -> Column {
-    Column { heading, gap }
+    Column { heading, gap, is_configuration: false }
 }
 
 /// Times of one kind of call stand closer together, with the kind above the middle one.
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 16] = [
     column("\ntrace", 0),
+    Column { heading: "\nallocator", gap: 1, is_configuration: true },
     column("\nevents", 2),
     column("\nallocs", 2),
     column("peak\nlive", 2),
@@ -58,6 +66,7 @@ fn cells(report: &ReplayReport) -> [String; COLUMNS.len()] {
     let [free_p50, free_p99, free_max] = times(free_ns);
     [
         report.trace.replace(char::is_control, "\u{fffd}"),
+        report.configuration.name().to_owned(),
         format::count(report.events),
         format::count(report.allocations),
         format::size(report.peak_live_bytes),
@@ -98,11 +107,13 @@ fn bold_heading(table: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::configuration::Configuration;
     use super::*;
 
     fn report(trace: &str) -> ReplayReport {
         ReplayReport {
             trace: trace.to_owned(),
+            configuration: Configuration::Default,
             events: 157_139,
             allocations: 78_644,
             peak_live_bytes: 575_000_000,
@@ -131,7 +142,7 @@ mod tests {
             mean_op_ns: None,
             ..report("empty")
         };
-        let lines = plain(&render(&[report("gpt2_generate"), empty]));
+        let lines = plain(&render(&[report("gpt2_generate"), empty], false));
         let expected = [
             "                                   peak      peak  over-               alloc              free         mean",
             "trace           events  allocs     live  reserved   head  heaps    p50   p99   max   p50   p99   max     op  failed",
@@ -143,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_of_a_recorded_trace_fits() {
-        for line in plain(&render(&[report("sixteen_letters_")])) {
+        for line in plain(&render(&[report("sixteen_letters_")], false)) {
             assert!(line.chars().count() <= 120, "{} columns: {line}", line.chars().count());
         }
     }

@@ -4,4 +4,5 @@ mod bad_input;
 mod conformance;
 mod help;
 mod replay;
+mod report;
 mod support;

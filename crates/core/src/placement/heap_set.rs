@@ -1,12 +1,18 @@
 //! Heaps with a suballocator each.
 
+mod closing;
 mod lowest_offset;
+mod ranges;
 mod taking_empty;
 
 use std::num::NonZeroU32;
 
 use thiserror::Error;
 
+use self::closing::Closing;
+pub(super) use self::closing::OccupiedHeap;
+use self::ranges::SlabNotes;
+pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::{HeapRetention, HeapSizing, PlacementAlgorithm};
 use crate::suballoc::slab::table::SlabTable;
@@ -53,6 +59,8 @@ pub struct HeapSet<H> {
     totals: HeapSetTotals,
     /// See [`HeapRetention`].
     mark: ByteSize,
+    /// Closed heaps whose last allocation went.
+    drained: Vec<Slot>,
 }
 
 /// What a set holds, kept as it changes.
@@ -186,11 +194,13 @@ pub enum PlacementError {
 
 /// Requests that share heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SizeClass {
+pub(super) enum SizeClass {
     Small,
     Large,
     /// Too large to share: what its heap has left stays unused.
     Own,
+    /// No request's: of heaps that nothing is placed in any more. They are in no index.
+    Closed,
 }
 
 impl SizeClass {
@@ -201,6 +211,7 @@ impl SizeClass {
             Self::Small => 0,
             Self::Large => 1,
             Self::Own => 2,
+            Self::Closed => 3,
         }
     }
 }
@@ -211,6 +222,8 @@ struct Heap<H> {
     payload: H,
     /// Of what is in it; without meaning while nothing is.
     class: SizeClass,
+    closing: Closing,
+    slabs: SlabNotes,
 }
 
 #[derive(Debug)]
@@ -289,6 +302,7 @@ impl<H> HeapSet<H> {
             empty: HeapIndex::new(),
             totals: HeapSetTotals::default(),
             mark: ByteSize::ZERO,
+            drained: Vec::new(),
         }
     }
 
@@ -429,6 +443,7 @@ impl<H> HeapSet<H> {
             .filter(|&size| size <= Tlsf::MAX_CAPACITY)
             .ok_or(PlacementError::TooLarge { requested: size })?;
         let mut release = Vec::new();
+        release.extend(std::iter::from_fn(|| self.take_drained()));
         while self.totals.reserved.saturating_add(heap_size) > self.mark {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
@@ -445,7 +460,8 @@ impl<H> HeapSet<H> {
     /// A size that a suballocator cannot manage, or more heaps than can be numbered.
     pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
         let suballocator = Tlsf::new(size)?;
-        let mut heap = Heap { suballocator, payload, class: SizeClass::Large };
+        let (closing, slabs) = (Closing::default(), SlabNotes::default());
+        let mut heap = Heap { suballocator, payload, class: SizeClass::Large, closing, slabs };
         let slot = match self.table.vacant.pop() {
             Some(slot) => {
                 let entry = self.table.entry_mut(slot);
@@ -483,6 +499,9 @@ impl<H> HeapSet<H> {
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
         }
+        if let Some(drained) = self.take_drained() {
+            return Ok(Some(drained));
+        }
         let candidate = self.empty.largest().filter(|&slot| {
             let size = ByteSize::new(self.table.key(slot));
             HeapRetention::lets_go(self.mark, self.totals.reserved, size)
@@ -501,10 +520,14 @@ impl<H> HeapSet<H> {
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
-            self.occupied[class.index()].remove(&mut self.table, slot);
-            self.empty.insert(&mut self.table, slot);
+            if class == SizeClass::Closed {
+                self.drained.push(slot);
+            } else {
+                self.occupied[class.index()].remove(&mut self.table, slot);
+                self.empty.insert(&mut self.table, slot);
+            }
             self.totals.empty_heap_count += 1;
-        } else if !links.fit(heap.suballocator.largest_size_class()) {
+        } else if !links.fit(heap.suballocator.largest_size_class()) && class != SizeClass::Closed {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
         self.totals.allocation_count -= 1;
@@ -514,7 +537,7 @@ impl<H> HeapSet<H> {
 
     /// Takes all empty heaps out of the set. O(1) for each.
     pub fn take_empty(&mut self) -> Vec<H> {
-        let mut taken = Vec::new();
+        let mut taken: Vec<_> = std::iter::from_fn(|| self.take_drained()).collect();
         while let Some(slot) = self.empty.largest() {
             taken.push(self.remove(slot));
         }
@@ -534,10 +557,11 @@ impl<H> HeapSet<H> {
         for class in &self.occupied {
             indexed.extend(class.slots(&self.table));
         }
+        indexed.extend(self.closed_slots());
         for (position, &slot) in indexed.iter().enumerate() {
             let heap = self.table.heap(slot);
             heap.suballocator.audit()?;
-            if heap.suballocator.is_empty() != (position < empties) {
+            if heap.class != SizeClass::Closed && heap.suballocator.is_empty() != (position < empties) {
                 return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
             }
             counted.used = counted.used.saturating_add(heap.suballocator.used());
@@ -546,6 +570,7 @@ impl<H> HeapSet<H> {
             counted.heap_count += 1;
             counted.empty_heap_count += u64::from(heap.suballocator.is_empty());
         }
+        self.audit_closed()?;
         if counted != self.totals {
             return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
         }
@@ -634,6 +659,11 @@ impl<H> HeapSet<H> {
     /// Takes an empty heap out of the set.
     fn remove(&mut self, slot: Slot) -> H {
         self.empty.remove(&mut self.table, slot);
+        self.take_out(slot)
+    }
+
+    /// Takes a heap that nothing is in, and that is in no index, out of the set.
+    fn take_out(&mut self, slot: Slot) -> H {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
         let heap = entry.heap.take().expect("an index holds only slots with a heap");

@@ -1,5 +1,9 @@
 //! Slabs whose memory comes from the heaps of a set.
 
+mod closing;
+
+pub(super) use self::closing::NewSlabIn;
+use super::heap_set::SlabPlace;
 use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
@@ -16,6 +20,7 @@ pub(super) struct SlabMemory<H> {
 /// The slabs that one thread allocates from at a time.
 #[derive(Debug)]
 pub(super) struct Lane<H> {
+    number: u32,
     /// From the first slab on: most lanes of most sets are never used.
     slabs: Option<Box<SlabTable<SlabMemory<H>>>>,
 }
@@ -46,7 +51,7 @@ pub(super) struct Slot<'a, H> {
 
 impl<H> Default for Lane<H> {
     fn default() -> Self {
-        Self { slabs: None }
+        Self::new(0)
     }
 }
 
@@ -55,6 +60,13 @@ impl<H> Default for Lane<H> {
 pub(super) enum Source {
     AnyHeap,
     Heap(HeapId),
+}
+
+impl<H> Lane<H> {
+    /// The lane of this number in a set.
+    pub(super) const fn new(number: u32) -> Self {
+        Self { number, slabs: None }
+    }
 }
 
 impl<H: Clone> Lane<H> {
@@ -103,7 +115,9 @@ impl<H: Clone> Lane<H> {
         };
         match slabs.insert(shape, start, memory, size) {
             Ok((number, suballocation)) => {
-                let heap = &slabs.parent(number)?.heap;
+                let memory = slabs.parent(number)?;
+                heaps.note_slab(memory.id, SlabPlace { lane: self.number, number });
+                let heap = &memory.heap;
                 Some(Slot { id: suballocation.id, range: suballocation.range, heap })
             }
             Err(memory) => {

@@ -5,7 +5,10 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::{HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced};
+use super::{
+    EngineDesc, HeapEngine, HeapRetention, HeapSizing, PlacementRequest, SharedHeapSet, SharedPlaced,
+    SlabSizing,
+};
 use crate::{Alignment, ByteSize};
 
 const SMALL: ByteSize = ByteSize::new(256);
@@ -116,5 +119,58 @@ fn loom_empty_heaps_are_taken_while_a_slab_is_wanted() {
         let mine = allocate(&set, 0, SMALL);
         other.join().unwrap();
         check(&set, &[mine]);
+    });
+}
+
+#[test]
+fn loom_some_empty_heaps_are_taken_while_a_slab_is_wanted() {
+    loom::model(|| {
+        let set = set(1);
+        let first = allocate(&set, 0, SMALL);
+        set.insert(ByteSize::from_mib(1), 7).unwrap();
+        set.free(first.id).unwrap();
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || set.take_empty_up_to(ByteSize::from_mib(1)))
+        };
+        // Counted round, the same lane; a heap that is made for it has another name.
+        let mine = allocate(&set, 2, SMALL);
+        let taken = other.join().unwrap();
+        assert!(taken.iter().all(|(_, heap)| *heap != mine.heap));
+        check(&set, &[mine]);
+    });
+}
+
+#[test]
+fn loom_two_threads_make_heaps_for_a_locked_engine() {
+    loom::model(|| {
+        let desc = EngineDesc::SlabBySize(SlabSizing::default());
+        let engine: Arc<HeapEngine<u32>> = Arc::new(HeapEngine::new(&desc));
+        let work = |engine: &HeapEngine<u32>, thread| {
+            let request = PlacementRequest::new(SMALL, Alignment::ONE);
+            match engine.allocate(&request).unwrap() {
+                Some(placed) => placed,
+                None => {
+                    let wanted = engine.plan(&request).unwrap();
+                    engine.allocate_in_new(wanted.size, thread, &request).unwrap()
+                }
+            }
+        };
+        let other = {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || {
+                let first = work(&engine, 1);
+                let gone = engine.free(first.id).unwrap();
+                assert!(gone.len() <= 1 && engine.free(first.id).is_err());
+                gone
+            })
+        };
+        let mine = work(&engine, 0);
+        let gone = other.join().unwrap();
+        assert!(!gone.contains(&mine.heap), "it is in use");
+        engine.audit().unwrap();
+        assert_eq!(engine.totals().allocation_count, 1);
+        assert_eq!(engine.free(mine.id).unwrap(), [mine.heap]);
+        assert_eq!(engine.totals(), Default::default());
     });
 }

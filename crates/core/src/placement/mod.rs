@@ -7,6 +7,7 @@
 //! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or what GPGMM and D3D12MA have beside it |
 //! | [`HeapPool`] | empty heaps between an engine and the device |
+//! | [`Evacuation`] | emptying heaps of such a set that hold little, step by step |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
 //!
@@ -14,6 +15,7 @@
 //! owner carries that out, outside of whatever lock guards the set.
 
 pub mod engine;
+mod evacuation;
 mod heap_index;
 mod heap_pool;
 mod heap_set;
@@ -24,10 +26,14 @@ mod sizing;
 mod slab_heap_set;
 
 pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts, SlabSizing};
+pub use evacuation::{
+    CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep,
+    PlannedMove,
+};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
-pub use shared_heap_set::{SharedHeapSet, SharedPlaced, SharedPlacementId};
+pub use shared_heap_set::{HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 

@@ -1,7 +1,10 @@
 //! Slabs over heaps that grow, for many threads.
 
 mod lowest_offset;
+mod survey;
 mod whole_heaps;
+
+pub use self::survey::{HeapSurvey, SurveyedRange};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -114,7 +117,7 @@ impl<H: Clone> SharedHeapSet<H> {
     pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
         Self {
             slots: SlotLimit::new(slots_up_to),
-            lanes: (0..lanes.clamp(1, 4096)).map(|_| Alone(Mutex::new(Lane::default()))).collect(),
+            lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
             lanes_used: AtomicU32::new(0),
             heaps: Alone(Mutex::new(HeapSet::new(sizing, retention))),
         }
@@ -306,6 +309,21 @@ impl<H: Clone> SharedHeapSet<H> {
             lock(&lane.0).audit()?;
         }
         lock(&self.heaps.0).audit()
+    }
+
+    /// Locks the heaps. The thread may hold the lock of a lane.
+    pub(super) fn lock_heaps(&self) -> MutexGuard<'_, HeapSet<H>> {
+        lock(&self.heaps.0)
+    }
+
+    /// Locks a lane, if there is one of this number. The thread must not hold the lock of the heaps or of a later lane.
+    pub(super) fn lock_lane_of(&self, number: u32) -> Option<MutexGuard<'_, Lane<H>>> {
+        Some(lock(&self.lanes.get(number as usize)?.0))
+    }
+
+    /// Lanes from this number on have no slabs.
+    pub(super) fn lane_limit(&self) -> u32 {
+        self.lanes_used.load(Ordering::Relaxed)
     }
 
     fn used_lanes(&self) -> impl Iterator<Item = &Alone<Mutex<Lane<H>>>> {

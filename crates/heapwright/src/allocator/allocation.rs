@@ -149,7 +149,7 @@ impl ResourceAllocation {
         let extras = self.extras_mut();
         extras.note = note;
         if let Some(ticket) = &extras.ticket {
-            let Note { name, user_data } = extras.note.clone();
+            let Note { name, user_data, .. } = extras.note.clone();
             ticket.update(|entry| (entry.name, entry.user_data) = (name, user_data));
         }
     }
@@ -336,7 +336,7 @@ impl ResourceAllocation {
     /// What the device answers.
     pub fn set_debug_name(&mut self, name: &str) -> Result<(), Error> {
         let user_data = self.user_data();
-        self.set_note(Note { name: Some(Arc::from(name)), user_data });
+        self.set_note(Note { name: Some(Arc::from(name)), user_data, is_pinned: false });
         match &self.memory {
             Memory::Within(_) => Ok(()),
             Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
@@ -360,7 +360,7 @@ impl ResourceAllocation {
     /// Changes the owner's number for it.
     pub fn set_user_data(&mut self, user_data: u64) {
         let name = self.note().and_then(|note| note.name.clone());
-        self.set_note(Note { name, user_data });
+        self.set_note(Note { name, user_data, is_pinned: false });
     }
 
     /// Maps the buffer for the CPU, as long as the mapping lives. A part of a resource begins at its own first byte.

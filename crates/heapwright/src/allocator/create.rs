@@ -380,7 +380,7 @@ impl Inner {
             }));
         }
         if allocation.user_data != 0 {
-            made.set_note(Note { name: None, user_data: allocation.user_data });
+            made.set_note(Note { user_data: allocation.user_data, ..Note::default() });
         }
         if allocation.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT) {
             made.set_never_resident();

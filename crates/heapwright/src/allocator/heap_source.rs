@@ -140,7 +140,7 @@ impl Inner {
         }
     }
 
-    fn create_heap(
+    pub(super) fn create_heap(
         &self,
         heaps: &Arc<TypedHeaps>,
         size: ByteSize,

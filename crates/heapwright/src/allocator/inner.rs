@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub(super) adapter: Option<IDXGIAdapter3>,
     pub(super) vendor_id: Option<u32>,
     pub(super) caps: DeviceCaps,
-    /// The caps with the resource heap tier that the description asks for.
+    /// The caps with what the description says of the device.
     pub(super) effective_caps: DeviceCaps,
     pub(super) desc: ResourceAllocatorDesc,
     pub(super) max_heap_size: ByteSize,
@@ -81,7 +81,8 @@ impl Inner {
             tight_alignment: !has(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT),
             extra_required_resource_flags: desc.extra_required_resource_flags,
         };
-        let effective_caps = DeviceCaps { resource_heap_tier: tier, ..caps };
+        let alignment_beside_tight = desc.alignment_beside_tight;
+        let effective_caps = DeviceCaps { resource_heap_tier: tier, alignment_beside_tight, ..caps };
         let max_heap_size = max_heap_size(&desc, &caps);
         let extra_heap_flags = extra_heap_flags(&desc, &devices);
         let accounts = Accounts::new(desc.limits);
@@ -136,7 +137,7 @@ impl Inner {
                 TypedHeaps::new(typed, spare, kin, Arc::clone(&accounts), Weak::clone(this))
             }),
             within: BackingKind::all().map(BackingBuffers::new),
-            requirements: RequirementsQuery::new(device, &caps, options),
+            requirements: RequirementsQuery::new(device, &effective_caps, options),
             adapter: adapter.cloned(),
             vendor_id,
             devices,

@@ -9,6 +9,7 @@
 //! | `within` | small buffers that share one resource |
 //! | `pool` | custom pools |
 //! | `import` | resources that somebody else made |
+//! | `defragmentation` | emptying heaps, a few moves at a time |
 //! | `probe` | what an allocation would do |
 //! | `accounts` | what is held, and what may be; `stats`: the same for users |
 //! | `deferred` | memory that comes back once the GPU is done with it |
@@ -27,6 +28,7 @@ mod create;
 mod debug_name;
 mod decision;
 mod deferred;
+mod defragmentation;
 mod desc;
 mod device_resource;
 mod devices;
@@ -47,6 +49,10 @@ mod within;
 
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo, ResourceAllocationType};
 pub use self::decision::{Decision, Placement, Reason};
+pub use self::defragmentation::{
+    Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationProgress,
+    DefragmentationState, DefragmentationStep, Move,
+};
 pub use self::desc::{
     HeapLimits, HeapType, PoolAlgorithm, PoolDesc, RecordFlags, RecordOptions, RecordScope,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,

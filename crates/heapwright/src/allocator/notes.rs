@@ -36,6 +36,8 @@ impl AllocationId {
 pub(super) struct Note {
     pub(super) name: Option<Arc<str>>,
     pub(super) user_data: u64,
+    /// No defragmentation moves it.
+    pub(super) is_pinned: bool,
 }
 
 /// The notes on a heaps's allocations. Only what has a note has an entry; each call is O(1) under a lock.

@@ -109,6 +109,10 @@ impl ResourceAllocator {
         Inner::new(&inner.devices.device, inner.adapter.as_ref(), desc, Some(inner)).map(Self::from_inner)
     }
 
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
     pub(super) fn from_inner(inner: Arc<Inner>) -> Self {
         Self { inner }
     }

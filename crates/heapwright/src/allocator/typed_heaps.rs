@@ -113,6 +113,8 @@ pub(super) struct PlacedRange {
     sharing: Sharing,
     placed: SharedPlaced<Arc<Heap>>,
     alignment: Alignment,
+    /// Whether dropping it frees the range.
+    is_held: bool,
 }
 
 impl PlacedRange {
@@ -122,7 +124,12 @@ impl PlacedRange {
         placed: SharedPlaced<Arc<Heap>>,
         alignment: Alignment,
     ) -> Self {
-        Self { heaps, sharing, placed, alignment }
+        Self { heaps, sharing, placed, alignment, is_held: true }
+    }
+
+    /// Ends it without freeing the range: somebody else does.
+    pub(super) fn forget(mut self) {
+        self.is_held = false;
     }
 
     pub(super) fn range(&self) -> HeapRange {
@@ -153,6 +160,9 @@ impl PlacedRange {
 
 impl Drop for PlacedRange {
     fn drop(&mut self) {
+        if !self.is_held {
+            return;
+        }
         match self.heaps.engine(self.sharing).free(self.placed.id) {
             Ok(left) if left.is_empty() => {}
             Ok(left) => self.heaps.recycle(left, self.sharing),

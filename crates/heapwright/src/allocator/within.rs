@@ -14,7 +14,7 @@ use heapwright_d3d12::*;
 
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
 use super::heap_source::{Refusal, Terms};
-use super::notes::{Notes, next_number};
+use super::notes::{Note, Notes, next_number};
 use super::typed_heaps::PlacedRange;
 use super::{HeapType, Inner};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
@@ -87,6 +87,12 @@ unsafe impl Sync for BackingRef {}
 unsafe impl Send for BackingBuffer {}
 // SAFETY: as above.
 unsafe impl Sync for BackingBuffer {}
+
+impl Drop for BackingBuffer {
+    fn drop(&mut self) {
+        self.range.heaps().notes.remove(self.range.id());
+    }
+}
 
 impl BackingRef {
     fn new(buffer: BackingBuffer) -> Self {
@@ -364,6 +370,7 @@ impl Inner {
         })?;
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
+        range.heaps().notes.set(range.id(), Note { is_pinned: true, ..Note::default() });
         Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range })
     }
 }

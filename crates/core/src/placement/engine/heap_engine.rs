@@ -264,6 +264,15 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// The set of the default algorithm; `None` with the others. O(1), no lock.
+    #[must_use]
+    pub const fn as_default(&self) -> Option<&SharedHeapSet<H>> {
+        match &self.0 {
+            Inner::Default(set) => Some(set),
+            Inner::Locked(..) => None,
+        }
+    }
+
     /// The size of a heap that is worth making in advance, now that such a request was placed, so that a later one does not
     /// wait for it; the owner [inserts](Self::insert) it.
     ///

@@ -45,7 +45,8 @@ impl<H> HeapSet<H> {
 
     fn may_hold(&self, slot: Slot, class: SizeClass, size: ByteSize) -> bool {
         self.table.entry(slot).heap.as_ref().is_some_and(|heap| {
-            (heap.class == class || heap.suballocator.is_empty())
+            heap.class != SizeClass::Closed
+                && (heap.class == class || heap.suballocator.is_empty())
                 && heap.suballocator.largest_size_class() >= Tlsf::size_class(size.get())
         })
     }

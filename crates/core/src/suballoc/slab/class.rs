@@ -23,7 +23,13 @@ impl SizeClass {
     pub(super) const SMALLEST: Self = Self(0);
 
     /// How many classes there are.
-    pub(super) const COUNT: usize = 112;
+    pub(crate) const COUNT: usize = 112;
+
+    /// Of slabs that nothing is allocated from any more, whatever their slots' size. No size has it.
+    pub(super) const CLOSED: Self = Self(112);
+
+    /// How many classes there are, with that of closed slabs.
+    pub(super) const RING_COUNT: usize = Self::COUNT + 1;
 
     /// The class whose slots hold `size` bytes at the alignment; `None` above [`MAX_SIZE`](Self::MAX_SIZE), and for zero.
     ///
@@ -61,7 +67,7 @@ impl SizeClass {
 
     /// The number of the class; they count from zero.
     #[inline]
-    pub(super) const fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 
@@ -72,8 +78,13 @@ impl SizeClass {
     }
 
     /// All classes, from the smallest up.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0_u8..).take(Self::COUNT).map(Self)
+    }
+
+    /// All classes, and that of closed slabs.
+    pub(super) fn rings() -> impl Iterator<Item = Self> {
+        (0_u8..).take(Self::RING_COUNT).map(Self)
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct SlabIndex(u32);
 
 impl SlabIndex {
     /// The first index that is no head.
-    const FIRST: u32 = 112;
+    const FIRST: u32 = 113;
 
     /// How many slabs there can be: there are no more slots.
     pub(super) const LIMIT: u32 = (1 << 31) - 1;
@@ -23,7 +23,7 @@ impl SlabIndex {
     /// The head of the ring of slabs that have room.
     #[inline]
     pub(super) fn head(class: SizeClass) -> Self {
-        Self(u32::try_from(class.index()).expect("there are 112 classes"))
+        Self(u32::try_from(class.index()).expect("there are 113 rings"))
     }
 
     /// The slab of this number; slabs are counted from zero.
@@ -44,7 +44,7 @@ impl SlabIndex {
     }
 }
 
-const _: () = assert!(SlabIndex::FIRST as usize == SizeClass::COUNT);
+const _: () = assert!(SlabIndex::FIRST as usize == SizeClass::RING_COUNT);
 
 #[inline]
 pub(super) fn position(number: u32) -> usize {
@@ -141,8 +141,8 @@ impl SlabRings {
                 class,
             }
         };
-        let mut places = Vec::with_capacity(SizeClass::COUNT + FIRST_SLABS);
-        places.extend(SizeClass::all().map(head));
+        let mut places = Vec::with_capacity(SizeClass::RING_COUNT + FIRST_SLABS);
+        places.extend(SizeClass::rings().map(head));
         Self { places, vacant: Self::NO_VACANT }
     }
 
@@ -253,7 +253,7 @@ impl SlabRings {
     /// Answers the first link found broken, and how many slabs are in rings and how many places are vacant.
     pub(super) fn audit(&self) -> Result<(u32, u32), String> {
         let (mut linked, mut vacant) = (0, 0);
-        for class in SizeClass::all() {
+        for class in SizeClass::rings() {
             let head = SlabIndex::head(class);
             let (mut previous, mut index, mut empty_before) = (head, self.first(class), false);
             while index != head {

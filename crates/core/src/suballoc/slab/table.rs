@@ -1,7 +1,10 @@
 //! Slabs of all classes, wherever their memory comes from.
 
+mod closing;
+
 use std::num::NonZeroU32;
 
+pub(crate) use self::closing::SlabOccupancy;
 use super::super::suballocation::SuballocationId;
 use super::super::{RangeUse, SuballocError, Suballocation};
 use super::class::SizeClass;
@@ -92,7 +95,7 @@ pub(crate) struct SlabTable<P> {
     /// Classes with a slab that has no used slot.
     with_empty: ClassSet,
     /// Slots of each class, used and free.
-    class_slots: [u32; SizeClass::COUNT],
+    class_slots: [u32; SizeClass::RING_COUNT],
     pub(super) totals: SlabTotals,
 }
 
@@ -121,7 +124,7 @@ impl<P> Default for SlabTable<P> {
             parents: Vec::with_capacity(FIRST_SLABS),
             with_room: ClassSet::default(),
             with_empty: ClassSet::default(),
-            class_slots: [0; SizeClass::COUNT],
+            class_slots: [0; SizeClass::RING_COUNT],
             totals: SlabTotals::default(),
         }
     }
@@ -381,7 +384,8 @@ impl<P> SlabTable<P> {
     pub(crate) fn audit(&self) -> Result<(), String> {
         let (linked, vacant) = self.slabs.audit()?;
         let mut counted = SlabTotals::default();
-        let (mut class_slots, mut full, mut free_count, mut numbers) = ([0_u32; SizeClass::COUNT], 0, 0, 0);
+        let (mut class_slots, mut full, mut free_count, mut numbers) =
+            ([0_u32; SizeClass::RING_COUNT], 0, 0, 0);
         let (mut with_room, mut with_empty) = (ClassSet::default(), ClassSet::default());
         for (number, parent) in (0..self.slabs.place_count()).zip(&self.parents) {
             let slab = self.slabs[SlabIndex::of(number)];
@@ -392,7 +396,9 @@ impl<P> SlabTable<P> {
                 free_count += 1;
                 continue;
             }
-            if slab.slot_size != slab.class.slot_size() || slab.all & (slab.all.wrapping_add(1)) != 0 {
+            if Some(slab.slot_size) != closing::slot_size_of(&slab)
+                || slab.all & (slab.all.wrapping_add(1)) != 0
+            {
                 return Err(format!("slab {number} is misshapen: {slab:?}"));
             }
             full += u32::from(slab.free == 0);

@@ -42,6 +42,7 @@
 mod audit;
 mod bins;
 mod nodes;
+mod numbering;
 mod offset_index;
 mod ranges;
 mod search;

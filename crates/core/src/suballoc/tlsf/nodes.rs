@@ -272,6 +272,11 @@ impl Nodes {
         (&mut self.slots, &mut self.vacant)
     }
 
+    /// The slot of the first range.
+    pub(super) const fn first_range(&self) -> usize {
+        self.fixed
+    }
+
     /// The node that an id names, if there is a slot of that number.
     #[inline]
     pub(super) fn find(&self, index: NodeIndex) -> Option<&Node> {

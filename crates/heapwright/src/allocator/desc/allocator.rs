@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::{
     HeapType, PoolAlgorithm, RecordFlags, RecordOptions, ResourceAllocatorFlags, SuballocationAlgorithm,
 };
-use crate::{DeviceCaps, Error, NodeMasks};
+use crate::{AlignmentBesideTight, DeviceCaps, Error, NodeMasks};
 
 /// What every heap's size is a multiple of: document TIGHT leaves it at 64 KiB.
 pub(crate) const HEAP_GRANULARITY: Alignment =
@@ -54,6 +54,9 @@ pub struct ResourceAllocatorDesc {
     pub heap_retention: HeapRetention,
     /// What may be held at most.
     pub limits: HeapLimits,
+    /// What the device makes of alignments beside tight alignment. `Invalid`, the default, is right on every SDK; with `Floor`, from
+    /// SDK 1.619.4 on, the driver hears of alignments that are asked for.
+    pub alignment_beside_tight: AlignmentBesideTight,
     /// Nodes of the adapter; zero for both is its only one.
     pub nodes: NodeMasks,
 }
@@ -75,6 +78,7 @@ impl Default for ResourceAllocatorDesc {
             heap_sizing: HeapSizing::default(),
             heap_retention: HeapRetention::default(),
             limits: HeapLimits::default(),
+            alignment_beside_tight: AlignmentBesideTight::default(),
             nodes: NodeMasks::default(),
         }
     }

@@ -1,0 +1,110 @@
+//! The summary for people.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use heapwright::report::{AllocatorReport, TotalsReport, Visible};
+
+use super::summary::{Largest, Summary};
+use crate::format;
+
+/// Sums, then the largest allocations, then where the page is.
+pub(super) fn render(report: &AllocatorReport, summary: &Summary) -> String {
+    let bold = anstyle::Style::new().bold();
+    let device = match report.device.description.as_str() {
+        "" => "unnamed device",
+        description => description,
+    };
+    let mut text = format!("{bold}{}{bold:#}", shortened(device));
+    let heaps = format!(
+        "{}, {} empty, {} ever created",
+        format::count_of(summary.heap_count, "heap"),
+        format::count(summary.empty_heap_count),
+        format::count(summary.heaps_created)
+    );
+    let free = format!(
+        "{}, the largest range {}, {:.1} % fragmented",
+        format::size(summary.free_bytes),
+        format::size(summary.largest_free_range_bytes),
+        100.0 * summary.external_fragmentation
+    );
+    let used = format!(
+        "{} of {} in {}, of which {} waste",
+        format::size(summary.used_bytes),
+        format::size(summary.reserved_bytes),
+        format::count_of(summary.allocation_count, "allocation"),
+        format::size(summary.waste_bytes)
+    );
+    for (label, line) in [("heaps", heaps), ("used", used), ("free", free)] {
+        text.push_str(&format!("\n  {label:<6} {line}"));
+    }
+    if !report.heap_types.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&heap_types(report));
+    }
+    if !summary.largest.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&largest(&summary.largest));
+    }
+    text.push_str(&format!("\n\npage: {}", Visible(&summary.page)));
+    text
+}
+
+fn heap_types(report: &AllocatorReport) -> String {
+    let headings = ["heap type", "heaps", "reserved", "used", "free", "allocations", "committed", "imported"];
+    let rows = report.heap_types.iter().map(|of_type| {
+        let TotalsReport { reserved, used, free, heap_count, allocation_count, committed, imported, .. } =
+            of_type.totals;
+        [
+            of_type.heap_type.to_string(),
+            format::count(heap_count),
+            format::size(reserved.get()),
+            format::size(used.get()),
+            format::size(free.get()),
+            format::count(allocation_count),
+            format::size(committed.size.get()),
+            format::size(imported.size.get()),
+        ]
+    });
+    table(headings, rows, |column| column > 0)
+}
+
+fn largest(largest: &[Largest]) -> String {
+    let rows = largest.iter().map(|one| {
+        let name = if one.name.is_empty() { "-".to_owned() } else { shortened(&one.name) };
+        [name, format::size(one.size_bytes), one.kind.replace('_', " "), one.place.clone()]
+    });
+    table(["largest allocations", "size", "kind", "place"], rows, |column| column == 1)
+}
+
+fn table<const COLUMNS: usize>(
+    headings: [&str; COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+    is_number: impl Fn(usize) -> bool,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(headings.map(Cell::new));
+    table.add_rows(rows);
+    for place in 0..COLUMNS {
+        let Some(column) = table.column_mut(place) else { continue };
+        column.set_padding((if place == 0 { 0 } else { 2 }, 0));
+        let alignment = if is_number(place) { CellAlignment::Right } else { CellAlignment::Left };
+        column.set_cell_alignment(alignment);
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    let bold = anstyle::Style::new().bold();
+    let text = table.trim_fmt();
+    let lines = text.lines().enumerate().map(|(place, line)| {
+        let line = line.trim_end();
+        if place == 0 { format!("{bold}{line}{bold:#}") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A name in at most 41 characters.
+fn shortened(name: &str) -> String {
+    let shown = Visible(name).to_string();
+    match shown.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    }
+}

@@ -1,0 +1,199 @@
+//! `heapwright report`: a page and a summary, or one line that says what is wrong with the report.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use heapwright::report::{
+    AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName,
+    JSON_SCHEMA, PoolReport, ResourceReport,
+};
+use heapwright::{ByteSize, HeapOffset, SegmentGroup};
+use serde_json::Value;
+
+use crate::support::{Folder, Said, command, heapwright};
+
+/// One heap of 4 MiB with two buffers, and a committed resource.
+fn report(name: &str) -> AllocatorReport {
+    let mut report = AllocatorReport::new(DeviceReport::new("Test GPU", "discrete"));
+    report.pools.push(PoolReport::new("default"));
+    let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
+    let mut heap = HeapReport::new(heap_type, group, HeapContents::Buffers, ByteSize::from_mib(4));
+    let buffer = |offset| {
+        AllocationReport::new(HeapOffset::new(offset), ByteSize::from_mib(1), AllocationKind::Buffer)
+    };
+    heap.allocations.push(buffer(0).with_name(name).with_requested(ByteSize::new(1_000_000)));
+    heap.allocations.push(buffer(2 << 20));
+    report.heaps.push(heap);
+    let size = ByteSize::from_mib(32);
+    report.committed.push(
+        ResourceReport::new(heap_type, group, AllocationKind::RenderTarget, size).with_name("back buffer"),
+    );
+    report.recount().unwrap();
+    report
+}
+
+fn file(folder: &Folder, name: &str) -> String {
+    folder.file(name, report("vertices").to_json())
+}
+
+fn page(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.path().join(name)).unwrap()
+}
+
+#[test]
+fn the_page_goes_beside_the_report() {
+    let folder = Folder::new();
+    let path = file(&folder, "frame.json");
+    let stdout = heapwright(["report", &path]).ok();
+    assert_eq!(page(&folder, "frame.html"), report("vertices").to_html());
+    let (words, place) = stdout.trim_end().rsplit_once("\n\npage: ").unwrap();
+    assert_eq!(place, path.replace(".json", ".html"));
+    assert_eq!(
+        words,
+        "\
+Test GPU
+  heaps  1 heap, 0 empty, 1 ever created
+  used   2.00 MiB of 4.00 MiB in 2 allocations, of which 47.4 KiB waste
+  free   2.00 MiB, the largest range 1.00 MiB, 50.0 % fragmented
+
+heap type  heaps  reserved      used      free  allocations  committed  imported
+DEFAULT        1  4.00 MiB  2.00 MiB  2.00 MiB            2   32.0 MiB       0 B
+
+largest allocations      size  kind           place
+back buffer          32.0 MiB  render target  committed 0
+vertices             1.00 MiB  buffer         heap 0 at 0x0
+-                    1.00 MiB  buffer         heap 0 at 0x200000"
+    );
+}
+
+#[test]
+fn the_page_goes_where_it_is_told_and_an_older_one_goes() {
+    let folder = Folder::new();
+    let path = file(&folder, "frame.json");
+    let there = folder.file("there.html", "x".repeat(100_000));
+    heapwright(["report", &path, "-o", &there]).ok();
+    assert_eq!(page(&folder, "there.html"), report("vertices").to_html());
+    assert!(!folder.path().join("frame.html").exists());
+}
+
+#[test]
+fn a_report_may_come_from_standard_input() {
+    let folder = Folder::new();
+    let mut command = command();
+    command.current_dir(folder.path()).args(["report", "-"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(report("vertices").to_json().as_bytes()).unwrap();
+    let stdout = Said::from_output(child.wait_with_output().unwrap()).ok();
+    assert!(stdout.ends_with("\npage: report.html\n"), "{stdout}");
+    assert_eq!(page(&folder, "report.html"), report("vertices").to_html());
+}
+
+#[test]
+fn the_summary_as_json_has_the_documented_keys() {
+    let folder = Folder::new();
+    let path = file(&folder, "frame.json");
+    let stdout = heapwright(["report", "--json", &path]).ok();
+    assert_eq!(stdout.lines().count(), 1);
+    let summary: Value = serde_json::from_str(&stdout).unwrap();
+    let help = heapwright(["report", "--help"]).ok();
+    for key in summary.as_object().unwrap().keys().chain(summary["largest"][0].as_object().unwrap().keys()) {
+        assert!(help.contains(key), "{key} is not documented");
+    }
+    assert_eq!(summary["used_bytes"], 2 << 20);
+    assert_eq!(summary["largest_free_range_bytes"], 1 << 20);
+    assert_eq!(summary["external_fragmentation"], 0.5);
+    assert_eq!(summary["waste_bytes"], (1 << 20) - 1_000_000);
+    assert_eq!(summary["committed"]["size_bytes"], 32 << 20);
+    assert_eq!(summary["largest"][0]["kind"], "render_target");
+    assert_eq!(summary["largest"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn every_example_in_the_help_runs() {
+    let folder = Folder::new();
+    file(&folder, "report.json");
+    let help = heapwright(["report", "--help"]).ok();
+    let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  heapwright ")).collect();
+    assert_eq!(examples.len(), 4);
+    for example in examples {
+        let output = command().current_dir(folder.path()).args(example.split_whitespace()).output().unwrap();
+        assert!(!Said::from_output(output).ok().is_empty(), "{example}");
+    }
+}
+
+#[test]
+fn the_schema_is_printed() {
+    assert_eq!(heapwright(["report", "--schema"]).ok(), JSON_SCHEMA);
+    assert_eq!(heapwright(["report", "--schema", "x.json"]).code, 2);
+}
+
+#[test]
+fn names_cannot_write_to_the_terminal() {
+    let folder = Folder::new();
+    let path = folder.file("r.json", report("a\u{1b}[2J\r\n\u{202e}b").to_json());
+    let stdout = heapwright(["report", &path]).ok();
+    assert!(stdout.contains("a\\u{1b}[2J\\u{d}\\u{a}\\u{202e}b  1.00 MiB"), "{stdout}");
+}
+
+/// A report with these bytes is refused with this error after its path, and leaves no page.
+#[track_caller]
+fn refused(json: impl AsRef<[u8]>, expected: &str) {
+    let folder = Folder::new();
+    let path = folder.file("r.json", json);
+    let said = heapwright(["report", &path]);
+    assert_eq!(said.one_error(2), format!("{path}: {expected}"));
+    assert_eq!(said.stdout, "");
+    assert!(!folder.path().join("r.html").exists());
+}
+
+#[test]
+fn what_is_wrong_is_told_with_the_place() {
+    refused("", "line 1, column 0: EOF while parsing a value");
+    refused("{}", "schema: is missing; a report has \"heapwright.report\"");
+    let good = report("x").to_json();
+    refused(
+        good.replace("\"version\":1", "\"version\":2"),
+        "version: 2, but this version of heapwright reads 1",
+    );
+    refused(
+        good.replace("\"offset\":2097152", "\"offset\":1048575"),
+        "heaps[0].allocations[1].offset: 1048575, but the allocation before it ends at 1048576",
+    );
+    refused(
+        good.replace("\"name\":\"x\"", "\"name\":7"),
+        "heaps[0].allocations[0].name: invalid type: integer `7`, expected a string",
+    );
+}
+
+#[test]
+fn files_that_cannot_be_are_told() {
+    let folder = Folder::new();
+    let path = file(&folder, "r.json");
+    let here = folder.path().to_str().unwrap();
+    assert_eq!(heapwright(["report", "no/such\n.json"]).one_error(2), "no/such\\u{a}.json: no such file");
+    assert_eq!(heapwright(["report", here]).one_error(2), format!("{here}: is a directory"));
+    let page = format!("{here}/no/page.html");
+    assert_eq!(heapwright(["report", &path, "-o", &page]).one_error(2), format!("{page}: no such folder"));
+    assert_eq!(heapwright(["report", &path, "-o", here]).one_error(2), format!("{here}: is a directory"));
+}
+
+#[test]
+fn a_page_never_takes_the_place_of_its_report() {
+    let folder = Folder::new();
+    let path = file(&folder, "r.html");
+    let expected = format!("{path}: the page would take the place of the report; -o says where else it goes");
+    assert_eq!(heapwright(["report", &path]).one_error(2), expected);
+    let json = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(json, report("vertices").to_json());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_that_does_not_fit_is_the_answer_no() {
+    let folder = Folder::new();
+    let path = file(&folder, "r.json");
+    let said = heapwright(["report", &path, "-o", "/dev/full"]);
+    let error = said.one_error(1);
+    assert!(error.starts_with("/dev/full: the page could not be written: "), "{error}");
+}

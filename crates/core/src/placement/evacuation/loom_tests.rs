@@ -1,0 +1,111 @@
+//! All orders in which a run and a thread that allocates or frees can come to the locks, in models small enough for loom.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p heapwright-core --release loom`
+
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::placement::{
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced,
+};
+use crate::{Alignment, ByteSize};
+
+const SMALL: ByteSize = ByteSize::new(256);
+const LARGE: ByteSize = ByteSize::from_kib(128);
+
+fn set() -> Arc<SharedHeapSet<u32>> {
+    let retention = HeapRetention::default();
+    Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, 1))
+}
+
+/// As the resource allocator does: in what there is, else in a heap that is made outside of all locks.
+fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced<u32> {
+    match set.allocate_on(0, size, Alignment::ONE).unwrap() {
+        Some(placed) => placed,
+        None => {
+            let wanted = set.plan(size, Alignment::ONE).unwrap();
+            set.allocate_in_new(wanted.size, name, size, Alignment::ONE).unwrap()
+        }
+    }
+}
+
+/// Runs to the end, and answers where `first` went.
+fn evacuate(set: &Arc<SharedHeapSet<u32>>, first: SharedPlaced<u32>) -> SharedPlaced<u32> {
+    let mut run = Evacuation::new(Arc::clone(set));
+    let mut place = first;
+    for _ in 0..20 {
+        let step = run.step(EvacuationBudget::default(), &mut || true);
+        if let Some(size) = step.create {
+            run.supply(size, Some(1)).unwrap();
+        }
+        for planned in &step.moves {
+            assert_eq!(planned.source, place.id);
+            if run.complete(planned).is_moved {
+                place = planned.target;
+            }
+        }
+        if step.state == EvacuationState::Finished {
+            return place;
+        }
+        // The other thread may have taken the last slab out of its lane, and not given it to its heap yet.
+        thread::yield_now();
+    }
+    panic!("it does not end");
+}
+
+/// A thread frees what moves: before, between or after, one of both places is freed by it, and none is left.
+fn freed_while_it_moves(size: ByteSize) {
+    loom::model(move || {
+        let set = set();
+        let heap_size = ByteSize::from_mib(1);
+        let first = set.allocate_in_new(heap_size, 0, size, Alignment::ONE).unwrap();
+        let other = {
+            let (set, id) = (Arc::clone(&set), first.id);
+            thread::spawn(move || set.free(id).is_ok())
+        };
+        let place = evacuate(&set, first);
+        let is_freed = other.join().unwrap();
+        set.audit().unwrap();
+        // Who moved it takes it with its new name, who freed it is done.
+        assert_eq!(set.free(place.id).is_ok(), !is_freed);
+        assert_eq!(set.totals().allocation_count, 0);
+        set.take_empty();
+        assert_eq!(set.totals(), Default::default());
+        set.audit().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_slot_is_freed_while_it_moves() {
+    freed_while_it_moves(SMALL);
+}
+
+#[test]
+fn loom_a_range_is_freed_while_it_moves() {
+    freed_while_it_moves(LARGE);
+}
+
+#[test]
+fn loom_a_slot_is_allocated_while_its_slab_is_closed() {
+    loom::model(|| {
+        let set = set();
+        let first = allocate(&set, 1, SMALL);
+        let other = {
+            let set = Arc::clone(&set);
+            thread::spawn(move || allocate(&set, 2, SMALL))
+        };
+        let mut run = Evacuation::new(Arc::clone(&set));
+        let asked = run.step(EvacuationBudget::default(), &mut || true);
+        drop(asked);
+        drop(run);
+        let second = other.join().unwrap();
+        assert!(first.heap != second.heap || !first.range.overlaps(second.range));
+        set.audit().unwrap();
+        assert!(set.survey().iter().all(|heap| !heap.is_closed), "the run is over");
+        for placed in [first, second] {
+            set.free(placed.id).unwrap();
+        }
+        set.take_empty();
+        assert_eq!(set.totals(), Default::default());
+    });
+}

@@ -1,0 +1,34 @@
+//! Evacuation: emptying heaps that hold little, so that they can go back.
+//!
+//! ```text
+//!   heaps by what they hold    one heap, or a few          values that the owner carries out
+//!   for their size
+//!     5 %  heap 7  --------->  closed: nothing new  ---->  move A from heap 7 to heap 3
+//!    30 %  heap 2              enters, frees go on         move B from heap 7 to heap 1
+//!    85 %  heap 3                                          (a new heap of 448 KiB)
+//!    90 %  heap 1  (nearly full: never)                    heap 7 may go
+//! ```
+//!
+//! The unit is a heap, since a heap is what goes back: the one that frees the most bytes for each byte moved comes first. What
+//! lives in it goes to free slots and free ranges of the other heaps that something is in. When these have no room for the
+//! rest, thin heaps of the same class are joined to it, and one new heap is asked for, exactly as large as the rest of all of
+//! them, if that frees enough.
+//!
+//! # What is kept
+//!
+//! Nothing but the run's own notes: 64 bytes for a heap, and 40 for each allocation in the heaps that are being emptied just
+//! then.
+
+mod candidates;
+mod effects;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod run;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod unit;
+
+pub use effects::{
+    CompletedMove, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
+};
+pub use run::Evacuation;

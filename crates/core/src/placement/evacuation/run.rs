@@ -1,0 +1,656 @@
+//! A run of evacuation.
+
+use std::fmt;
+use std::ops::Deref;
+
+use super::candidates::{Candidates, Thinnest};
+use super::effects::{
+    CompletedMove, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
+};
+use super::unit::{ClosedHeap, Item, Kind, Unit};
+use crate::placement::heap_set::OccupiedHeap;
+use crate::placement::lane::NewSlabIn;
+use crate::placement::{HeapId, PlacementError, PlacementId, SharedHeapSet, SharedPlaced, SharedPlacementId};
+use crate::suballoc::SuballocationId;
+use crate::suballoc::slab::class::SizeClass;
+use crate::{Alignment, ByteSize};
+
+/// How many notes of a lane or the heaps are read under one lock, and between two looks at the time.
+const CHUNK: u32 = 64;
+
+/// After this many looks over all heaps a run ends, although others may thin the heaps out as fast as it fills them.
+const ROUNDS: u32 = 8;
+
+/// Empties heaps of a set that hold little, step by step.
+///
+/// The unit is a heap, since a heap is what goes back: the one that frees the most bytes for each byte moved comes first. What
+/// lives in it goes to free slots and free ranges of the other heaps that something is in. When these have no room for the
+/// rest, thin heaps of the same class are joined to it, and one new heap is asked for, exactly as large as the rest of all of
+/// them, if that frees an eighth of what moves. Heaps of which more than 7/8 live are left alone. Empty heaps are given back.
+///
+/// `S` leads to the set: a reference, or an `Arc`. The set stays in use by any thread meanwhile. Heaps that are being emptied
+/// are *closed*: nothing is placed in them any more. Dropping the run, or [`cancel`](Self::cancel), opens them again; moves
+/// that are planned stay valid, and are completed or abandoned by freeing the source or the target. There should be one run at
+/// a time, and no move of an earlier one open when it begins: it would take the targets of such moves for allocations like any
+/// other, and plan moves of them.
+///
+/// # The life of a run
+///
+/// 1. [`step`](Self::step) as often as there is time to. Carry out what it answers: moves, heaps to release, a heap to
+///    [`supply`](Self::supply).
+/// 2. [`complete`](Self::complete) a move once the content is copied and nothing uses the source, or
+///    [`abandon`](Self::abandon) it.
+/// 3. Until the state is [`Finished`](EvacuationState::Finished).
+///
+/// # Cost
+///
+/// A step is bounded by its budget and by `time_left`, which is asked after every move and every 64 notes read. In between it
+/// does O(heaps) at most, once for each heap that it begins to empty. Each allocation moves at most once for each heap it was
+/// in.
+///
+/// # Locking
+///
+/// As in [`SharedHeapSet`]: a lane, then the heaps; for one move or 64 notes at a time, and none between calls.
+///
+/// ```
+/// use heapwright_core::placement::{Evacuation, EvacuationBudget, EvacuationState, SharedHeapSet};
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let heaps: SharedHeapSet<u32> = SharedHeapSet::default();
+/// let (size, one) = (ByteSize::from_kib(100), Alignment::ONE);
+/// // Two heaps with a small part used each.
+/// let low = heaps.allocate_in_new(ByteSize::from_mib(1), 1, size, one)?;
+/// heaps.allocate_in_new(ByteSize::from_mib(1), 2, size, one)?;
+///
+/// let (mut run, mut heap_count) = (Evacuation::new(&heaps), 2);
+/// loop {
+///     let step = run.step(EvacuationBudget::default(), &mut || true);
+///     for planned in step.moves {
+///         // Here the content would be copied.
+///         let completed = run.complete(&planned);
+///         assert!(completed.is_moved);
+///     }
+///     if let Some(size) = step.create {
+///         heap_count += 1;
+///         run.supply(size, Some(heap_count))?;
+///     }
+///     if step.state == EvacuationState::Finished {
+///         break;
+///     }
+/// }
+/// assert_eq!(heaps.totals().heap_count, 1);
+/// assert!(heaps.totals().reserved <= ByteSize::from_kib(256));
+/// # Ok::<(), heapwright_core::placement::PlacementError>(())
+/// ```
+pub struct Evacuation<S, H>
+where
+    S: Deref<Target = SharedHeapSet<H>>,
+    H: Clone,
+{
+    set: S,
+    phase: Phase,
+    round: u32,
+    /// A heap was closed in this round.
+    has_closed: bool,
+    candidates: Candidates,
+    unit: Unit,
+    /// Heaps that nothing is left in to plan a move for, and that are not empty yet.
+    draining: Vec<ClosedHeap>,
+    progress: EvacuationProgress,
+}
+
+/// What to do next, and how far it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Slabs without a used slot go back to their heaps, and empty heaps to the owner.
+    Sweep {
+        lane: u32,
+    },
+    /// How much is used of each slab.
+    Scan {
+        lane: u32,
+        slab: u32,
+    },
+    /// Which heaps there are.
+    List {
+        slot: u32,
+    },
+    Choose,
+    /// Heaps to choose from have something on its way into them.
+    Settle,
+    /// What is in the heap of the unit that was closed last.
+    Gather {
+        number: usize,
+        then: Then,
+    },
+    Place,
+    /// There is no room for the rest.
+    Replace,
+    /// A heap for the rest was asked for.
+    Await,
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Place,
+    Replace,
+}
+
+/// What came of the next item.
+enum Placing<H> {
+    Planned(PlannedMove<H>),
+    /// It was freed meanwhile, or its heap was given up.
+    Skipped,
+    NoRoom,
+    NothingLeft,
+}
+
+impl<S, H> Evacuation<S, H>
+where
+    S: Deref<Target = SharedHeapSet<H>>,
+    H: Clone,
+{
+    /// A run over the heaps of a set. Nothing happens before the first [`step`](Self::step). O(1).
+    pub fn new(set: S) -> Self {
+        Self {
+            set,
+            phase: Phase::Sweep { lane: 0 },
+            round: 1,
+            has_closed: false,
+            candidates: Candidates::default(),
+            unit: Unit::new(),
+            draining: Vec::new(),
+            progress: EvacuationProgress::default(),
+        }
+    }
+
+    /// The set whose heaps are emptied.
+    pub fn set(&self) -> &SharedHeapSet<H> {
+        &self.set
+    }
+
+    /// What was done so far. O(heaps).
+    pub fn progress(&self) -> EvacuationProgress {
+        let closed = self.unit.heaps.iter().filter(|heap| !heap.is_given_up).count() + self.draining.len();
+        EvacuationProgress {
+            closed_heaps: u64::try_from(closed).unwrap_or(u64::MAX),
+            candidate_heaps: self.candidates.thin_count(),
+            ..self.progress
+        }
+    }
+
+    /// Plans what the budget allows, while `time_left` answers `true`.
+    ///
+    /// Bounded as the [type](Self) says. When there is no time from the begin, nothing is done but to collect what is empty.
+    pub fn step(
+        &mut self,
+        budget: EvacuationBudget,
+        time_left: &mut dyn FnMut() -> bool,
+    ) -> EvacuationStep<H> {
+        let mut step = EvacuationStep {
+            moves: Vec::new(),
+            release: Vec::new(),
+            create: None,
+            state: EvacuationState::Planning,
+        };
+        self.collect(&mut step.release, time_left);
+        if self.phase == Phase::Settle {
+            self.phase = Phase::Choose;
+        }
+        let (mut moves, mut bytes) = (u64::from(budget.moves), budget.bytes.get());
+        while moves > 0 && time_left() {
+            match self.phase {
+                Phase::Sweep { lane } => self.sweep(lane, &mut step.release),
+                Phase::Scan { lane, slab } => self.scan(lane, slab),
+                Phase::List { slot } => self.list(slot),
+                Phase::Choose => self.choose(),
+                Phase::Gather { number, then } => self.gather(number, then),
+                Phase::Place => {
+                    let is_first = step.moves.is_empty();
+                    if self.unit.next().is_some_and(|(_, item, _)| item.bytes > bytes && !is_first) {
+                        break;
+                    }
+                    match self.place() {
+                        Placing::Planned(planned) => {
+                            let size = planned.source_range.size();
+                            self.progress.planned_moves += 1;
+                            self.progress.planned_bytes = self.progress.planned_bytes.saturating_add(size);
+                            moves -= 1;
+                            bytes = bytes.saturating_sub(size.get());
+                            step.moves.push(planned);
+                        }
+                        Placing::Skipped => {}
+                        Placing::NothingLeft => self.finish_unit(),
+                        Placing::NoRoom if self.unit.replacement.is_some() => self.give_up_waiting(),
+                        Placing::NoRoom => self.phase = Phase::Replace,
+                    }
+                }
+                Phase::Replace => step.create = self.replace(),
+                Phase::Settle | Phase::Await | Phase::Done => break,
+            }
+        }
+        self.count_freed();
+        step.state = match self.phase {
+            Phase::Await => EvacuationState::AwaitingHeap,
+            Phase::Done if self.draining.is_empty() => EvacuationState::Finished,
+            Phase::Settle | Phase::Done => EvacuationState::AwaitingMoves,
+            _ => EvacuationState::Planning,
+        };
+        step
+    }
+
+    /// Hands over the heap that a step asked for, of `size` bytes; or `None` when it could not be made, and what was to go
+    /// there stays where it is. A heap that nobody asked for joins the set. O(1); without a heap, O(slabs of the unit).
+    ///
+    /// # Errors
+    ///
+    /// A size that a suballocator cannot manage, or more heaps than can be numbered; it counts as refused.
+    pub fn supply(&mut self, size: ByteSize, heap: Option<H>) -> Result<(), PlacementError> {
+        let inserted = match heap {
+            None => Ok(None),
+            Some(heap) => self.set.lock_heaps().insert_closed(size, heap, self.unit.class).map(Some),
+        };
+        if let Ok(Some(id)) = inserted {
+            self.progress.supplied_bytes = self.progress.supplied_bytes.saturating_add(size);
+            if self.phase == Phase::Await {
+                self.unit.replacement = Some(id);
+                self.phase = Phase::Place;
+            } else {
+                self.set.lock_heaps().reopen(id);
+            }
+        } else if self.phase == Phase::Await {
+            self.give_up_waiting();
+        }
+        inserted.map(|_| ())
+    }
+
+    /// Frees the place that something moved away from. O(1).
+    ///
+    /// If it was freed meanwhile, the place that it was to move to is freed, too. Neither is an error.
+    pub fn complete(&mut self, planned: &PlannedMove<H>) -> CompletedMove<H> {
+        self.candidates.settle(planned.to);
+        match self.set.free(planned.source) {
+            Ok(release) => {
+                let size = planned.source_range.size();
+                self.progress.completed_moves += 1;
+                self.progress.completed_bytes = self.progress.completed_bytes.saturating_add(size);
+                CompletedMove { is_moved: true, release }
+            }
+            Err(_) => {
+                let release = self.set.free(planned.target.id).unwrap_or_default();
+                CompletedMove { is_moved: false, release }
+            }
+        }
+    }
+
+    /// Frees the place that something was to move to, and gives its heap up: it is open again, and not chosen by this run
+    /// any more. Other moves out of it may still be completed. O(slabs of the heap); answers heaps to release.
+    #[must_use = "the heaps left the set"]
+    pub fn abandon(&mut self, planned: &PlannedMove<H>) -> Vec<H> {
+        self.candidates.settle(planned.to);
+        let release = self.set.free(planned.target.id).unwrap_or_default();
+        if let Some(at) = self.draining.iter().position(|heap| heap.id == planned.from) {
+            let heap = self.draining.swap_remove(at);
+            self.reopen(&heap);
+        } else if let Some(at) =
+            self.unit.heaps.iter().position(|heap| heap.id == planned.from && !heap.is_given_up)
+        {
+            self.unit.heaps[at].is_given_up = true;
+            self.reopen(&self.unit.heaps[at]);
+        }
+        self.candidates.give_up(planned.from);
+        release
+    }
+
+    /// Whether the slabs of a closed heap are not all closed yet.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn is_gathering(&self) -> bool {
+        matches!(self.phase, Phase::Gather { .. })
+    }
+
+    /// Ends the run: all heaps that are closed are open again. O(slabs in them). Dropping it does the same.
+    pub fn cancel(self) {
+        drop(self);
+    }
+
+    /// Takes closed slabs and heaps that became empty out of the set.
+    fn collect(&mut self, release: &mut Vec<H>, time_left: &mut dyn FnMut() -> bool) {
+        if self.draining.is_empty() && self.unit.heaps.is_empty() {
+            return;
+        }
+        for number in 0..self.set.lane_limit() {
+            let Some(mut lane) = self.set.lock_lane_of(number) else { break };
+            while let Some(slab) = lane.take_closed_empty() {
+                let freed = self.set.lock_heaps().free_and_keep(slab);
+                debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                if !time_left() {
+                    break;
+                }
+            }
+        }
+        let mut heaps = self.set.lock_heaps();
+        release.extend(std::iter::from_fn(|| heaps.take_drained()));
+    }
+
+    /// Forgets the heaps that left the set.
+    fn count_freed(&mut self) {
+        if self.draining.is_empty() {
+            return;
+        }
+        let heaps = self.set.lock_heaps();
+        let progress = &mut self.progress;
+        self.draining.retain(|heap| {
+            let is_there = heaps.contains(heap.id);
+            if !is_there {
+                progress.freed_heaps += 1;
+                progress.freed_bytes = progress.freed_bytes.saturating_add(ByteSize::new(heap.size));
+            }
+            is_there
+        });
+    }
+
+    fn sweep(&mut self, number: u32, release: &mut Vec<H>) {
+        if number < self.set.lane_limit()
+            && let Some(mut lane) = self.set.lock_lane_of(number)
+        {
+            let mut heaps = self.set.lock_heaps();
+            for _ in 0..CHUNK {
+                let Some(slab) = lane.take_empty() else {
+                    self.phase = Phase::Sweep { lane: number + 1 };
+                    return;
+                };
+                let freed = heaps.free_and_keep(slab);
+                debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+            }
+            return;
+        }
+        match self.set.lock_heaps().take_one_empty() {
+            Some((size, heap)) => {
+                self.progress.freed_heaps += 1;
+                self.progress.freed_bytes = self.progress.freed_bytes.saturating_add(size);
+                release.push(heap);
+            }
+            None => {
+                self.candidates.begin_scan();
+                self.phase = Phase::Scan { lane: 0, slab: 0 };
+            }
+        }
+    }
+
+    fn scan(&mut self, number: u32, slab: u32) {
+        let lane = if number < self.set.lane_limit() { self.set.lock_lane_of(number) } else { None };
+        let Some(lane) = lane else {
+            self.phase = Phase::List { slot: 0 };
+            return;
+        };
+        let end = slab.saturating_add(CHUNK).min(lane.slab_limit());
+        for slab in slab..end {
+            if let Some((memory, occupancy)) = lane.occupancy(slab) {
+                self.candidates.count_slab(memory.heap_slot(), occupancy);
+            }
+        }
+        self.phase = if end < lane.slab_limit() {
+            Phase::Scan { lane: number, slab: end }
+        } else {
+            Phase::Scan { lane: number + 1, slab: 0 }
+        };
+    }
+
+    fn list(&mut self, slot: u32) {
+        let heaps = self.set.lock_heaps();
+        let end = slot.saturating_add(CHUNK).min(heaps.slot_limit());
+        for slot in slot..end {
+            self.candidates.list(slot, heaps.shared_heap(slot));
+        }
+        self.phase = if end < heaps.slot_limit() { Phase::List { slot: end } } else { Phase::Choose };
+    }
+
+    /// Closes the heap that frees the most for what has to move, or ends the round.
+    fn choose(&mut self) {
+        let heap = match self.candidates.thinnest(None) {
+            Thinnest::Heap(heap) => Some(heap),
+            Thinnest::Later => {
+                self.phase = Phase::Settle;
+                return;
+            }
+            Thinnest::None => None,
+        };
+        let Some(heap) = heap else {
+            self.phase = if self.has_closed && self.round < ROUNDS {
+                (self.round, self.has_closed) = (self.round + 1, false);
+                Phase::Sweep { lane: 0 }
+            } else {
+                Phase::Done
+            };
+            return;
+        };
+        let then = if self.candidates.have_room_for(heap) { Then::Place } else { Then::Replace };
+        self.unit.class = heap.class;
+        self.close(heap, then);
+    }
+
+    /// Closes a heap, and sees to what is in it next.
+    fn close(&mut self, heap: OccupiedHeap, then: Then) {
+        self.candidates.take(heap.id);
+        if self.set.lock_heaps().close(heap.id) {
+            self.has_closed = true;
+            self.unit.push_heap(heap.id, heap.size);
+            self.phase = Phase::Gather { number: 0, then };
+        }
+    }
+
+    /// Closes the slabs of the heap that was closed last, and notes what is in it.
+    fn gather(&mut self, number: usize, then: Then) {
+        let Some(at) = self.unit.heaps.len().checked_sub(1) else {
+            self.phase = Phase::Choose;
+            return;
+        };
+        let (id, is_given_up) = (self.unit.heaps[at].id, self.unit.heaps[at].is_given_up);
+        let heaps = self.set.lock_heaps();
+        let limit = heaps.range_number_limit(id).filter(|_| !is_given_up).unwrap_or(0);
+        let end = number.saturating_add(CHUNK as usize).min(limit);
+        let used: Vec<_> = (number..end).filter_map(|number| heaps.used_range(id, number)).collect();
+        drop(heaps);
+        for used in used {
+            let Some(place) = used.slab else {
+                let item = Item { heap: at, id: used.id, bytes: used.range.size().get() };
+                self.unit.push(Kind::of_range(used.range), item);
+                continue;
+            };
+            let Some(mut lane) = self.set.lock_lane_of(place.lane) else { continue };
+            lane.close_slab(place.number, used.id);
+            let Some((class, live)) = lane.live_in(place.number, used.id) else { continue };
+            self.unit.heaps[at].slabs.push((place, used.id));
+            for slot in live {
+                let id = PlacementId::of_slot(place.lane, slot.id);
+                self.unit.push(Kind::Slots(class), Item { heap: at, id, bytes: class.slot_size() });
+            }
+        }
+        self.phase = match then {
+            _ if end < limit => Phase::Gather { number: end, then },
+            Then::Place => Phase::Place,
+            Then::Replace => Phase::Replace,
+        };
+    }
+
+    /// Plans the next move.
+    fn place(&mut self) -> Placing<H> {
+        let Some((kind, item, count)) = self.unit.next() else { return Placing::NothingLeft };
+        let heap = &self.unit.heaps[item.heap];
+        let from = heap.id;
+        let placing = match kind {
+            _ if heap.is_given_up => Placing::Skipped,
+            Kind::Ranges(alignment) => self.place_range(from, item, alignment),
+            Kind::Slots(class) => match item.id.slot() {
+                Some((lane, id)) => self.place_slot(from, (lane, id), class, count),
+                None => Placing::Skipped,
+            },
+        };
+        if !matches!(placing, Placing::NoRoom) {
+            self.unit.pop();
+        }
+        placing
+    }
+
+    fn place_range(&mut self, from: HeapId, item: Item, alignment: Alignment) -> Placing<H> {
+        let mut heaps = self.set.lock_heaps();
+        let Some((source_range, source_heap)) = heaps.get(item.id) else { return Placing::Skipped };
+        let (source_heap, size) = (source_heap.clone(), source_range.size());
+        let mut placed = heaps
+            .allocate_in_occupied(size, size, alignment)
+            .map(|placed| (placed.id, placed.range, placed.heap.clone()));
+        if placed.is_none() {
+            let replacement = self.unit.replacement;
+            placed = replacement
+                .and_then(|heap| heaps.allocate_in_closed(heap, size, alignment))
+                .map(|placed| (placed.id, placed.range, placed.heap.clone()));
+        }
+        drop(heaps);
+        let Some((id, range, heap)) = placed else { return Placing::NoRoom };
+        self.candidates.expect(id.heap_slot(), size.get());
+        let target = SharedPlaced { id: SharedPlacementId(id), range, heap };
+        Placing::Planned(PlannedMove {
+            source: SharedPlacementId(item.id),
+            source_range,
+            source_heap,
+            target,
+            from,
+            to: id.heap_slot(),
+        })
+    }
+
+    fn place_slot(
+        &mut self,
+        from: HeapId,
+        (source_lane, id): (u32, SuballocationId),
+        class: SizeClass,
+        count: u32,
+    ) -> Placing<H> {
+        let source = self.set.lock_lane_of(source_lane).and_then(|lane| {
+            let (range, heap) = lane.get(id)?;
+            Some((range, heap.clone()))
+        });
+        let Some((source_range, source_heap)) = source else { return Placing::Skipped };
+        let size = source_range.size();
+        let lane = self.unit.lane.unwrap_or(source_lane);
+        let others = (0..self.set.lane_limit()).filter(|&other| other != lane);
+        let mut slot = std::iter::once(lane)
+            .chain(others)
+            .find_map(|number| Some((number, self.set.lock_lane_of(number)?.allocate_moved(class, size)?)));
+        if slot.is_none() {
+            let replacement = self.unit.replacement;
+            let places = [
+                (Some(NewSlabIn::Occupied), replacement.is_none()),
+                (replacement.map(NewSlabIn::Closed), true),
+                (replacement.map(|_| NewSlabIn::Occupied), true),
+            ];
+            slot = places.into_iter().find_map(|(place, halve)| {
+                let mut lane_guard = self.set.lock_lane_of(lane)?;
+                let mut heaps = self.set.lock_heaps();
+                let request = (class, size);
+                Some((
+                    lane,
+                    lane_guard.allocate_moved_in_new_slab(&mut heaps, place?, request, count, halve)?,
+                ))
+            });
+        }
+        let Some((lane, slot)) = slot else { return Placing::NoRoom };
+        self.unit.lane = Some(lane);
+        self.candidates.expect(slot.memory.heap_slot(), class.slot_size());
+        let id_of = |lane, id| SharedPlacementId(PlacementId::of_slot(lane, id));
+        let target = SharedPlaced { id: id_of(lane, slot.id), range: slot.range, heap: slot.heap };
+        Placing::Planned(PlannedMove {
+            source: id_of(source_lane, id),
+            source_range,
+            source_heap,
+            target,
+            from,
+            to: slot.memory.heap_slot(),
+        })
+    }
+
+    /// Joins another thin heap to the unit, or asks for a heap for the rest, or gives it up.
+    fn replace(&mut self) -> Option<ByteSize> {
+        let (granularity, growth_limit) = self.set.lock_heaps().granularity();
+        let rest = self.unit.bytes();
+        if rest == 0 {
+            self.phase = Phase::Place;
+            return None;
+        }
+        if rest < growth_limit.get() / 2
+            && let Thinnest::Heap(heap) = self.candidates.thinnest(Some(self.unit.class))
+        {
+            self.close(heap, Then::Replace);
+            return None;
+        }
+        let size = ByteSize::new(rest).align_up(granularity);
+        let gain = size.map_or(0, |size| self.unit.size_of_waiting().saturating_sub(size.get()));
+        if gain < granularity.get().max(rest / 8) {
+            self.give_up_waiting();
+            return None;
+        }
+        self.phase = Phase::Await;
+        size
+    }
+
+    /// Gives the heaps up for which moves are still to be planned.
+    fn give_up_waiting(&mut self) {
+        for at in 0..self.unit.heaps.len() {
+            if self.unit.heaps[at].waiting > 0 && !self.unit.heaps[at].is_given_up {
+                self.unit.heaps[at].is_given_up = true;
+                self.candidates.give_up(self.unit.heaps[at].id);
+                self.reopen(&self.unit.heaps[at]);
+            }
+        }
+        self.finish_unit();
+    }
+
+    /// Nothing is left to plan for the unit: its heaps become empty by themselves.
+    fn finish_unit(&mut self) {
+        if let Some(replacement) = self.unit.replacement.take() {
+            self.set.lock_heaps().reopen(replacement);
+        }
+        let heaps = self.unit.finish();
+        self.draining.extend(heaps.into_iter().filter(|heap| !heap.is_given_up));
+        self.phase = Phase::Choose;
+    }
+
+    fn reopen(&self, heap: &ClosedHeap) {
+        for &(place, memory) in &heap.slabs {
+            if let Some(mut lane) = self.set.lock_lane_of(place.lane) {
+                lane.reopen_slab(place.number, memory);
+            }
+        }
+        self.set.lock_heaps().reopen(heap.id);
+    }
+}
+
+impl<S, H> Drop for Evacuation<S, H>
+where
+    S: Deref<Target = SharedHeapSet<H>>,
+    H: Clone,
+{
+    fn drop(&mut self) {
+        if let Some(replacement) = self.unit.replacement.take() {
+            self.set.lock_heaps().reopen(replacement);
+        }
+        let heaps = self.unit.finish();
+        for heap in heaps.iter().filter(|heap| !heap.is_given_up).chain(&self.draining) {
+            self.reopen(heap);
+        }
+    }
+}
+
+impl<S, H> fmt::Debug for Evacuation<S, H>
+where
+    S: Deref<Target = SharedHeapSet<H>>,
+    H: Clone,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evacuation")
+            .field("phase", &self.phase)
+            .field("progress", &self.progress())
+            .finish_non_exhaustive()
+    }
+}

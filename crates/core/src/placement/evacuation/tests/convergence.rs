@@ -1,0 +1,215 @@
+//! Where many things were freed at random: how many steps it takes, and what is held in the end.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use crate::placement::{
+    Evacuation, EvacuationBudget, EvacuationState, PlannedMove, SharedHeapSet, SharedPlaced,
+    SharedPlacementId,
+};
+use crate::{Alignment, ByteSize};
+
+/// A heap: its name.
+type Heap = u32;
+
+struct Scene {
+    set: SharedHeapSet<Heap>,
+    /// Kept in the order of allocation.
+    live: Vec<(SharedPlacementId, ByteSize)>,
+    heap_count: u32,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    steps: u32,
+    moves: u64,
+    moved_bytes: u64,
+    live: u64,
+    before: u64,
+    after: u64,
+    /// The most bytes of heaps.
+    peak: u64,
+    worst_step: Duration,
+    all_steps: Duration,
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, below: u64) -> u64 {
+        // Xorshift, G. Marsaglia 2003.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+impl Scene {
+    /// Allocates all sizes on so many lanes, and frees 70 of 100 at random.
+    fn new(sizes: impl Iterator<Item = u64>, lanes: u64) -> Self {
+        let mut random = Random(0x1234_5678_9abc_def1);
+        let mut scene = Self { set: SharedHeapSet::default(), live: Vec::new(), heap_count: 0 };
+        let mut all = Vec::new();
+        for size in sizes {
+            let alignment = Alignment::from_log2(size.trailing_zeros().min(16)).unwrap();
+            let size = ByteSize::new(size);
+            let lane = u32::try_from(random.below(lanes)).unwrap();
+            all.push((scene.allocate(lane, size, alignment).id, size));
+        }
+        for (id, size) in all {
+            if random.below(10) < 7 {
+                drop(scene.set.free(id).unwrap());
+            } else {
+                scene.live.push((id, size));
+            }
+        }
+        scene
+    }
+
+    fn allocate(&mut self, lane: u32, size: ByteSize, alignment: Alignment) -> SharedPlaced<Heap> {
+        if let Some(placed) = self.set.allocate_on(lane, size, alignment).unwrap() {
+            return placed;
+        }
+        let wanted = self.set.plan(size, alignment).unwrap();
+        self.heap_count += 1;
+        self.set.allocate_in_new(wanted.size, self.heap_count, size, alignment).unwrap()
+    }
+
+    /// Evacuates, completing the moves so many steps after they were planned, and takes everything down.
+    fn evacuate(mut self, latency: usize) -> Figures {
+        let reserved = |set: &SharedHeapSet<Heap>| set.totals().reserved.get();
+        let live = self.live.iter().map(|(_, size)| size.get()).sum();
+        let mut figures = Figures {
+            steps: 0,
+            moves: 0,
+            moved_bytes: 0,
+            live,
+            before: reserved(&self.set),
+            after: 0,
+            peak: 0,
+            worst_step: Duration::ZERO,
+            all_steps: Duration::ZERO,
+        };
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        for (number, (id, _)) in self.live.iter().enumerate() {
+            numbers.insert(format!("{id:?}"), number);
+        }
+        let mut under_way: VecDeque<Vec<PlannedMove<Heap>>> = VecDeque::new();
+        let mut run = Evacuation::new(&self.set);
+        loop {
+            // There is always time left, so that it is the planning itself that is bounded.
+            let begin = Instant::now();
+            let step = run.step(EvacuationBudget::default(), &mut || true);
+            let time = begin.elapsed();
+            figures.worst_step = figures.worst_step.max(time);
+            figures.all_steps += time;
+            figures.steps += 1;
+            figures.peak = figures.peak.max(reserved(&self.set));
+            assert!(figures.steps <= 2000, "it does not end: {:?}", run.progress());
+            if let Some(size) = step.create {
+                self.heap_count += 1;
+                run.supply(size, Some(self.heap_count)).unwrap();
+            }
+            if step.state == EvacuationState::Finished {
+                break;
+            }
+            under_way.push_back(step.moves);
+            while under_way.len() > latency {
+                for planned in under_way.pop_front().unwrap() {
+                    let number = numbers.remove(&format!("{:?}", planned.source)).expect("it is live");
+                    let thing = &mut self.live[number];
+                    assert_eq!(
+                        (planned.source_range.size(), planned.target.range.size()),
+                        (thing.1, thing.1)
+                    );
+                    assert!(run.complete(&planned).is_moved);
+                    numbers.insert(format!("{:?}", planned.target.id), number);
+                    thing.0 = planned.target.id;
+                }
+            }
+        }
+        assert!(under_way.iter().all(Vec::is_empty), "finished before all moves were");
+        let progress = run.progress();
+        (figures.moves, figures.moved_bytes) = (progress.completed_moves, progress.completed_bytes.get());
+        drop(run);
+        self.set.audit().unwrap();
+        figures.after = reserved(&self.set);
+        assert_eq!(self.set.totals().used.get(), live);
+        for (id, _) in self.live {
+            drop(self.set.free(id).unwrap());
+        }
+        drop(self.set.take_empty());
+        assert_eq!(self.set.totals(), Default::default());
+        figures
+    }
+}
+
+/// 20,000 sizes from 8 B to 16 KiB, all equally likely.
+fn buffers(multiple: u64, lanes: u64) -> Scene {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    Scene::new((0..20_000).map(|_| multiple * (1 + random.below((16 << 10) / multiple))), lanes)
+}
+
+/// 20,000 sizes from 8 B to 16 KiB, each power of two equally likely.
+fn mostly_tiny_buffers(multiple: u64, lanes: u64) -> Scene {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let size = move |_| {
+        let octave = 8_u64 << random.below(11);
+        (octave + random.below(octave)).next_multiple_of(multiple)
+    };
+    Scene::new((0..20_000).map(size), lanes)
+}
+
+/// 500 sizes from 64 KiB to 8 MiB, and one in ten from 4 KiB.
+fn textures() -> Scene {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let size = move |_| {
+        if random.below(10) == 0 { 4096 * (1 + random.below(15)) } else { 65_536 * (1 + random.below(128)) }
+    };
+    Scene::new((0..500).map(size), 1)
+}
+
+#[expect(clippy::print_stdout, reason = "what was measured, for whoever runs it with --nocapture")]
+fn print(name: &str, latency: usize, figures: &Figures) {
+    let of_live = |bytes: u64| bytes as f64 / figures.live as f64;
+    println!(
+        "{name}, completed {latency} steps later: {} steps, {} moves of {:.2} x live; reserved/live {:.3}, at most \
+         {:.3} meanwhile, in the end {:.3}; a step {:?} at most, {:?} on average",
+        figures.steps,
+        figures.moves,
+        of_live(figures.moved_bytes),
+        of_live(figures.before),
+        of_live(figures.peak),
+        of_live(figures.after),
+        figures.worst_step,
+        figures.all_steps / figures.steps,
+    );
+}
+
+/// The case of D3D12MemoryAllocator's issue 91: many thousand allocations in several hundred heaps, of which little is left.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn within_200_steps_little_more_is_held_than_lives() {
+    type Make = fn() -> Scene;
+    let scenes: [(&str, Make); 7] = [
+        ("buffers, multiples of 256", || buffers(256, 1)),
+        ("buffers, multiples of 8", || buffers(8, 1)),
+        ("buffers of 4 lanes, multiples of 8", || buffers(8, 4)),
+        ("mostly tiny buffers, multiples of 256", || mostly_tiny_buffers(256, 1)),
+        ("mostly tiny buffers, multiples of 8", || mostly_tiny_buffers(8, 1)),
+        ("mostly tiny buffers of 4 lanes, multiples of 8", || mostly_tiny_buffers(8, 4)),
+        ("textures", textures),
+    ];
+    for latency in [0, 1, 3] {
+        for (name, make) in scenes {
+            let figures = make().evacuate(latency);
+            print(name, latency, &figures);
+            assert!(figures.before > 3 * figures.live, "{name} is not thin: {figures:?}");
+            assert!(figures.steps <= 200, "{name}: {figures:?}");
+            assert!(figures.after * 100 <= figures.live * 115, "{name}: {figures:?}");
+            assert!(figures.peak <= figures.before, "{name}: {figures:?}");
+        }
+    }
+}

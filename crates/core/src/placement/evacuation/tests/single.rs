@@ -1,0 +1,186 @@
+//! Single rules.
+
+use crate::placement::{
+    Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced,
+};
+use crate::{Alignment, ByteSize};
+
+const MIB: ByteSize = ByteSize::from_mib(1);
+const ONE: Alignment = Alignment::ONE;
+
+/// A set with a heap of a mebibyte for each of these, which hold so many ranges of 100 KiB.
+fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize>>>) {
+    let set = SharedHeapSet::default();
+    let size = ByteSize::from_kib(100);
+    let mut all = Vec::new();
+    for (heap, &count) in counts.iter().enumerate() {
+        // Full at first, so that no range goes to another heap.
+        let mut placed = vec![set.allocate_in_new(MIB, heap, size, ONE).unwrap()];
+        while let Some(one) = set.allocate(size, ONE).unwrap() {
+            placed.push(one);
+        }
+        all.push((count, placed));
+    }
+    let keep = |(count, mut placed): (usize, Vec<SharedPlaced<usize>>)| {
+        for one in placed.drain(count..) {
+            assert!(set.free(one.id).unwrap().is_empty());
+        }
+        placed
+    };
+    let kept = all.into_iter().map(keep).collect();
+    (set, kept)
+}
+
+fn step(
+    run: &mut Evacuation<&SharedHeapSet<usize>, usize>,
+    moves: u32,
+) -> crate::placement::EvacuationStep<usize> {
+    run.step(EvacuationBudget { moves, ..EvacuationBudget::default() }, &mut || true)
+}
+
+#[test]
+fn the_thinnest_heap_goes_first_and_a_full_one_stays() {
+    let (set, _) = set_of(&[9, 3, 2, 10]);
+    let mut run = Evacuation::new(&set);
+    let planned = step(&mut run, 2);
+    assert_eq!(planned.moves.iter().map(|one| one.source_heap).collect::<Vec<_>>(), [2, 2]);
+    assert!(planned.moves.iter().all(|one| one.target.heap < 2), "{planned:?}");
+    for one in &planned.moves {
+        assert!(run.complete(one).is_moved);
+    }
+    let next = step(&mut run, 1);
+    assert_ne!(next.state, EvacuationState::Finished);
+    assert_eq!((run.progress().completed_moves, run.progress().freed_heaps), (2, 1));
+    assert!(!set.survey().iter().any(|heap| heap.heap == 2));
+}
+
+#[test]
+fn without_time_nothing_is_planned() {
+    let (set, _) = set_of(&[9, 3, 2, 10]);
+    let mut run = Evacuation::new(&set);
+    let answer = run.step(EvacuationBudget::default(), &mut || false);
+    assert!(answer.moves.is_empty() && answer.release.is_empty() && answer.create.is_none());
+    assert_eq!(answer.state, EvacuationState::Planning);
+}
+
+#[test]
+fn a_closed_heap_gets_nothing_and_is_open_again_when_the_run_is_cancelled() {
+    let (set, kept) = set_of(&[6, 3]);
+    let mut run = Evacuation::new(&set);
+    let planned = step(&mut run, 1);
+    assert_eq!(planned.moves[0].source_heap, 1);
+    let size = ByteSize::from_kib(70);
+    while let Some(placed) = set.allocate(size, ONE).unwrap() {
+        assert_eq!(placed.heap, 0, "heap 1 is closed");
+    }
+    run.cancel();
+    assert_eq!(set.allocate(size, ONE).unwrap().map(|placed| placed.heap), Some(1));
+    // The move is still valid.
+    assert!(set.free(planned.moves[0].source).is_ok());
+    assert_eq!(kept[1].iter().filter(|one| set.free(one.id).is_ok()).count(), 2);
+    set.audit().unwrap();
+}
+
+#[test]
+fn a_closed_slab_gets_nothing_and_is_open_again_when_the_run_is_dropped() {
+    let set: SharedHeapSet<u32> = SharedHeapSet::default();
+    let size = ByteSize::from_kib(4);
+    let heap = ByteSize::from_kib(256);
+    let low = set.allocate_in_new(heap, 1, size, ONE).unwrap();
+    let mut run = Evacuation::new(&set);
+    // It is the only heap, so a smaller one is asked for.
+    let asked = run.step(EvacuationBudget::default(), &mut || true);
+    assert_eq!((asked.create, asked.state), (Some(ByteSize::from_kib(64)), EvacuationState::AwaitingHeap));
+    assert_eq!(set.allocate(size, ONE).unwrap(), None, "seven slots of its slab are free, and closed");
+    drop(run);
+    let next = set.allocate(size, ONE).unwrap().expect("it is open again");
+    assert_eq!(next.range.start(), low.range.end());
+}
+
+#[test]
+fn an_abandoned_heap_is_not_chosen_again() {
+    let (set, _) = set_of(&[8, 2, 4]);
+    let mut run = Evacuation::new(&set);
+    let planned = step(&mut run, 2).moves;
+    assert_eq!(planned[0].source_heap, 1);
+    assert!(run.abandon(&planned[0]).is_empty());
+    assert!(set.free(planned[0].target.id).is_err(), "the target is free");
+    // The other may be completed.
+    assert!(run.complete(&planned[1]).is_moved);
+    for _ in 0..100 {
+        let next = step(&mut run, 64);
+        assert!(next.moves.iter().all(|one| one.source_heap != 1), "{next:?}");
+        next.moves.iter().for_each(|one| assert!(run.complete(one).is_moved));
+        if let Some(size) = next.create {
+            run.supply(size, None).unwrap();
+        }
+        if next.state == EvacuationState::Finished {
+            assert!(set.survey().iter().any(|heap| heap.heap == 1));
+            set.audit().unwrap();
+            return;
+        }
+    }
+    panic!("{run:?}");
+}
+
+#[test]
+fn what_is_freed_while_it_moves_is_no_error() {
+    let (set, kept) = set_of(&[7, 2]);
+    let mut run = Evacuation::new(&set);
+    let planned = step(&mut run, 2).moves;
+    assert_eq!(planned.len(), 2);
+    let mut released = Vec::new();
+    for one in &kept[1] {
+        released.extend(set.free(one.id).unwrap());
+    }
+    assert_eq!(released, [1], "the call that frees the last thing in a closed heap answers it");
+    for one in &planned {
+        let completed = run.complete(one);
+        assert!(!completed.is_moved);
+        assert!(set.free(one.target.id).is_err(), "the target is free");
+    }
+    assert_eq!(set.totals().allocation_count, 7);
+}
+
+#[test]
+fn thin_heaps_become_one_exactly_as_large_as_they_need() {
+    // A third each, and no room beside: too much for the free ranges of one another.
+    let sizing = HeapSizing { batch: 1, minimum: MIB, ..HeapSizing::default() };
+    let set: SharedHeapSet<u32> =
+        SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(16), 1);
+    let size = ByteSize::from_kib(640);
+    for heap in 0..3 {
+        set.allocate_in_new(MIB, heap, size, ONE).unwrap();
+    }
+    let mut run = Evacuation::new(&set);
+    let asked = run.step(EvacuationBudget::default(), &mut || true);
+    assert_eq!(asked.create, Some(ByteSize::from_kib(3 * 640)));
+    assert!(asked.moves.is_empty());
+    assert_eq!(run.step(EvacuationBudget::default(), &mut || true).create, None, "it is asked for once");
+    run.supply(ByteSize::from_kib(3 * 640), Some(3)).unwrap();
+    let planned = run.step(EvacuationBudget::default(), &mut || true);
+    assert_eq!(planned.moves.len(), 3);
+    for one in &planned.moves {
+        assert_eq!(one.target.heap, 3);
+        assert!(run.complete(one).is_moved);
+    }
+    assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
+    assert_eq!((set.totals().heap_count, set.totals().reserved), (1, ByteSize::from_kib(3 * 640)));
+    assert_eq!(run.progress().supplied_bytes, ByteSize::from_kib(3 * 640));
+}
+
+#[test]
+fn a_refused_heap_leaves_everything_as_it_was() {
+    let set: SharedHeapSet<u32> = SharedHeapSet::default();
+    set.allocate_in_new(MIB, 1, ByteSize::from_kib(100), ONE).unwrap();
+    let mut run = Evacuation::new(&set);
+    let asked = run.step(EvacuationBudget::default(), &mut || true).create.expect("a smaller one would do");
+    run.supply(asked, None).unwrap();
+    assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
+    set.audit().unwrap();
+    assert_eq!(set.allocate(ByteSize::from_kib(100), ONE).unwrap().map(|placed| placed.heap), Some(1));
+    // Nor is it an error to supply what nobody asked for, or what is no heap.
+    run.supply(MIB, Some(2)).unwrap();
+    assert!(run.supply(ByteSize::ZERO, Some(3)).is_err());
+    assert_eq!(set.take_empty(), [2]);
+}

@@ -1,0 +1,173 @@
+//! Threads that allocate and free while a run empties heaps.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::placement::{
+    Evacuation, EvacuationBudget, HeapRetention, HeapSizing, SharedHeapSet, SharedPlacementId,
+};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// A heap: its name and its size.
+type Heap = (u32, ByteSize);
+
+#[derive(Default)]
+struct Owner {
+    made: u32,
+    sizes: BTreeMap<u32, ByteSize>,
+}
+
+impl Owner {
+    fn make(&mut self, size: ByteSize) -> Heap {
+        self.made += 1;
+        self.sizes.insert(self.made, size);
+        (self.made, size)
+    }
+
+    fn give_back(&mut self, heaps: Vec<Heap>) {
+        for (name, size) in heaps {
+            assert_eq!(self.sizes.remove(&name), Some(size), "given back twice");
+        }
+    }
+}
+
+type Things = BTreeMap<u64, (SharedPlacementId, Heap, HeapRange)>;
+
+fn assert_apart(things: &Things) {
+    let mut places: Vec<_> =
+        things.values().map(|(_, heap, range)| (heap.0, range.start(), *range)).collect();
+    places.sort_unstable_by_key(|place| (place.0, place.1));
+    for pair in places.windows(2) {
+        assert!(pair[0].0 != pair[1].0 || !pair[0].2.overlaps(pair[1].2), "{pair:?}");
+    }
+}
+
+/// Three threads allocate and free what any of them allocated, and one runs evacuations all the time.
+#[test]
+fn others_allocate_and_free_meanwhile() {
+    let rounds = if cfg!(miri) { 30_u64 } else { 4000 };
+    let sizing = HeapSizing {
+        minimum: ByteSize::from_kib(64),
+        growth_limit: ByteSize::from_kib(512),
+        ..HeapSizing::default()
+    };
+    let set: SharedHeapSet<Heap> =
+        SharedHeapSet::new(sizing, HeapRetention { decay_log2: 6 }, ByteSize::from_kib(16), 2);
+    let owner = Mutex::new(Owner::default());
+    // What is live, as whoever takes it out before freeing it knows.
+    let things: Mutex<Things> = Mutex::default();
+    let is_over = AtomicBool::new(false);
+    let moved = std::thread::scope(|threads| {
+        let (set, owner, things, is_over) = (&set, &owner, &things, &is_over);
+        let workers: Vec<_> = (1..=3_u64)
+            .map(|seed| {
+                threads.spawn(move || {
+                    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let mut next = |below: u64| {
+                        // Xorshift, G. Marsaglia 2003.
+                        random ^= random << 13;
+                        random ^= random >> 7;
+                        random ^= random << 17;
+                        random % below
+                    };
+                    for round in 0..rounds {
+                        let size =
+                            ByteSize::new(if next(10) == 0 { 1 + next(100_000) } else { 1 + next(5000) });
+                        let placed = match set.allocate(size, Alignment::ONE).unwrap() {
+                            Some(placed) => placed,
+                            None => {
+                                let wanted = set.plan(size, Alignment::ONE).unwrap();
+                                let heap = {
+                                    let mut owner = owner.lock().unwrap();
+                                    owner.give_back(wanted.release);
+                                    owner.make(wanted.size)
+                                };
+                                set.allocate_in_new(wanted.size, heap, size, Alignment::ONE).unwrap()
+                            }
+                        };
+                        let key = next(u64::MAX);
+                        let old = things.lock().unwrap().insert(key, (placed.id, placed.heap, placed.range));
+                        assert!(old.is_none());
+                        // As many are freed as allocated, and now and then most of them.
+                        let count = if next(1000) == 0 { 500 } else { u64::from(round > 500) };
+                        for _ in 0..count {
+                            let from = next(u64::MAX);
+                            // It is taken out before it is freed, so the run may find that it is gone.
+                            let victim = {
+                                let mut things = things.lock().unwrap();
+                                let key = things.range(from..).next().map(|(&key, _)| key);
+                                key.and_then(|key| things.remove(&key))
+                            };
+                            if let Some((id, ..)) = victim {
+                                let released = set.free(id).unwrap();
+                                owner.lock().unwrap().give_back(released);
+                            }
+                        }
+                        if next(200) == 0 {
+                            assert_apart(&things.lock().unwrap());
+                        }
+                    }
+                })
+            })
+            .collect();
+        let runner = threads.spawn(move || {
+            let mut moved = 0_u64;
+            while !is_over.load(Ordering::Relaxed) {
+                let mut run = Evacuation::new(set);
+                for count in 0..200_u32 {
+                    let budget = EvacuationBudget { moves: 1 + count % 17, ..EvacuationBudget::default() };
+                    let step = run.step(budget, &mut || true);
+                    owner.lock().unwrap().give_back(step.release);
+                    for (at, planned) in step.moves.iter().enumerate() {
+                        if (at + count as usize) % 97 == 96 {
+                            let released = run.abandon(planned);
+                            owner.lock().unwrap().give_back(released);
+                            continue;
+                        }
+                        // The owner's table says who lives where: it changes, and then the source is freed.
+                        let mut things = things.lock().unwrap();
+                        let thing = things.iter_mut().find(|(_, thing)| thing.0 == planned.source);
+                        let is_known = thing.is_some();
+                        if let Some((_, thing)) = thing {
+                            *thing = (planned.target.id, planned.target.heap, planned.target.range);
+                        }
+                        drop(things);
+                        if is_known {
+                            let completed = run.complete(planned);
+                            assert!(completed.is_moved, "nobody else knows it by this id any more");
+                            owner.lock().unwrap().give_back(completed.release);
+                            moved += 1;
+                        } else {
+                            // Somebody took it out, to free it; or it is not noted yet.
+                            let released = run.abandon(planned);
+                            owner.lock().unwrap().give_back(released);
+                        }
+                    }
+                    if let Some(size) = step.create {
+                        let heap = (count % 5 > 0).then(|| owner.lock().unwrap().make(size));
+                        run.supply(size, heap).unwrap();
+                    }
+                }
+            }
+            moved
+        });
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        runner.join().unwrap()
+    });
+    assert!(moved > 0 || cfg!(miri), "nothing moved: the test tests nothing");
+    set.audit().unwrap();
+    let things = things.into_inner().unwrap();
+    assert_apart(&things);
+    assert_eq!(set.totals().allocation_count, things.len() as u64);
+    let mut owner = owner.into_inner().unwrap();
+    for (id, ..) in things.into_values() {
+        owner.give_back(set.free(id).unwrap());
+    }
+    owner.give_back(set.take_empty());
+    assert_eq!(set.totals(), Default::default());
+    assert!(owner.sizes.is_empty());
+}

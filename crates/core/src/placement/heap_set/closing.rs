@@ -1,0 +1,328 @@
+//! Closed heaps: nothing is placed in them, while what is in them may be freed.
+//!
+//! They are in no index, so that allocating does not look whether a heap is closed; and freeing looks only when the heap is empty,
+//! or would come into another bin of its index.
+
+use super::super::heap_index::IndexedHeaps as _;
+use super::{HeapId, HeapSet, Placed, PlacementError, PlacementId, SizeClass, Slot};
+use crate::suballoc::AuditError;
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// What is noted of a heap while it is closed.
+#[derive(Debug)]
+pub(super) struct Closing {
+    /// The class that it has when it is open.
+    open_class: SizeClass,
+    /// It was closed from the begin, and nothing was in it yet.
+    is_fresh: bool,
+}
+
+impl Default for Closing {
+    fn default() -> Self {
+        Self { open_class: SizeClass::Large, is_fresh: false }
+    }
+}
+
+/// An open heap that something is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::placement) struct OccupiedHeap {
+    pub(in crate::placement) id: HeapId,
+    pub(in crate::placement) class: SizeClass,
+    pub(in crate::placement) size: ByteSize,
+    /// Bytes of its allocations and slabs.
+    pub(in crate::placement) used: ByteSize,
+}
+
+impl<H> HeapSet<H> {
+    /// The heap in a slot, if it is open, something is in it, and its class shares heaps. O(1).
+    pub(in crate::placement) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
+        let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
+        let is_shared = matches!(heap.class, SizeClass::Small | SizeClass::Large);
+        (is_shared && !heap.suballocator.is_empty()).then(|| OccupiedHeap {
+            id: self.table.id(slot),
+            class: heap.class,
+            size: heap.suballocator.capacity(),
+            used: heap.suballocator.used(),
+        })
+    }
+
+    /// Closes a heap that is open and that something is in; whether it is one. O(1).
+    pub(in crate::placement) fn close(&mut self, id: HeapId) -> bool {
+        let Some(heap) = self.table.find(id) else { return false };
+        if heap.suballocator.is_empty() || heap.class == SizeClass::Closed {
+            return false;
+        }
+        let class = heap.class;
+        self.occupied[class.index()].remove(&mut self.table, id.slot);
+        self.set_class(id.slot, SizeClass::Closed, class);
+        true
+    }
+
+    /// Opens a heap again, if it is closed and did not become empty. O(1).
+    pub(in crate::placement) fn reopen(&mut self, id: HeapId) {
+        let Some(heap) = self.table.find(id).filter(|heap| heap.class == SizeClass::Closed) else { return };
+        let (class, is_fresh) = (heap.closing.open_class, heap.closing.is_fresh);
+        if heap.suballocator.is_empty() && !is_fresh {
+            return;
+        }
+        self.set_class(id.slot, class, class);
+        if is_fresh {
+            self.empty.insert(&mut self.table, id.slot);
+        } else {
+            self.occupied[class.index()].insert(&mut self.table, id.slot);
+        }
+    }
+
+    fn set_class(&mut self, slot: Slot, class: SizeClass, open_class: SizeClass) {
+        if let Some(heap) = self.table.entry_mut(slot).heap.as_mut() {
+            heap.class = class;
+            heap.closing = Closing { open_class, is_fresh: false };
+        }
+    }
+
+    /// Adds an empty heap that is closed: only [`allocate_in_closed`](Self::allocate_in_closed) places anything in it. Opened, it
+    /// is of `class`. O(1).
+    pub(in crate::placement) fn insert_closed(
+        &mut self,
+        size: ByteSize,
+        payload: H,
+        class: SizeClass,
+    ) -> Result<HeapId, PlacementError> {
+        let id = self.insert(size, payload)?;
+        self.empty.remove(&mut self.table, id.slot);
+        self.set_class(id.slot, SizeClass::Closed, class);
+        if let Some(heap) = self.table.entry_mut(id.slot).heap.as_mut() {
+            heap.closing.is_fresh = true;
+        }
+        Ok(id)
+    }
+
+    /// Places a request in a closed heap, or answers `None` when it has no room, is open or left the set. O(1).
+    pub(in crate::placement) fn allocate_in_closed(
+        &mut self,
+        id: HeapId,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Option<Placed<'_, H>> {
+        self.table.find(id).filter(|heap| heap.class == SizeClass::Closed)?;
+        let heap = self.table.entry_mut(id.slot).heap.as_mut()?;
+        let was_empty = heap.suballocator.is_empty();
+        let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
+        heap.closing.is_fresh = false;
+        if was_empty {
+            self.drained.retain(|&slot| slot != id.slot);
+            self.totals.empty_heap_count -= 1;
+        }
+        self.totals.allocation_count += 1;
+        self.totals.used = self.totals.used.saturating_add(size);
+        Some(self.placed((PlacementId::new(id.slot, suballocation.id), suballocation.range)))
+    }
+
+    /// As [`allocate`](Self::allocate) for a request, or a slab of requests, of `request_size`, in heaps alone that something
+    /// is in. O(1).
+    pub(in crate::placement) fn allocate_in_occupied(
+        &mut self,
+        request_size: ByteSize,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Option<Placed<'_, H>> {
+        let class = self.class_of(request_size);
+        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
+        let placed = [size, padded].into_iter().find_map(|enough| {
+            let slot = self.occupied[class.index()].find(&self.table, enough.get())?;
+            self.try_allocate(slot, class, size, alignment).ok()?
+        });
+        placed.map(|placed: (PlacementId, HeapRange)| self.placed(placed))
+    }
+
+    /// Takes a closed heap whose last allocation went out of the set. O(1).
+    #[inline]
+    pub(in crate::placement) fn take_drained(&mut self) -> Option<H> {
+        let slot = self.drained.pop()?;
+        Some(self.take_out_drained(slot))
+    }
+
+    #[cold]
+    fn take_out_drained(&mut self, slot: Slot) -> H {
+        let size = self.table.heap(slot).suballocator.capacity();
+        // What is emptied on purpose is not kept in another form.
+        self.mark = self.mark.saturating_sub(size);
+        self.take_out(slot)
+    }
+
+    /// Takes an empty heap out of the set, of the largest. O(1).
+    pub(in crate::placement) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
+        let slot = self.empty.largest()?;
+        let size = ByteSize::new(self.table.key(slot));
+        self.mark = self.mark.saturating_sub(size);
+        Some((size, self.remove(slot)))
+    }
+
+    /// Whether a heap is in the set. O(1).
+    pub(in crate::placement) fn contains(&self, id: HeapId) -> bool {
+        self.table.find(id).is_some()
+    }
+
+    /// What every heap's size is a multiple of, and about how large the largest are that hold much that is small.
+    pub(in crate::placement) fn granularity(&self) -> (Alignment, ByteSize) {
+        (self.sizing.granularity, self.sizing.growth_limit)
+    }
+
+    /// The slots of closed heaps, for audits. O(heaps).
+    pub(super) fn closed_slots(&self) -> Vec<Slot> {
+        let is_closed =
+            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == SizeClass::Closed);
+        (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
+    }
+
+    /// Checks that a heap is in the index of its class, and that closed ones which are empty are noted.
+    pub(super) fn audit_closed(&self) -> Result<(), AuditError> {
+        let fail = |finding: String| Err(AuditError::new(finding));
+        for class in [SizeClass::Small, SizeClass::Large, SizeClass::Own] {
+            for slot in self.occupied[class.index()].slots(&self.table) {
+                let found = self.table.heap(slot).class;
+                if found != class {
+                    return fail(format!("heap {slot} of class {found:?} is indexed as {class:?}"));
+                }
+            }
+        }
+        let mut empties = Vec::new();
+        for slot in self.closed_slots() {
+            let heap = self.table.heap(slot);
+            if heap.closing.is_fresh && !heap.suballocator.is_empty() {
+                return fail(format!("heap {slot} is said to be fresh, and is not empty"));
+            }
+            if heap.suballocator.is_empty() && !heap.closing.is_fresh {
+                empties.push(slot);
+            }
+        }
+        let mut drained = self.drained.clone();
+        drained.sort_unstable();
+        empties.sort_unstable();
+        if drained != empties {
+            return fail(format!("closed heaps {empties:?} are empty, noted are {drained:?}"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: ByteSize = ByteSize::from_mib(1);
+    const KIB_100: ByteSize = ByteSize::from_kib(100);
+
+    /// A set with a heap of one mebibyte, and an allocation in it.
+    fn set() -> (HeapSet<u32>, HeapId, PlacementId) {
+        let mut set = HeapSet::default();
+        let heap = set.insert(MIB, 1).unwrap();
+        let id = set.allocate(KIB_100, Alignment::ONE).unwrap().unwrap().id;
+        (set, heap, id)
+    }
+
+    #[test]
+    fn nothing_is_placed_in_a_closed_heap_and_its_last_free_releases_it() {
+        let (mut set, heap, first) = set();
+        let second = set.allocate(KIB_100, Alignment::ONE).unwrap().unwrap().id;
+        assert!(set.close(heap));
+        assert!(!set.close(heap), "it is closed already");
+        set.audit().unwrap();
+        for size in [ByteSize::new(1), KIB_100, ByteSize::from_mib(200)] {
+            assert_eq!(set.allocate(size, Alignment::ONE).unwrap(), None);
+            assert!(set.allocate_in_occupied(size, size, Alignment::ONE).is_none());
+        }
+        assert_eq!(set.free(first).unwrap(), None);
+        set.audit().unwrap();
+        assert_eq!(set.free(second).unwrap(), Some(1));
+        set.audit().unwrap();
+        assert_eq!(set.totals(), Default::default());
+    }
+
+    #[test]
+    fn reopened_it_is_used_again() {
+        let (mut set, heap, _) = set();
+        set.close(heap);
+        set.reopen(heap);
+        set.reopen(heap);
+        set.audit().unwrap();
+        assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap().map(|placed| *placed.heap), Some(1));
+    }
+
+    #[test]
+    fn what_was_drained_and_not_yet_released_goes_by_any_call() {
+        type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
+        let takes: [Take; 3] = [
+            |set| set.take_empty(),
+            |set| set.plan(MIB).unwrap().release,
+            |set| set.take_drained().into_iter().collect(),
+        ];
+        for take in takes {
+            let (mut set, heap, id) = set();
+            set.close(heap);
+            set.free_and_keep(id).unwrap();
+            set.audit().unwrap();
+            assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None);
+            set.reopen(heap);
+            assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None, "it is too late to open it");
+            assert_eq!(take(&mut set), [1]);
+            set.audit().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_heap_that_is_closed_from_the_begin_holds_what_is_placed_in_it_by_name() {
+        let mut set = HeapSet::default();
+        let heap = set.insert_closed(MIB, 1, SizeClass::Large).unwrap();
+        set.audit().unwrap();
+        assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None);
+        let id = set.allocate_in_closed(heap, KIB_100, Alignment::ONE).unwrap().id;
+        set.audit().unwrap();
+        set.free_and_keep(id).unwrap();
+        let again = set.allocate_in_closed(heap, KIB_100, Alignment::ONE).unwrap().id;
+        set.audit().unwrap();
+        assert!(set.allocate_in_closed(heap, MIB, Alignment::ONE).is_none());
+        set.reopen(heap);
+        set.audit().unwrap();
+        assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap().map(|placed| *placed.heap), Some(1));
+        assert!(set.allocate_in_closed(heap, KIB_100, Alignment::ONE).is_none(), "it is open");
+        set.free(again).unwrap();
+
+        let unused = set.insert_closed(MIB, 2, SizeClass::Large).unwrap();
+        set.reopen(unused);
+        set.audit().unwrap();
+        assert_eq!(set.totals().empty_heap_count, 1);
+    }
+
+    #[test]
+    fn an_audit_finds_a_closed_heap_among_open_ones() {
+        let (mut set, heap, _) = set();
+        set.set_class(heap.slot, SizeClass::Closed, SizeClass::Large);
+        assert!(set.audit().unwrap_err().to_string().contains("is indexed as"));
+    }
+
+    #[test]
+    fn an_audit_finds_a_drained_heap_that_is_not_noted() {
+        let (mut set, heap, id) = set();
+        set.close(heap);
+        set.free_and_keep(id).unwrap();
+        set.drained.clear();
+        assert!(set.audit().unwrap_err().to_string().contains("are empty, noted are"));
+    }
+
+    #[test]
+    fn an_audit_finds_a_drained_heap_that_is_not_empty() {
+        let (mut set, heap, _) = set();
+        set.close(heap);
+        set.drained.push(heap.slot);
+        assert!(set.audit().unwrap_err().to_string().contains("are empty, noted are"));
+    }
+
+    #[test]
+    fn an_audit_finds_a_fresh_heap_that_is_not_empty() {
+        let (mut set, heap, _) = set();
+        set.close(heap);
+        set.table.entry_mut(heap.slot).heap.as_mut().unwrap().closing.is_fresh = true;
+        assert!(set.audit().unwrap_err().to_string().contains("said to be fresh"));
+    }
+}

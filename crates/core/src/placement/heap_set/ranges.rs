@@ -1,0 +1,117 @@
+//! What the ranges of a heap are: allocations, or slabs of a lane.
+
+use super::{HeapId, HeapSet, PlacementId, Slot};
+use crate::suballoc::{RangeUse, Stamp};
+use crate::{ByteSize, HeapRange};
+
+/// Where a slab is noted: its lane, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::placement) struct SlabPlace {
+    pub(in crate::placement) lane: u32,
+    pub(in crate::placement) number: u32,
+}
+
+/// Which ranges of a heap are slabs.
+///
+/// A note is not taken back with its range; it has the stamp, which no other range of the heap ever gets.
+#[derive(Debug, Default)]
+pub(super) struct SlabNotes {
+    /// By the number of the range.
+    notes: Vec<Option<(Stamp, SlabPlace)>>,
+}
+
+/// A used range of a heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::placement) struct UsedRange {
+    pub(in crate::placement) id: PlacementId,
+    pub(in crate::placement) range: HeapRange,
+    /// If it is one: the lane may have given it up already.
+    pub(in crate::placement) slab: Option<SlabPlace>,
+}
+
+/// A heap with all its ranges.
+#[derive(Debug)]
+pub(in crate::placement) struct HeapRanges<H> {
+    pub(in crate::placement) payload: H,
+    pub(in crate::placement) size: ByteSize,
+    pub(in crate::placement) is_closed: bool,
+    /// From the lowest offset up.
+    pub(in crate::placement) used: Vec<UsedRange>,
+}
+
+impl HeapId {
+    /// The place of the heap in tables beside the set's own.
+    pub(in crate::placement) const fn slot(self) -> Slot {
+        self.slot
+    }
+}
+
+impl PlacementId {
+    /// The slot of the heap, of what is directly in one.
+    pub(in crate::placement) const fn heap_slot(self) -> Slot {
+        self.heap
+    }
+}
+
+impl<H> HeapSet<H> {
+    /// Notes that a live range is a slab. O(1), amortised.
+    pub(in crate::placement) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {
+        let entry = self.table.entries.get_mut(id.heap as usize);
+        let Some(heap) = entry.and_then(|entry| entry.heap.as_mut()) else { return };
+        let number = heap.suballocator.number_of(id.suballocation());
+        let notes = &mut heap.slabs.notes;
+        if number >= notes.len() {
+            notes.resize(number + 1, None);
+        }
+        notes[number] = Some((id.stamp, place));
+    }
+
+    /// Slots of heaps are below this one. O(1).
+    pub(in crate::placement) fn slot_limit(&self) -> Slot {
+        Slot::try_from(self.table.entries.len()).unwrap_or(Slot::MAX)
+    }
+
+    /// The used range of this number in a heap, if there is one. O(1).
+    ///
+    /// Ranges that are live during a whole walk over the numbers are found, whatever is freed meanwhile.
+    pub(in crate::placement) fn used_range(&self, heap: HeapId, number: usize) -> Option<UsedRange> {
+        let suballocator = &self.table.find(heap)?.suballocator;
+        let used = suballocator.at_number(number)?;
+        let id = PlacementId::new(heap.slot, used.id);
+        Some(UsedRange { id, range: used.range, slab: self.slab_place(id) })
+    }
+
+    /// The numbers of the ranges in a heap are below this one; `None` if it left the set. O(1).
+    pub(in crate::placement) fn range_number_limit(&self, heap: HeapId) -> Option<usize> {
+        Some(self.table.find(heap)?.suballocator.number_limit())
+    }
+
+    /// The heap in a slot with its ranges. O(ranges).
+    pub(in crate::placement) fn ranges_of(&self, slot: Slot) -> Option<HeapRanges<&H>> {
+        let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
+        let used = heap.suballocator.ranges().filter_map(|range_use| {
+            let RangeUse::Used(used) = range_use else { return None };
+            let id = PlacementId::new(slot, used.id);
+            Some(UsedRange { id, range: used.range, slab: self.slab_place(id) })
+        });
+        Some(HeapRanges {
+            payload: &heap.payload,
+            size: heap.suballocator.capacity(),
+            is_closed: heap.class == super::SizeClass::Closed,
+            used: used.collect(),
+        })
+    }
+
+    /// The range of a live id that is directly in a heap, and what the owner holds for that. O(1).
+    pub(in crate::placement) fn get(&self, id: PlacementId) -> Option<(HeapRange, &H)> {
+        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
+        Some((heap.suballocator.range_of(id.suballocation()).ok()?, &heap.payload))
+    }
+
+    fn slab_place(&self, id: PlacementId) -> Option<SlabPlace> {
+        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
+        let number = heap.suballocator.number_of(id.suballocation());
+        let (stamp, place) = heap.slabs.notes.get(number).copied().flatten()?;
+        (stamp == id.stamp).then_some(place)
+    }
+}

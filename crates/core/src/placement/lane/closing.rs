@@ -1,0 +1,135 @@
+//! Slabs of a lane whose heap is being emptied.
+
+use super::super::heap_set::{HeapSet, SlabPlace};
+use super::super::{HeapId, PlacementId};
+use super::{Lane, SlabMemory};
+use crate::suballoc::slab::class::SizeClass;
+use crate::suballoc::slab::table::SlabOccupancy;
+use crate::suballoc::{Suballocation, SuballocationId};
+use crate::{ByteSize, HeapRange};
+
+/// A slot handed out for something that moves.
+#[derive(Debug)]
+pub(in crate::placement) struct MovedSlot<H> {
+    pub(in crate::placement) id: SuballocationId,
+    pub(in crate::placement) range: HeapRange,
+    /// The slab that it is in.
+    pub(in crate::placement) memory: PlacementId,
+    pub(in crate::placement) heap: H,
+}
+
+/// Where a new slab for what moves may lie.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::placement) enum NewSlabIn {
+    /// In any open heap that something is in.
+    Occupied,
+    /// In a heap that is closed.
+    Closed(HeapId),
+}
+
+impl<H: Clone> Lane<H> {
+    /// All slabs have numbers below this one. O(1).
+    pub(in crate::placement) fn slab_limit(&self) -> u32 {
+        self.slabs.as_ref().map_or(0, |slabs| slabs.place_count())
+    }
+
+    /// How much of a slab is used, and its memory; `None` if there is no slab of this number. O(1).
+    pub(in crate::placement) fn occupancy(&self, number: u32) -> Option<(PlacementId, SlabOccupancy)> {
+        let (memory, occupancy) = self.slabs.as_ref()?.occupancy(number)?;
+        Some((memory.id, occupancy))
+    }
+
+    /// What is live in the slab whose memory this is; `None` if the lane gave it up. O(slots).
+    pub(in crate::placement) fn live_in(
+        &self,
+        number: u32,
+        memory: PlacementId,
+    ) -> Option<(SizeClass, impl Iterator<Item = Suballocation>)> {
+        let slabs = self.slabs.as_ref()?;
+        slabs.parent(number).filter(|parent| parent.id == memory)?;
+        slabs.live_in(number)
+    }
+
+    /// Closes the slab whose memory this is, unless the lane gave it up. O(1).
+    pub(in crate::placement) fn close_slab(&mut self, number: u32, memory: PlacementId) {
+        if let Some(slabs) = self.slabs.as_mut()
+            && slabs.parent(number).is_some_and(|parent| parent.id == memory)
+        {
+            slabs.close(number);
+        }
+    }
+
+    /// Opens the slab whose memory this is again, unless the lane gave it up. O(1).
+    pub(in crate::placement) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
+        if let Some(slabs) = self.slabs.as_mut()
+            && slabs.parent(number).is_some_and(|parent| parent.id == memory)
+        {
+            slabs.reopen(number);
+        }
+    }
+
+    /// The memory of a closed slab without a used slot. O(1).
+    pub(in crate::placement) fn take_closed_empty(&mut self) -> Option<PlacementId> {
+        Some(self.slabs.as_mut()?.take_closed_empty()?.id)
+    }
+
+    /// The range of a live slot, and what the owner holds for its heap. O(1).
+    pub(in crate::placement) fn get(&self, id: SuballocationId) -> Option<(HeapRange, &H)> {
+        let (range, memory) = self.slabs.as_ref()?.get(id).ok()?;
+        Some((range, &memory.heap))
+    }
+
+    /// As [`allocate`](Self::allocate), for what moves. O(1).
+    pub(in crate::placement) fn allocate_moved(
+        &mut self,
+        class: SizeClass,
+        size: ByteSize,
+    ) -> Option<MovedSlot<H>> {
+        let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
+        Some(moved(suballocation, memory))
+    }
+
+    /// Adds a slab of `slots` slots, or as many as a slab may have or there is room for, and hands out one of them; `None` when
+    /// there is no room. With `halve` a smaller slab is tried when there is none for a large one. O(1).
+    pub(in crate::placement) fn allocate_moved_in_new_slab(
+        &mut self,
+        heaps: &mut HeapSet<H>,
+        place: NewSlabIn,
+        (class, size): (SizeClass, ByteSize),
+        slots: u32,
+        halve: bool,
+    ) -> Option<MovedSlot<H>> {
+        let slot_size = ByteSize::new(class.slot_size());
+        let slabs = self.slabs.get_or_insert_default();
+        let mut shape = slabs.shape_for(class, slots);
+        let (start, memory) = loop {
+            let (bytes, alignment) = (shape.bytes(), shape.alignment());
+            let placed = match place {
+                NewSlabIn::Occupied => heaps.allocate_in_occupied(slot_size, bytes, alignment),
+                NewSlabIn::Closed(heap) => heaps.allocate_in_closed(heap, bytes, alignment),
+            };
+            if let Some(placed) = placed {
+                break (placed.range.start(), SlabMemory { id: placed.id, heap: placed.heap.clone() });
+            }
+            shape = shape.halved().filter(|_| halve)?;
+        };
+        match slabs.insert(shape, start, memory, size) {
+            Ok((number, suballocation)) => {
+                let memory = slabs.parent(number)?;
+                heaps.note_slab(memory.id, SlabPlace { lane: self.number, number });
+                Some(moved(suballocation, memory))
+            }
+            Err(memory) => {
+                // There are as many slabs as can be numbered.
+                let freed = heaps.free_and_keep(memory.id);
+                debug_assert!(freed.is_ok());
+                None
+            }
+        }
+    }
+}
+
+fn moved<H: Clone>(suballocation: Suballocation, memory: &SlabMemory<H>) -> MovedSlot<H> {
+    let Suballocation { id, range } = suballocation;
+    MovedSlot { id, range, memory: memory.id, heap: memory.heap.clone() }
+}

@@ -1,0 +1,55 @@
+//! Used ranges by number: a walk that can be broken off and taken up again.
+
+use super::Tlsf;
+use super::nodes::NodeIndex;
+use super::ranges::suballocation;
+use crate::suballoc::{Suballocation, SuballocationId};
+
+impl Tlsf {
+    /// The number of the range that an id names; they count from zero, densely but for ranges that are free. O(1).
+    pub(crate) fn number_of(&self, id: SuballocationId) -> usize {
+        NodeIndex::from_slot(id.slot()).position().saturating_sub(self.nodes.first_range())
+    }
+
+    /// The suballocation of this number, if it is live. O(1).
+    ///
+    /// A live suballocation keeps its number. So those that live from the begin of a walk to its end are found, whatever is
+    /// freed meanwhile.
+    pub(crate) fn at_number(&self, number: usize) -> Option<Suballocation> {
+        let position = u32::try_from(number.checked_add(self.nodes.first_range())?).ok()?;
+        let index = NodeIndex::from_slot(position.try_into().ok()?);
+        let node = self.nodes.find(index)?;
+        Some(suballocation(index, node.stamp()?, node.start(), node.size()))
+    }
+
+    /// All numbers are below this one. O(1).
+    pub(crate) fn number_limit(&self) -> usize {
+        self.nodes.slots().len() - self.nodes.first_range()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Alignment, ByteSize};
+
+    #[test]
+    fn what_is_live_has_its_number_and_nothing_else_has_one() {
+        let mut heap = Tlsf::new(ByteSize::new(1000)).unwrap();
+        let all: Vec<_> =
+            (1..20).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
+        let (freed, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.range.size().get() % 3 > 0);
+        for one in &freed {
+            heap.free(one.id).unwrap();
+            assert!(heap.at_number(heap.number_of(one.id)).is_none_or(|other| other.id != one.id));
+        }
+        for one in &kept {
+            assert_eq!(heap.at_number(heap.number_of(one.id)), Some(*one));
+        }
+        let mut found: Vec<_> =
+            (0..heap.number_limit()).filter_map(|number| heap.at_number(number)).collect();
+        found.sort_unstable_by_key(|one| one.range.size());
+        assert_eq!(found, kept);
+        assert_eq!(heap.at_number(usize::MAX), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! The words of a report that have a fixed meaning.
+
+use std::fmt;
+
+use heapwright_d3d12::*;
+use serde::{Deserialize, Serialize};
+
+use crate::HeapType;
+
+/// `D3D12_HEAP_TYPE`, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum HeapTypeName {
+    /// For the GPU alone.
+    Default,
+    /// The CPU writes and the GPU reads.
+    Upload,
+    /// The GPU writes and the CPU reads.
+    Readback,
+    /// Video memory that the CPU can write.
+    GpuUpload,
+    /// Anything else that heap properties can say.
+    Custom,
+}
+
+impl HeapTypeName {
+    /// Every one, in the order in which reports list them.
+    pub const ALL: [Self; 5] = [Self::Default, Self::Upload, Self::Readback, Self::GpuUpload, Self::Custom];
+
+    /// The name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "DEFAULT",
+            Self::Upload => "UPLOAD",
+            Self::Readback => "READBACK",
+            Self::GpuUpload => "GPU_UPLOAD",
+            Self::Custom => "CUSTOM",
+        }
+    }
+}
+
+impl From<HeapType> for HeapTypeName {
+    fn from(heap_type: HeapType) -> Self {
+        match heap_type {
+            HeapType::Default => Self::Default,
+            HeapType::Upload => Self::Upload,
+            HeapType::Readback => Self::Readback,
+            HeapType::GpuUpload => Self::GpuUpload,
+        }
+    }
+}
+
+impl fmt::Display for HeapTypeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Which resources a heap is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeapContents {
+    /// Buffers.
+    Buffers,
+    /// Textures; on resource heap tier 1 those that are neither render target nor depth-stencil.
+    Textures,
+    /// Render targets and depth-stencils.
+    RenderTargets,
+    /// Multisampled textures.
+    Multisampled,
+    /// Whatever there is.
+    Any,
+}
+
+impl HeapContents {
+    /// Every one.
+    pub const ALL: [Self; 5] =
+        [Self::Buffers, Self::Textures, Self::RenderTargets, Self::Multisampled, Self::Any];
+
+    /// The name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Buffers => "buffers",
+            Self::Textures => "textures",
+            Self::RenderTargets => "render_targets",
+            Self::Multisampled => "multisampled",
+            Self::Any => "any",
+        }
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::RenderTargets => "render targets",
+            other => other.name(),
+        }
+    }
+}
+
+/// What an allocation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllocationKind {
+    /// A buffer.
+    Buffer,
+    /// A texture of one sample that is neither render target nor depth-stencil.
+    Texture,
+    /// A render target or depth-stencil of one sample.
+    RenderTarget,
+    /// A texture of several samples.
+    Multisampled,
+    /// Not a resource: slots of one size for small ones, which are listed `within`.
+    Slab,
+    /// A buffer of the allocator's own, in which it gives out ranges, which are listed `within`.
+    BackingBuffer,
+    /// Not known, or a kind that this version of the reader does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+impl AllocationKind {
+    /// Every one, in the order of the legend.
+    pub const ALL: [Self; 7] = [
+        Self::Buffer,
+        Self::Texture,
+        Self::RenderTarget,
+        Self::Multisampled,
+        Self::Slab,
+        Self::BackingBuffer,
+        Self::Unknown,
+    ];
+
+    /// The name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Buffer => "buffer",
+            Self::Texture => "texture",
+            Self::RenderTarget => "render_target",
+            Self::Multisampled => "multisampled",
+            Self::Slab => "slab",
+            Self::BackingBuffer => "backing_buffer",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::RenderTarget => "render target or depth-stencil",
+            Self::Multisampled => "multisampled texture",
+            Self::BackingBuffer => "backing buffer",
+            other => other.name(),
+        }
+    }
+
+    /// Whether other allocations may lie in it.
+    #[must_use]
+    pub const fn is_container(self) -> bool {
+        matches!(self, Self::Slab | Self::BackingBuffer)
+    }
+
+    /// The place in [`ALL`](Self::ALL).
+    pub(super) const fn index(self) -> u8 {
+        match self {
+            Self::Buffer => 0,
+            Self::Texture => 1,
+            Self::RenderTarget => 2,
+            Self::Multisampled => 3,
+            Self::Slab => 4,
+            Self::BackingBuffer => 5,
+            Self::Unknown => 6,
+        }
+    }
+}
+
+/// The names of `D3D12_HEAP_FLAGS`, without their prefix; bits without a name as one hexadecimal number.
+///
+/// ```
+/// use heapwright::d3d12::{D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED};
+/// use heapwright::report::heap_flag_names;
+///
+/// let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | 0x100_0000;
+/// assert_eq!(heap_flag_names(flags), ["ALLOW_ONLY_BUFFERS", "CREATE_NOT_ZEROED", "0x1000000"]);
+/// ```
+#[must_use]
+pub fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
+    // Those of several bits first: what they cover is not told bit by bit.
+    const NAMES: [(D3D12_HEAP_FLAGS, &str); 15] = [
+        (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, "ALLOW_ONLY_BUFFERS"),
+        (D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES, "ALLOW_ONLY_NON_RT_DS_TEXTURES"),
+        (D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, "ALLOW_ONLY_RT_DS_TEXTURES"),
+        (D3D12_HEAP_FLAG_SHARED, "SHARED"),
+        (D3D12_HEAP_FLAG_DENY_BUFFERS, "DENY_BUFFERS"),
+        (D3D12_HEAP_FLAG_ALLOW_DISPLAY, "ALLOW_DISPLAY"),
+        (D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER, "SHARED_CROSS_ADAPTER"),
+        (D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES, "DENY_RT_DS_TEXTURES"),
+        (D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES, "DENY_NON_RT_DS_TEXTURES"),
+        (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "HARDWARE_PROTECTED"),
+        (D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH, "ALLOW_WRITE_WATCH"),
+        (D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS, "ALLOW_SHADER_ATOMICS"),
+        (D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, "CREATE_NOT_RESIDENT"),
+        (D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, "CREATE_NOT_ZEROED"),
+        (D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING, "TOOLS_USE_MANUAL_WRITE_TRACKING"),
+    ];
+    let mut rest = flags;
+    let mut names = Vec::new();
+    for (flag, name) in NAMES {
+        if rest & flag == flag {
+            names.push(name.to_owned());
+            rest &= !flag;
+        }
+    }
+    if rest != 0 {
+        names.push(format!("{rest:#x}"));
+    }
+    names
+}

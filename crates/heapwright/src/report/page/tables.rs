@@ -1,0 +1,417 @@
+//! What is on the page without a script: totals, tables, and a section for each heap.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+use heapwright_core::ByteSize;
+
+use super::super::allocator_report::share;
+use super::super::{AllocatorReport, HeapReport, Place, ResourceReport, TotalsReport};
+use super::LISTED_WITHOUT_SCRIPT;
+use super::html_text::HtmlText;
+
+/// Everything between the start of the body and the script.
+pub(super) fn write(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    header(report, page)?;
+    writeln!(page, "<main>")?;
+    totals(report, page)?;
+    groups(report, page)?;
+    heaps(report, page)?;
+    resources("committed", "Committed resources", &report.committed, report, page)?;
+    resources("imported", "Imported resources", &report.imported, report, page)?;
+    allocations(report, page)?;
+    writeln!(page, "</main>\n<div id=\"tip\" hidden></div>")
+}
+
+fn header(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    let device = &report.device;
+    let mut facts: Vec<String> = Vec::new();
+    if !device.architecture.is_empty() {
+        facts.push(HtmlText(&device.architecture).to_string());
+    }
+    facts.extend(device.resource_heap_tier.map(|tier| format!("resource heap tier {tier}")));
+    facts.extend(device.tight_alignment_tier.map(|tier| match tier {
+        0 => "no tight alignment".to_owned(),
+        tier => format!("tight alignment tier {tier}"),
+    }));
+    facts.extend(
+        device
+            .gpu_upload_heaps
+            .map(|has| if has { "GPU upload heaps" } else { "no GPU upload heaps" }.to_owned()),
+    );
+    facts.extend(device.interface_version.map(|version| match version {
+        0 => "ID3D12Device".to_owned(),
+        version => format!("ID3D12Device{version}"),
+    }));
+    let description = match device.description.as_str() {
+        "" => "unnamed device",
+        description => description,
+    };
+    writeln!(
+        page,
+        "<header>\n<h1>Memory of <bdi>{}</bdi></h1>\n<p>{}</p>\n</header>",
+        HtmlText(description),
+        facts.join(" · ")
+    )
+}
+
+fn totals(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    let totals = &report.totals;
+    let fragmentation = percent(report.external_fragmentation());
+    let live =
+        totals.allocation_count.saturating_add(totals.committed.count).saturating_add(totals.imported.count);
+    let mut tiles: Vec<(&str, String, String)> = vec![
+        (
+            "Used in heaps",
+            totals.used.to_string(),
+            format!("{} of the heaps", percent(share(totals.used, totals.reserved))),
+        ),
+        (
+            "Heaps",
+            totals.reserved.to_string(),
+            format!(
+                "{}, {} empty, {} ever created",
+                counted(totals.heap_count, "heap"),
+                grouped(totals.empty_heap_count),
+                grouped(report.heaps_created)
+            ),
+        ),
+        ("Free in heaps", totals.free.to_string(), format!("{fragmentation} fragmented")),
+        ("Allocations", grouped(live), format!("{} in heaps", grouped(totals.allocation_count))),
+    ];
+    for (label, tally) in [("Committed", totals.committed), ("Imported", totals.imported)] {
+        if tally.count > 0 {
+            tiles.push((label, tally.size.to_string(), counted(tally.count, "resource")));
+        }
+    }
+    if totals.within_resource.count > 0 {
+        let tally = totals.within_resource;
+        tiles.push(("Within backing buffers", tally.size.to_string(), counted(tally.count, "allocation")));
+    }
+    writeln!(page, "<section aria-label=\"Totals\">\n<dl class=\"tiles\">")?;
+    for (label, number, note) in tiles {
+        writeln!(page, "<div><dt>{label}</dt><dd>{number}</dd><dd class=\"note\">{note}</dd></div>")?;
+    }
+    writeln!(page, "</dl>\n</section>")
+}
+
+/// The sums by heap type, segment group and pool, and the decisions.
+fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        page,
+        "<section class=\"groups\">\n<p class=\"note\"><span class=\"swatch used\"></span>used in heaps \
+         <span class=\"swatch free\"></span>free in heaps <span class=\"swatch committed\"></span>committed</p>"
+    )?;
+    let largest = report.heap_types.iter().map(|group| held(&group.totals)).max().unwrap_or_default();
+    let rows = report.heap_types.iter().map(|group| (group.heap_type.name().to_owned(), &group.totals));
+    sums(page, "Heap types", "heap type", largest, rows)?;
+
+    if !report.segment_groups.is_empty() {
+        segment_groups(report, page)?;
+    }
+
+    let largest = report.pools.iter().map(|pool| held(&pool.totals)).max().unwrap_or_default();
+    let rows = report.pools.iter().enumerate().map(|(place, pool)| {
+        let mut name = pool_name(report, place);
+        let facts = [pool.heap_type.map(|heap_type| heap_type.name()), pool.algorithm.as_deref()];
+        for fact in facts.into_iter().flatten() {
+            name.push_str(&format!(" <small>{}</small>", HtmlText(fact)));
+        }
+        (name, &pool.totals)
+    });
+    sums(page, "Pools", "pool", largest, rows)?;
+
+    if !report.decisions.is_empty() {
+        writeln!(page, "<table>\n<caption>Decisions</caption>")?;
+        writeln!(
+            page,
+            "<thead><tr><th scope=\"col\">reason</th><th scope=\"col\" class=\"n\">count</th></tr></thead>\n<tbody>"
+        )?;
+        for decision in &report.decisions {
+            let reason = HtmlText(&decision.reason);
+            writeln!(
+                page,
+                "<tr><th scope=\"row\"><bdi>{reason}</bdi></th><td class=\"n\">{}</td></tr>",
+                grouped(decision.count)
+            )?;
+        }
+        writeln!(page, "</tbody>\n</table>")?;
+    }
+    writeln!(page, "</section>")
+}
+
+/// A table of sums; the names are HTML.
+fn sums<'a>(
+    page: &mut impl Write,
+    caption: &str,
+    heading: &str,
+    largest: ByteSize,
+    rows: impl Iterator<Item = (String, &'a TotalsReport)>,
+) -> io::Result<()> {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<table>\n<caption>{caption}</caption>\n<thead><tr><th scope=\"col\">{heading}</th><th scope=\"col\" class=\"wide\">\
+         </th><th scope=\"col\" class=\"n\">used</th><th scope=\"col\" class=\"n\">in heaps</th>\
+         <th scope=\"col\" class=\"n\">heaps</th><th scope=\"col\" class=\"n\">empty</th>\
+         <th scope=\"col\" class=\"n\">allocations</th><th scope=\"col\" class=\"n\">committed</th>\
+         <th scope=\"col\" class=\"n\">imported</th></tr></thead>\n<tbody>"
+    )?;
+    for (name, totals) in rows {
+        writeln!(
+            page,
+            "<tr><th scope=\"row\"><bdi>{name}</bdi></th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            Bar { used: totals.used, free: totals.free, committed: totals.committed.size, whole: largest },
+            totals.used,
+            totals.reserved,
+            grouped(totals.heap_count),
+            grouped(totals.empty_heap_count),
+            grouped(totals.allocation_count),
+            totals.committed.size,
+            totals.imported.size,
+        )?;
+    }
+    writeln!(page, "</tbody>\n</table>")
+}
+
+fn segment_groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        page,
+        "<table>\n<caption>Segment groups</caption>\n<thead><tr><th scope=\"col\">segment group</th>\
+         <th scope=\"col\" class=\"wide\"></th><th scope=\"col\" class=\"n\">used</th><th scope=\"col\" class=\"n\">in heaps</th>\
+         <th scope=\"col\" class=\"n\">committed</th><th scope=\"col\" class=\"n\">imported</th>\
+         <th scope=\"col\" class=\"n\">process</th><th scope=\"col\" class=\"n\">budget</th></tr></thead>\n<tbody>"
+    )?;
+    let largest = report.segment_groups.iter().map(|group| held(&group.totals)).max().unwrap_or_default();
+    for group in &report.segment_groups {
+        let totals = &group.totals;
+        let known = |size: Option<ByteSize>| size.map_or_else(|| "-".to_owned(), |size| size.to_string());
+        let budget = group.budget.filter(|budget| !budget.is_zero());
+        let is_over = matches!((group.current_usage, budget), (Some(usage), Some(budget)) if usage > budget);
+        // Beside a budget, how much of it is held tells more than which group holds most.
+        let whole = budget.unwrap_or(largest).max(held(totals));
+        writeln!(
+            page,
+            "<tr{}><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            if is_over { " class=\"over\"" } else { "" },
+            group.segment_group,
+            Bar { used: totals.used, free: totals.free, committed: totals.committed.size, whole },
+            totals.used,
+            totals.reserved,
+            totals.committed.size,
+            totals.imported.size,
+            known(group.current_usage),
+            known(group.budget),
+        )?;
+    }
+    writeln!(page, "</tbody>\n</table>")
+}
+
+/// Heaps, by pool, heap type and kind.
+fn heaps(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    writeln!(page, "<section id=\"heaps\">\n<h2>Heaps</h2>\n<div id=\"tools\" hidden></div>")?;
+    if report.heaps.is_empty() {
+        writeln!(page, "<p>There are none.</p>")?;
+    }
+    let group_of = |heap: &HeapReport| (heap.pool, heap.heap_type, heap.kind);
+    let mut heaps: Vec<(usize, &HeapReport)> = report.heaps.iter().enumerate().collect();
+    heaps.sort_by_key(|&(place, heap)| (group_of(heap), place));
+    for group in heaps.chunk_by(|(_, left), (_, right)| group_of(left) == group_of(right)) {
+        let [(_, first), ..] = group else { continue };
+        writeln!(
+            page,
+            "<section class=\"group\">\n<h3>{} · {} · {} <small>{}</small></h3>",
+            format_args!("<bdi>{}</bdi>", pool_name(report, first.pool)),
+            first.heap_type,
+            first.kind.label(),
+            counted(group.len() as u64, "heap"),
+        )?;
+        for &(place, heap) in group {
+            write_heap(place, heap, page)?;
+        }
+        writeln!(page, "</section>")?;
+    }
+    writeln!(page, "</section>")
+}
+
+fn write_heap(place: usize, heap: &HeapReport, page: &mut impl Write) -> io::Result<()> {
+    let free = heap.size.saturating_sub(heap.used);
+    writeln!(
+        page,
+        "<article class=\"heap\" id=\"heap-{place}\" data-heap=\"{place}\">\n<h4><a href=\"#heap-{place}\">Heap {place}</a></h4>"
+    )?;
+    write!(
+        page,
+        "<p class=\"facts\"><b>{}</b> · {} used ({}) · {} free, the largest range {}",
+        heap.size,
+        heap.used,
+        percent(share(heap.used, heap.size)),
+        free,
+        heap.largest_free_range(),
+    )?;
+    if !free.is_zero() {
+        write!(page, ", {} fragmented", percent(heap.external_fragmentation()))?;
+    }
+    write!(page, " · <bdi>{}</bdi> · {}", HtmlText(&heap.algorithm), heap.segment_group)?;
+    for flag in &heap.flags {
+        write!(page, " · <bdi>{}</bdi>", HtmlText(flag))?;
+    }
+    if let Some(address) = heap.gpu_virtual_address {
+        write!(page, " · at {:#x}", address.get())?;
+    }
+    let bar = Bar { used: heap.used, free, committed: ByteSize::ZERO, whole: heap.size };
+    writeln!(page, "</p>\n<div class=\"map\">{bar}</div>\n<p class=\"picked\" hidden></p>\n</article>")
+}
+
+fn resources(
+    id: &str,
+    heading: &str,
+    resources: &[ResourceReport],
+    report: &AllocatorReport,
+    page: &mut impl Write,
+) -> io::Result<()> {
+    if resources.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<section id=\"{id}\">\n<h2>{heading}</h2>\n<table>\n<thead><tr><th scope=\"col\">name</th><th scope=\"col\">kind</th>\
+         <th scope=\"col\">heap type</th><th scope=\"col\">pool</th><th scope=\"col\" class=\"n\">size</th></tr></thead>\n<tbody>"
+    )?;
+    let mut largest: Vec<(usize, &ResourceReport)> = resources.iter().enumerate().collect();
+    largest.sort_by_key(|&(_, resource)| std::cmp::Reverse(resource.size));
+    for (place, resource) in largest.iter().take(LISTED_WITHOUT_SCRIPT) {
+        writeln!(
+            page,
+            "<tr id=\"{id}-{place}\"><th scope=\"row\"><bdi>{}</bdi></th><td>{}</td><td>{}</td><td><bdi>{}</bdi></td>\
+             <td class=\"n\">{}</td></tr>",
+            Name(resource.name.as_deref().unwrap_or_default()),
+            resource.kind.label(),
+            resource.heap_type,
+            resource.pool.map_or_else(String::new, |pool| pool_name(report, pool)),
+            resource.size,
+        )?;
+    }
+    writeln!(page, "</tbody>\n</table>")?;
+    let rest = resources.len().saturating_sub(LISTED_WITHOUT_SCRIPT);
+    if rest > 0 {
+        writeln!(
+            page,
+            "<p class=\"note\">{} smaller ones are in the list of allocations.</p>",
+            grouped(rest as u64)
+        )?;
+    }
+    writeln!(page, "</section>")
+}
+
+/// The list of allocations, which the script fills; without one, a table of the largest.
+fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        page,
+        "<section id=\"allocations\">\n<h2>Allocations</h2>\n<div id=\"list\"></div>\n<noscript>"
+    )?;
+    let largest = report.largest_allocations(LISTED_WITHOUT_SCRIPT);
+    writeln!(
+        page,
+        "<p>The {} largest. With scripts, this is a list of all, and every heap has a map.</p>\n<table>\n<thead><tr>\
+         <th scope=\"col\">name</th><th scope=\"col\">kind</th><th scope=\"col\" class=\"n\">size</th>\
+         <th scope=\"col\">where</th><th scope=\"col\">user data</th></tr></thead>\n<tbody>",
+        grouped(largest.len() as u64)
+    )?;
+    for allocation in &largest {
+        let href = match allocation.place {
+            Place::Heap { index, .. } => format!("heap-{index}"),
+            Place::Committed(place) => format!("committed-{place}"),
+            Place::Imported(place) => format!("imported-{place}"),
+        };
+        writeln!(
+            page,
+            "<tr><th scope=\"row\"><bdi>{}</bdi></th><td>{}</td><td class=\"n\">{}</td><td><a href=\"#{href}\">{}</a></td>\
+             <td><bdi>{}</bdi></td></tr>",
+            Name(allocation.name),
+            allocation.kind.label(),
+            allocation.size,
+            allocation.place,
+            HtmlText(allocation.user_data),
+        )?;
+    }
+    writeln!(page, "</tbody>\n</table>\n</noscript>\n</section>")
+}
+
+/// As HTML.
+fn pool_name(report: &AllocatorReport, place: usize) -> String {
+    match report.pools.get(place) {
+        Some(pool) if !pool.name.is_empty() => HtmlText(&pool.name).to_string(),
+        _ => format!("pool {place}"),
+    }
+}
+
+/// What the allocator made the device reserve.
+fn held(totals: &TotalsReport) -> ByteSize {
+    totals.reserved.saturating_add(totals.committed.size)
+}
+
+/// A name, or that there is none.
+struct Name<'a>(&'a str);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("<i>no name</i>") } else { HtmlText(self.0).fmt(f) }
+    }
+}
+
+/// Parts of a whole, side by side.
+struct Bar {
+    used: ByteSize,
+    free: ByteSize,
+    committed: ByteSize,
+    whole: ByteSize,
+}
+
+impl Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<span class=\"bar\">")?;
+        for (class, title, size) in [
+            ("used", "used", self.used),
+            ("committed", "committed", self.committed),
+            ("free", "free", self.free),
+        ] {
+            if !size.is_zero() {
+                let width = 100.0 * share(size, self.whole);
+                write!(
+                    f,
+                    "<span class=\"{class}\" style=\"width:{width:.2}%\" title=\"{size} {title}\"></span>"
+                )?;
+            }
+        }
+        f.write_str("</span>")
+    }
+}
+
+/// `12.3 %`.
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 heap`, `2,000 heaps`.
+fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,55 @@
+//! Text that shows what it is made of.
+
+use std::fmt::{self, Display, Formatter, Write as _};
+
+/// Prints text in one line, in which control characters and those that turn the direction of writing are told as
+/// `\u{..}`.
+///
+/// Names come from whoever made the resources, and none of them may move a cursor, break a line, or make a line look like
+/// another.
+///
+/// ```
+/// use heapwright::report::Visible;
+///
+/// assert_eq!(Visible("line\nbreak \u{1b}[31m \u{202e}").to_string(), r"line\u{a}break \u{1b}[31m \u{202e}");
+/// assert_eq!(Visible("schön, 影, \"quoted\"").to_string(), "schön, 影, \"quoted\"");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'a>(pub &'a str);
+
+impl Display for Visible<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut plain = 0;
+        for (place, character) in self.0.char_indices().filter(|&(_, character)| is_hidden(character)) {
+            f.write_str(&self.0[plain..place])?;
+            write!(f, "\\u{{{:x}}}", u32::from(character))?;
+            plain = place + character.len_utf8();
+        }
+        f.write_str(&self.0[plain..])
+    }
+}
+
+impl Visible<'_> {
+    /// At most about `limit` characters of the text; what is cut off shows as `…`.
+    pub(super) fn shortened(self, limit: usize) -> String {
+        let mut text = String::new();
+        let cut = self.0.char_indices().nth(limit).map(|(place, _)| place);
+        // Writing to a string does not fail.
+        let _ = write!(text, "{}", Visible(&self.0[..cut.unwrap_or(self.0.len())]));
+        if cut.is_some() {
+            text.push('…');
+        }
+        text
+    }
+}
+
+/// Control characters, line and paragraph separators, marks and overrides of direction, and what is not a character.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+        || u32::from(character) & 0xfffe == 0xfffe
+        || matches!(character, '\u{fdd0}'..='\u{fdef}')
+}

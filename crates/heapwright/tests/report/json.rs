@@ -1,0 +1,206 @@
+//! Reading and writing: what is written is read, and what is wrong is refused with the place.
+
+use crate::sample::{consistent, full};
+use heapwright::report::AllocatorReport;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn value() -> Value {
+    serde_json::from_str(&full().to_json()).unwrap()
+}
+
+/// The error for a document with this in place of what is at a JSON pointer.
+#[track_caller]
+fn refused_with(pointer: &str, value_there: Value) -> String {
+    let mut document = value();
+    *document.pointer_mut(pointer).unwrap() = value_there;
+    refused(document.to_string().as_bytes())
+}
+
+#[track_caller]
+fn refused(json: &[u8]) -> String {
+    let error = AllocatorReport::from_json(json).unwrap_err().to_string();
+    assert!(!error.contains('\n') && error.chars().count() < 800, "{error:?}");
+    error
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let report = full();
+    let json = report.to_json();
+    assert_eq!(AllocatorReport::from_json(json.as_bytes()), Ok(report.clone()));
+    let mut streamed = Vec::new();
+    report.to_json_writer(&mut streamed).unwrap();
+    assert_eq!(streamed, json.as_bytes());
+    assert!(json.starts_with(r#"{"schema":"heapwright.report","version":1,"device":{"#), "{json}");
+}
+
+#[test]
+fn a_writer_that_fails_is_told() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("the disk is full"))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    assert_eq!(full().to_json_writer(Full).unwrap_err().to_string(), "the disk is full");
+    assert_eq!(full().to_html_writer(Full).unwrap_err().to_string(), "the disk is full");
+}
+
+#[test]
+fn unknown_keys_are_ignored_and_unknown_kinds_are_unknown() {
+    let mut document = value();
+    document["added later"] = json!({ "deep": [[[{}]]] });
+    document["heaps"][0]["added"] = json!(1.5e300);
+    document["heaps"][1]["allocations"][0]["kind"] = json!("acceleration_structure");
+    let report = AllocatorReport::from_json(document.to_string().as_bytes()).unwrap();
+    let mut expected = full();
+    expected.heaps[1].allocations[0].kind = heapwright::report::AllocationKind::Unknown;
+    assert_eq!(report, expected);
+}
+
+#[test]
+fn another_schema_or_version_is_told_before_anything_else() {
+    assert_eq!(
+        refused_with("/schema", json!("x\n")),
+        "schema: \"x\\n\", but a report has \"heapwright.report\""
+    );
+    assert_eq!(
+        refused(br#"{"schema":"heapwright.report","version":2,"heaps":"another meaning"}"#),
+        "version: 2, but this version of heapwright reads 1"
+    );
+    assert_eq!(refused(b"{}"), "schema: is missing; a report has \"heapwright.report\"");
+    assert_eq!(
+        refused(br#"{"schema":"heapwright.report"}"#),
+        "version: is missing; this version of heapwright reads 1"
+    );
+    assert_eq!(
+        refused(br#"{"schema":"heapwright.report","version":"1"}"#),
+        "version: invalid type: string \"1\", expected u64"
+    );
+}
+
+#[test]
+fn what_is_not_json_is_told_by_line() {
+    assert_eq!(refused(b""), "line 1, column 0: EOF while parsing a value");
+    assert_eq!(refused(b"{\n  \"schema\": nan\n}"), "line 2, column 14: expected ident");
+    let report = full().to_json();
+    let cut = &report.as_bytes()[..report.len() - 1];
+    assert!(refused(cut).starts_with(&format!("line 1, column {}: EOF", cut.len())), "{}", refused(cut));
+    assert!(refused(format!("{report} x").as_bytes()).contains("trailing characters"));
+    assert!(refused(b"\xff\xfe{}").starts_with("line 1, column 1: "));
+    assert!(refused(b"[]").contains("expected"), "{}", refused(b"[]"));
+    let twice = report.replacen("{\"schema\"", "{\"version\":1,\"schema\"", 1);
+    assert!(refused(twice.as_bytes()).contains("duplicate field `version`"), "{}", refused(twice.as_bytes()));
+}
+
+#[test]
+fn wrong_types_are_told_by_path() {
+    assert_eq!(
+        refused_with("/heaps/1/allocations/0/size", json!(-1)),
+        "heaps[1].allocations[0].size: invalid value: integer `-1`, expected u64"
+    );
+    assert_eq!(
+        refused_with("/heaps/0/size", json!(65536.5)),
+        "heaps[0].size: invalid type: floating point `65536.5`, expected u64"
+    );
+    assert_eq!(
+        refused_with("/heaps/0/heap_type", json!("TURBO\n\u{1b}[2J")),
+        "heaps[0].heap_type: unknown variant `TURBO\\u{a}\\u{1b}[2J`, expected one of `DEFAULT`, `UPLOAD`, \
+         `READBACK`, `GPU_UPLOAD`, `CUSTOM`"
+    );
+    assert_eq!(
+        refused_with("/heaps/0/gpu_virtual_address", json!(0)),
+        "heaps[0].gpu_virtual_address: invalid value: integer `0`, expected a number that is not 0"
+    );
+    assert_eq!(
+        refused_with("/heaps/0/allocations/1/within/0/name", json!([1])),
+        "heaps[0].allocations[1].within[0].name: invalid type: sequence, expected a string"
+    );
+    assert!(
+        refused_with("/totals", json!({})).starts_with("totals: missing field `reserved`"),
+        "{}",
+        refused_with("/totals", json!({}))
+    );
+}
+
+#[test]
+fn numbers_above_64_bits_are_refused() {
+    let json = full().to_json();
+    for number in ["18446744073709551616", "1e400", "1e19", "-0.0", "NaN", "Infinity", "0x10"] {
+        let wrong = json.replacen("\"tlsf\",\"size\":65536", &format!("\"tlsf\",\"size\":{number}"), 1);
+        assert_ne!(wrong, json);
+        let error = refused(wrong.as_bytes());
+        assert!(error.starts_with("heaps[0].size") || error.starts_with("line 1, "), "{number}: {error}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_and_nothing_overflows() {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        let deep = format!("{}1{}", open.repeat(200_000), close.repeat(200_000));
+        refused(deep.as_bytes());
+        refused(
+            format!("{{\"schema\":\"heapwright.report\",\"version\":1,\"heaps\":[{{\"x\":{deep}}}]}}")
+                .as_bytes(),
+        );
+    }
+    // Keys that nobody knows may be as deep as they like.
+    let ignored = full().to_json().replacen(
+        '{',
+        &format!("{{\"x\":{}{},", "[".repeat(200_000), "]".repeat(200_000)),
+        1,
+    );
+    assert_eq!(AllocatorReport::from_json(ignored.as_bytes()), Ok(full()));
+    let open = "{\"offset\":0,\"size\":1,\"kind\":\"slab\",\"within\":[";
+    let within = format!("{}{}", open.repeat(50_000), "]}".repeat(50_000));
+    let json = full().to_json().replacen("\"allocations\":[", &format!("\"allocations\":[{within},"), 1);
+    assert!(refused(json.as_bytes()).contains("recursion limit"), "{}", refused(json.as_bytes()));
+}
+
+#[test]
+fn no_prefix_of_a_report_is_a_report() {
+    let json = full().to_json();
+    for end in 0..json.len() {
+        refused(&json.as_bytes()[..end]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn any_report_that_keeps_the_rules_is_read_as_it_was_written(report in consistent()) {
+        prop_assert_eq!(report.check(), Ok(()));
+        let json = report.to_json();
+        let read = AllocatorReport::from_json(json.as_bytes());
+        prop_assert_eq!(read.as_ref(), Ok(&report));
+        let mut again = report.clone();
+        again.recount().unwrap();
+        prop_assert_eq!(again, report);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused_in_one_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Err(error) = AllocatorReport::from_json(&bytes) {
+            prop_assert!(!error.to_string().contains('\n'));
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_another_makes_a_report_or_an_error(
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut json = full().to_json().into_bytes();
+        let place = place.index(json.len());
+        json[place] = byte;
+        match AllocatorReport::from_json(&json) {
+            Ok(report) => prop_assert_eq!(report.check(), Ok(())),
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+        }
+    }
+}

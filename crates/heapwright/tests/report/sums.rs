@@ -1,0 +1,119 @@
+//! What `recount` makes of heaps and resources, and what can be asked of a report.
+
+use crate::sample::{allocation, bytes, full};
+use heapwright::report::{
+    AllocationKind, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName, Place, PoolReport,
+    Tally,
+};
+use heapwright::{ByteSize, HeapOffset, HeapRange, SegmentGroup};
+
+#[test]
+fn containers_count_for_what_is_in_them() {
+    let report = full();
+    let heap = &report.heaps[0];
+    assert_eq!(heap.used, bytes(256 + 256 + 50 + 16_384));
+    let totals = &report.heap_types[1].totals;
+    assert_eq!(report.heap_types[1].heap_type, HeapTypeName::Upload);
+    assert_eq!((totals.reserved, totals.used, totals.allocation_count), (bytes(65_536), heap.used, 4));
+    assert_eq!(totals.free, bytes(65_536 - 16_946));
+    assert_eq!(totals.within_resource, Tally { count: 1, size: bytes(50) });
+}
+
+#[test]
+fn a_container_that_does_not_tell_counts_as_a_whole() {
+    let mut report = full();
+    report.heaps[0].allocations[0].within = None;
+    report.heaps[0].allocations[1].within = Some(Vec::new());
+    report.recount().unwrap();
+    assert_eq!(report.heaps[0].used, bytes(1024 + 16_384));
+    assert_eq!(report.heap_types[1].totals.allocation_count, 2);
+    assert_eq!(report.totals.within_resource, Tally::default());
+    assert_eq!(report.totals.empty_heap_count, 0);
+}
+
+#[test]
+fn what_is_outside_of_heaps_is_counted_apart() {
+    let report = full();
+    let totals = &report.totals;
+    assert_eq!((totals.heap_count, totals.allocation_count), (2, 6));
+    assert_eq!(totals.reserved, bytes(65_536 + (1 << 20)));
+    assert_eq!(totals.committed, Tally { count: 1, size: bytes(65_536) });
+    assert_eq!(totals.imported, Tally { count: 1, size: bytes(4096) });
+    // The committed resource is in the first pool, the imported one in none.
+    assert_eq!(report.pools[0].totals.committed.count, 1);
+    assert_eq!(report.pools[0].totals.imported.count, 0);
+    assert_eq!(report.pools[1].totals.reserved, bytes(1 << 20));
+}
+
+#[test]
+fn recount_keeps_what_it_does_not_count_and_sorts_the_rest() {
+    let mut report = full();
+    let expected = report.clone();
+    report.heaps[1].allocations.reverse();
+    report.heaps[0].allocations[0].within.as_mut().unwrap().reverse();
+    report.heaps[1].index = 9;
+    report.heap_types.clear();
+    report.segment_groups.pop();
+    report.totals = Default::default();
+    report.recount().unwrap();
+    assert_eq!(report, expected);
+    assert_eq!(report.segment_groups[0].budget, Some(bytes(1 << 20)));
+    assert_eq!(report.heaps_created, 5);
+}
+
+#[test]
+fn an_empty_heap_is_one_free_range() {
+    let mut report = AllocatorReport::new(DeviceReport::new("", ""));
+    report.pools.push(PoolReport::new(""));
+    let size = ByteSize::from_mib(1);
+    report.heaps.push(HeapReport::new(
+        HeapTypeName::Readback,
+        SegmentGroup::NonLocal,
+        HeapContents::Any,
+        size,
+    ));
+    report.recount().unwrap();
+    assert_eq!((report.totals.empty_heap_count, report.heaps_created), (1, 1));
+    let free: Vec<HeapRange> = report.heaps[0].free_ranges().collect();
+    assert_eq!(free, [HeapRange::whole(size)]);
+    assert_eq!(report.heaps[0].external_fragmentation(), 0.0);
+}
+
+#[test]
+fn free_ranges_are_before_between_and_behind() {
+    let heap_of = |list: &[(u64, u64)]| {
+        let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
+        let mut heap = HeapReport::new(heap_type, group, HeapContents::Any, bytes(100));
+        heap.allocations =
+            list.iter().map(|&(offset, size)| allocation(offset, size, AllocationKind::Buffer)).collect();
+        heap
+    };
+    let free = |list: &[(u64, u64)]| -> Vec<(u64, u64)> {
+        let heap = heap_of(list);
+        heap.free_ranges().map(|range| (range.start().get(), range.size().get())).collect()
+    };
+    assert_eq!(free(&[(0, 100)]), []);
+    assert_eq!(free(&[(10, 20), (30, 5), (40, 50)]), [(0, 10), (35, 5), (90, 10)]);
+    // What breaks the rules does not make it loop or panic.
+    assert_eq!(free(&[(50, 10), (0, 200), (u64::MAX, u64::MAX)]), [(0, 50)]);
+    let heap = heap_of(&[(10, 60)]);
+    assert_eq!(heap.largest_free_range(), bytes(30));
+    assert_eq!(heap.external_fragmentation(), 0.25);
+}
+
+#[test]
+fn live_allocations_are_what_users_hold() {
+    let report = full();
+    let all = report.live_allocations();
+    let totals = &report.totals;
+    let count = totals.allocation_count + totals.committed.count + totals.imported.count;
+    assert_eq!(all.len() as u64, count);
+    assert_eq!(
+        (all[2].name, all[2].place),
+        ("constants", Place::Heap { index: 0, offset: HeapOffset::new(4196) })
+    );
+    assert_eq!((all[0].waste, all[1].waste), (bytes(56), ByteSize::ZERO));
+    assert_eq!(all[2].place.to_string(), "heap 0 at 0x1064");
+    let largest: Vec<&str> = report.largest_allocations(3).iter().map(|one| one.name).collect();
+    assert_eq!(largest, ["albedo", "", "back buffer"]);
+}

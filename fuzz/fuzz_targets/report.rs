@@ -1,0 +1,131 @@
+//! Any bytes are a report that makes a whole page, or an error in one line; and any report that is filled by calls keeps
+//! the rules, is read as it was written, and makes a page in which its names are text.
+#![no_main]
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use heapwright::report::{
+    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents, HeapReport,
+    HeapTypeName, PoolReport, ResourceReport,
+};
+use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset, SegmentGroup};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    match AllocatorReport::from_json(bytes) {
+        Ok(report) => check(&report),
+        Err(error) => assert!(!error.to_string().contains('\n'), "one line: {error}"),
+    }
+    let Ok(report) = any_report(&mut Unstructured::new(bytes)) else { return };
+    check(&report);
+    let json = report.to_json();
+    // And with one byte changed.
+    let mut json = json.into_bytes();
+    if let (Some(&place), Some(&byte)) = (bytes.first(), bytes.last()) {
+        let place = usize::from(place) * 31 % json.len();
+        json[place] = byte;
+    }
+    if let Ok(report) = AllocatorReport::from_json(&json) {
+        check(&report);
+    }
+});
+
+fn check(report: &AllocatorReport) {
+    report.check().expect("what was read or counted keeps the rules");
+    let json = report.to_json();
+    assert_eq!(AllocatorReport::from_json(json.as_bytes()).as_ref(), Ok(report));
+    let totals = &report.totals;
+    let live = totals.allocation_count + totals.committed.count + totals.imported.count;
+    assert_eq!(report.live_allocations().len() as u64, live);
+    assert!((0.0..=1.0).contains(&report.external_fragmentation()));
+
+    // Names make no markup: the number of elements is that of what is listed.
+    let html = report.to_html();
+    let count = |text: &str| html.matches(text).count();
+    assert_eq!(count("<article "), report.heaps.len());
+    assert_eq!((count("<script"), count("</script"), count("</html>")), (2, 2, 1));
+    // The script itself has none of these, and text has them escaped.
+    assert_eq!(count("<img") + count("<!--"), 0);
+    assert!(!html.contains(|character: char| character.is_control() && character != '\n'));
+}
+
+fn any_report(input: &mut Unstructured<'_>) -> Result<AllocatorReport> {
+    let mut report = AllocatorReport::new(DeviceReport::new(text(input)?, text(input)?));
+    for _ in 0..input.int_in_range(1..=3)? {
+        let mut pool = PoolReport::new(text(input)?);
+        pool.algorithm = option(input, text)?;
+        report.pools.push(pool);
+    }
+    for count in 0..input.int_in_range(0..=2)? {
+        report.decisions.push(DecisionReport::new(format!("{count}{}", text(input)?), u64::arbitrary(input)?));
+    }
+    for _ in 0..input.int_in_range(0..=4)? {
+        let size = input.int_in_range(1..=1_u64 << 50)?;
+        let mut heap = HeapReport::new(
+            *input.choose(&HeapTypeName::ALL)?,
+            *input.choose(&[SegmentGroup::Local, SegmentGroup::NonLocal])?,
+            *input.choose(&HeapContents::ALL)?,
+            ByteSize::new(size),
+        )
+        .in_pool(input.choose_index(report.pools.len())?)
+        .with_algorithm(text(input)?)
+        .with_flags(i32::arbitrary(input)?)
+        .with_gpu_virtual_address(GpuVirtualAddress::new(u64::from(u32::arbitrary(input)?)));
+        heap.allocations = allocations(input, size, 0)?;
+        report.heaps.push(heap);
+    }
+    for is_committed in [true, false] {
+        for _ in 0..input.int_in_range(0..=2)? {
+            let mut resource = ResourceReport::new(
+                *input.choose(&HeapTypeName::ALL)?,
+                SegmentGroup::Local,
+                *input.choose(&AllocationKind::ALL)?,
+                ByteSize::new(input.int_in_range(1..=1_u64 << 50)?),
+            )
+            .with_name(text(input)?);
+            resource.user_data = option(input, text)?;
+            if is_committed { &mut report.committed } else { &mut report.imported }.push(resource);
+        }
+    }
+    report.recount().expect("sums of some 50 bits fit in 64");
+    Ok(report)
+}
+
+/// Allocations in so many bytes, one behind the other.
+fn allocations(input: &mut Unstructured<'_>, capacity: u64, depth: u32) -> Result<Vec<AllocationReport>> {
+    let mut all = Vec::new();
+    let mut end = 0;
+    for _ in 0..input.int_in_range(0..=6)? {
+        let Some(rest) = capacity.checked_sub(end).filter(|&rest| rest > 0) else { break };
+        let offset = end + input.int_in_range(0..=rest - 1)?;
+        let size = input.int_in_range(1..=capacity - offset)?;
+        let kind = *input.choose(&AllocationKind::ALL)?;
+        let mut one = AllocationReport::new(HeapOffset::new(offset), ByteSize::new(size), kind);
+        one.name = option(input, text)?;
+        one.user_data = option(input, text)?;
+        if bool::arbitrary(input)? {
+            one = one.with_requested(ByteSize::new(input.int_in_range(0..=size)?));
+        }
+        if kind.is_container() && depth < 8 && bool::arbitrary(input)? {
+            one = one.with_within(allocations(input, size, depth + 1)?);
+        }
+        all.push(one);
+        end = offset + size;
+    }
+    Ok(all)
+}
+
+fn text(input: &mut Unstructured<'_>) -> Result<String> {
+    const HOSTILE: [&str; 4] = ["</script>", "<img src=x>", "\"'&<!--", "\u{1b}\u{202e}\r\n"];
+    Ok(match input.int_in_range(0..=3)? {
+        0 => String::arbitrary(input)?,
+        1 => (*input.choose(&HOSTILE)?).to_owned(),
+        _ => "name".to_owned(),
+    })
+}
+
+fn option<T>(
+    input: &mut Unstructured<'_>,
+    value: impl Fn(&mut Unstructured<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    if bool::arbitrary(input)? { value(input).map(Some) } else { Ok(None) }
+}
