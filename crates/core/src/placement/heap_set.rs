@@ -76,6 +76,8 @@ pub struct HeapSetTotals {
     pub heap_count: u64,
     /// Heaps that nothing is in.
     pub empty_heap_count: u64,
+    /// Their bytes.
+    pub empty: ByteSize,
 }
 
 /// Names a heap of a set. An id of a heap that left the set is recognised.
@@ -482,6 +484,7 @@ impl<H> HeapSet<H> {
         self.empty.insert(&mut self.table, slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
+        self.totals.empty = self.totals.empty.saturating_add(size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
         self.mark = self.mark.max(self.totals.reserved);
         Ok(self.table.id(slot))
@@ -520,6 +523,7 @@ impl<H> HeapSet<H> {
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
+            let capacity = heap.suballocator.capacity();
             if class == SizeClass::Closed {
                 self.drained.push(slot);
             } else {
@@ -527,6 +531,7 @@ impl<H> HeapSet<H> {
                 self.empty.insert(&mut self.table, slot);
             }
             self.totals.empty_heap_count += 1;
+            self.totals.empty = self.totals.empty.saturating_add(capacity);
         } else if !links.fit(heap.suballocator.largest_size_class()) && class != SizeClass::Closed {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
@@ -568,7 +573,10 @@ impl<H> HeapSet<H> {
             counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
             counted.allocation_count += heap.suballocator.allocation_count();
             counted.heap_count += 1;
-            counted.empty_heap_count += u64::from(heap.suballocator.is_empty());
+            if heap.suballocator.is_empty() {
+                counted.empty_heap_count += 1;
+                counted.empty = counted.empty.saturating_add(heap.suballocator.capacity());
+            }
         }
         self.audit_closed()?;
         if counted != self.totals {
@@ -638,9 +646,11 @@ impl<H> HeapSet<H> {
         };
         if was_empty {
             heap.class = class;
+            let capacity = heap.suballocator.capacity();
             self.empty.remove(&mut self.table, slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
+            self.totals.empty = self.totals.empty.saturating_sub(capacity);
         } else if !links.fit(heap.suballocator.largest_size_class()) {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot);
@@ -671,6 +681,7 @@ impl<H> HeapSet<H> {
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
+        self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
         self.totals.reserved = self.totals.reserved.saturating_sub(heap.suballocator.capacity());
         heap.payload
     }

@@ -344,12 +344,6 @@ impl TypedHeaps {
         }
     }
 
-    /// Bytes of heaps that nothing is in.
-    pub(super) fn empty_bytes(&self) -> ByteSize {
-        let [_, prefetched] = self.prefetch.held();
-        self.spare.totals().bytes.saturating_add(ByteSize::new(prefetched))
-    }
-
     /// Whether a heap of any size that holds a request will do for it.
     pub(super) fn takes_any_heap(&self) -> bool {
         self.shared.algorithm() == PlacementAlgorithm::Default && self.desc.heap_size.is_zero()
@@ -411,6 +405,9 @@ impl TypedHeaps {
                 + own.empty_heap_count
                 + spare.heap_count
                 + prefetched_count,
+            empty: [own.empty, spare.bytes, ByteSize::new(prefetched_size)]
+                .into_iter()
+                .fold(shared.empty, ByteSize::saturating_add),
         }
     }
 

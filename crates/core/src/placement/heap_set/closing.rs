@@ -112,6 +112,7 @@ impl<H> HeapSet<H> {
         if was_empty {
             self.drained.retain(|&slot| slot != id.slot);
             self.totals.empty_heap_count -= 1;
+            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
