@@ -59,8 +59,6 @@ pub struct HeapSet<H> {
     /// Heaps that nothing is in, by their size. Elsewhere, as a set is moved on stacks of 32 KiB when loom makes it.
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
-    /// Of the bytes of heaps, those of heaps that nothing is in.
-    empty_bytes: ByteSize,
     /// See [`HeapRetention`].
     mark: ByteSize,
     /// Closed heaps whose last allocation went.
@@ -85,6 +83,8 @@ pub struct HeapSetTotals {
     pub heap_count: u64,
     /// Heaps that nothing is in.
     pub empty_heap_count: u64,
+    /// Their bytes.
+    pub empty: ByteSize,
 }
 
 /// Names a heap of a set. An id of a heap that left the set is recognised.
@@ -310,7 +310,6 @@ impl<H> HeapSet<H> {
             occupied: std::array::from_fn(|_| HeapIndex::new()),
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
-            empty_bytes: ByteSize::ZERO,
             mark: ByteSize::ZERO,
             drained: Vec::new(),
             credit: ReuseCredit::new(),
@@ -515,7 +514,7 @@ impl<H> HeapSet<H> {
         self.empty.insert(&mut self.table, slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
-        self.empty_bytes = self.empty_bytes.saturating_add(size);
+        self.totals.empty = self.totals.empty.saturating_add(size);
         let below_mark = self.mark.saturating_sub(self.totals.reserved).min(size);
         self.credit.pay(self.sizing.reuse.creation_cost, below_mark, size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
@@ -556,7 +555,7 @@ impl<H> HeapSet<H> {
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
-            self.empty_bytes = self.empty_bytes.saturating_add(heap.suballocator.capacity());
+            self.totals.empty = self.totals.empty.saturating_add(heap.suballocator.capacity());
             if class == SizeClass::Closed {
                 self.drained.push(slot);
             } else {
@@ -589,7 +588,6 @@ impl<H> HeapSet<H> {
     /// What disagrees.
     pub fn audit(&self) -> Result<(), AuditError> {
         let mut counted = HeapSetTotals::default();
-        let mut empty_bytes = ByteSize::ZERO;
         let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
         let empties = indexed.len();
         for class in &self.occupied {
@@ -603,23 +601,20 @@ impl<H> HeapSet<H> {
                 return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
             }
             if heap.suballocator.is_empty() {
-                empty_bytes = empty_bytes.saturating_add(heap.suballocator.capacity());
+                counted.empty = counted.empty.saturating_add(heap.suballocator.capacity());
             }
             counted.used = counted.used.saturating_add(heap.suballocator.used());
             counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
             counted.allocation_count += heap.suballocator.allocation_count();
             counted.heap_count += 1;
-            counted.empty_heap_count += u64::from(heap.suballocator.is_empty());
+            if heap.suballocator.is_empty() {
+                counted.empty_heap_count += 1;
+                counted.empty = counted.empty.saturating_add(heap.suballocator.capacity());
+            }
         }
         self.audit_closed()?;
         if counted != self.totals {
             return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
-        }
-        if empty_bytes != self.empty_bytes {
-            return Err(AuditError::new(format!(
-                "counted {empty_bytes} of empty heaps, noted {}",
-                self.empty_bytes
-            )));
         }
         if !self.credit.is_sound() {
             return Err(AuditError::new(format!("{:?} is out of its bounds", self.credit)));
@@ -658,7 +653,7 @@ impl<H> HeapSet<H> {
     }
 
     fn occupancy(&self) -> Occupancy {
-        let occupied = self.totals.reserved.saturating_sub(self.empty_bytes);
+        let occupied = self.totals.reserved.saturating_sub(self.totals.empty);
         Occupancy { mark: self.mark, occupied, used: self.totals.used }
     }
 
@@ -702,7 +697,7 @@ impl<H> HeapSet<H> {
         };
         if was_empty {
             heap.class = class;
-            self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
+            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
             self.empty.remove(&mut self.table, slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
@@ -739,7 +734,7 @@ impl<H> HeapSet<H> {
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
-        self.empty_bytes = self.empty_bytes.saturating_sub(size);
+        self.totals.empty = self.totals.empty.saturating_sub(size);
         self.totals.reserved = self.totals.reserved.saturating_sub(size);
         if self.spare.iter().all(|spare| spare.highest_size_class() < suballocator.highest_size_class()) {
             self.spare.clear();

@@ -100,6 +100,10 @@ impl Pool {
 impl Inner {
     pub(super) fn create_pool(self: &Arc<Self>, desc: PoolDesc) -> Result<Pool, Error> {
         desc.check()?;
+        if desc.heap_size > self.max_heap_size {
+            let rule = format!("{} is above the largest heap, {}", desc.heap_size, self.max_heap_size);
+            return Err(Error::invalid_argument("PoolDesc::heap_size", rule));
+        }
         if desc.resources == ResourceKind::Any && self.effective_caps.resource_heap_tier < 2 {
             return Err(Error::unsupported("PoolDesc::resources: Any, on resource heap tier 1,"));
         }

@@ -117,6 +117,7 @@ impl Inner {
             allocation_count: committed.count,
             heap_count: committed.count,
             empty_heap_count: 0,
+            empty: ByteSize::ZERO,
         });
         sum
     }
@@ -139,7 +140,11 @@ impl Inner {
             if self.caps.segment_group(heap_type) == group {
                 let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count } =
                     self.totals_of(heap_type);
-                sum.add(HeapSetTotals { used, reserved, allocation_count, heap_count, empty_heap_count });
+                sum.used = sum.used.saturating_add(used);
+                sum.reserved = sum.reserved.saturating_add(reserved);
+                sum.allocation_count += allocation_count;
+                sum.heap_count += heap_count;
+                sum.empty_heap_count += empty_heap_count;
             }
         }
         sum
@@ -169,7 +174,7 @@ impl Inner {
         stats.used = stats.used.saturating_add(stats.imported);
         stats.allocation_count += stats.imported_count;
         for heaps in self.typed_heaps.iter().chain(&self.pools()) {
-            stats.free_heap_usage = stats.free_heap_usage.saturating_add(heaps.empty_bytes());
+            stats.free_heap_usage = stats.free_heap_usage.saturating_add(heaps.totals().empty);
             if self.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
                 let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();
                 stats.prefetched_heap_misses += misses;

@@ -387,12 +387,6 @@ impl TypedHeaps {
         }
     }
 
-    /// Bytes of heaps that nothing is in.
-    pub(super) fn empty_bytes(&self) -> ByteSize {
-        let [_, prefetched] = self.prefetch.held();
-        self.spare.totals().bytes.saturating_add(ByteSize::new(prefetched))
-    }
-
     /// The sizes of empty heaps that no engine keeps.
     pub(super) fn spare_sizes(&self) -> Vec<ByteSize> {
         let mut sizes = self.spare.sizes();
@@ -464,6 +458,9 @@ impl TypedHeaps {
                 + own.empty_heap_count
                 + spare.heap_count
                 + prefetched_count,
+            empty: [own.empty, spare.bytes, ByteSize::new(prefetched_size)]
+                .into_iter()
+                .fold(shared.empty, ByteSize::saturating_add),
         }
     }
 

@@ -157,6 +157,7 @@ impl InUse {
             allocation_count: self.allocation_count,
             heap_count: heap_count + empty.count(),
             empty_heap_count: empty.count(),
+            empty: empty.bytes(),
         }
     }
 }

@@ -110,9 +110,9 @@ impl<H> HeapSet<H> {
         let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
         heap.closing.is_fresh = false;
         if was_empty {
-            self.empty_bytes = self.empty_bytes.saturating_sub(heap.suballocator.capacity());
             self.drained.retain(|&slot| slot != id.slot);
             self.totals.empty_heap_count -= 1;
+            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);

@@ -1,0 +1,101 @@
+//! Memory that comes back once the GPU is done with it.
+#![allow(missing_docs, reason = "a test")]
+
+mod gpu;
+mod log_lines;
+
+use gpu::*;
+use heapwright::d3d12::*;
+use heapwright::{ByteSize, FenceValue, HeapType, ResourceAllocatorFlags};
+use heapwright_runtime::Instance;
+use log_lines::warnings;
+use windows_core::Interface;
+
+fn fence(gpu: &Instance) -> ID3D12Fence {
+    // SAFETY: the device is a live COM object.
+    unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
+}
+
+fn signal(fence: &ID3D12Fence, value: u64) {
+    // SAFETY: the fence is a live COM object.
+    unsafe { fence.Signal(value) }.ok().expect("signalled");
+}
+
+#[test]
+fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let [graphics, copies] = [fence(&gpu), fence(&gpu)];
+    let all = [(&graphics, 1), (&graphics, 3), (&graphics, 2), (&copies, 1), (&graphics, 3)];
+    for (fence, value) in all {
+        allocator.free_after(local(&allocator, 1000), fence, FenceValue::new(value));
+    }
+    let waiting = || {
+        let stats = allocator.stats();
+        assert_eq!(stats.deferred_count, stats.allocation_count, "they are among the live ones");
+        stats.deferred_count
+    };
+    assert_eq!((allocator.collect(), waiting()), (0, 5));
+    signal(&graphics, 2);
+    assert_eq!(waiting(), 5, "nothing happens by itself");
+    assert_eq!((allocator.collect(), waiting()), (2, 3));
+    signal(&copies, 100);
+    assert_eq!((allocator.collect(), waiting()), (1, 2));
+    signal(&graphics, 3);
+    assert_eq!((allocator.collect(), waiting()), (2, 0));
+    // One that is reached already.
+    allocator.free_after(local(&allocator, 1000), &graphics, FenceValue::new(1));
+    assert_eq!((allocator.collect(), allocator.collect()), (1, 0));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
+    let gpu = open("discrete-2gib");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let done = fence(&gpu);
+    allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1));
+    let large = HeapType::Default.into_place();
+    let error = try_buffer(&allocator, &large, 1536 * MIB).expect_err("the GPU may still use the other");
+    assert!(error.is_out_of_memory(), "{error}");
+    signal(&done, 1);
+    drop(buffer(&allocator, &large, 1536 * MIB));
+    assert_eq!(allocator.stats().deferred_count, 0);
+}
+
+#[test]
+fn a_removed_devices_fences_are_all_reached() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let never = fence(&gpu);
+    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX));
+    assert_eq!(allocator.collect(), 0);
+    let device: ID3D12Device5 = gpu.device.cast().expect("it has that interface");
+    // SAFETY: the device is a live COM object.
+    unsafe { device.RemoveDevice() };
+    assert_eq!(allocator.collect(), 1);
+    let error = try_buffer(&allocator, &HeapType::Upload.into_place(), 1000).expect_err("the device is gone");
+    assert!(error.is_device_removed() && !error.is_out_of_memory(), "{error}");
+    allocator.audit().expect("consistent");
+}
+
+#[test]
+fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
+    let gpu = open("discrete");
+    let (never, done) = (fence(&gpu), fence(&gpu));
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1));
+    signal(&done, 1);
+    let ((), logged) = warnings(|| drop(allocator));
+    assert!(logged.iter().any(|line| line.contains("count=1")), "{logged:?}");
+    assert!(usage(&gpu) > ByteSize::ZERO, "one is lost on purpose");
+
+    let gpu = open("discrete");
+    let done = fence(&gpu);
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1));
+    signal(&done, 1);
+    let ((), logged) = warnings(|| drop(allocator));
+    assert_eq!((logged, usage(&gpu)), (Vec::<String>::new(), ByteSize::ZERO));
+}
