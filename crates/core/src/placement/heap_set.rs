@@ -600,9 +600,6 @@ impl<H> HeapSet<H> {
             if heap.class != SizeClass::Closed && heap.suballocator.is_empty() != (position < empties) {
                 return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
             }
-            if heap.suballocator.is_empty() {
-                counted.empty = counted.empty.saturating_add(heap.suballocator.capacity());
-            }
             counted.used = counted.used.saturating_add(heap.suballocator.used());
             counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
             counted.allocation_count += heap.suballocator.allocation_count();
