@@ -3,6 +3,7 @@
 mod closing;
 mod lowest_offset;
 mod ranges;
+mod room;
 mod taking_empty;
 
 use std::num::NonZeroU32;
@@ -74,8 +75,11 @@ pub struct HeapSetTotals {
     pub allocation_count: u64,
     /// Heaps.
     pub heap_count: u64,
-    /// Heaps that nothing is in.
+    /// Heaps that nothing is in. With the default algorithm, a heap in which a slab lies is none of them, even if no slot of
+    /// that is used: taking empty heaps out may take such a heap nevertheless.
     pub empty_heap_count: u64,
+    /// Bytes of the heaps that [`empty_heap_count`](Self::empty_heap_count) counts, no others.
+    pub empty: ByteSize,
 }
 
 /// Names a heap of a set. An id of a heap that left the set is recognised.
@@ -437,11 +441,7 @@ impl<H> HeapSet<H> {
     ///
     /// A request so large that the heap's size overflows.
     pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self
-            .sizing
-            .heap_size(size, self.totals.used)
-            .filter(|&size| size <= Tlsf::MAX_CAPACITY)
-            .ok_or(PlacementError::TooLarge { requested: size })?;
+        let heap_size = self.new_heap_size(size, ByteSize::ZERO)?;
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
         while self.totals.reserved.saturating_add(heap_size) > self.mark {
@@ -482,6 +482,7 @@ impl<H> HeapSet<H> {
         self.empty.insert(&mut self.table, slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
+        self.totals.empty = self.totals.empty.saturating_add(size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
         self.mark = self.mark.max(self.totals.reserved);
         Ok(self.table.id(slot))
@@ -520,6 +521,7 @@ impl<H> HeapSet<H> {
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
         if heap.suballocator.is_empty() {
+            let heap_size = heap.suballocator.capacity();
             if class == SizeClass::Closed {
                 self.drained.push(slot);
             } else {
@@ -527,6 +529,7 @@ impl<H> HeapSet<H> {
                 self.empty.insert(&mut self.table, slot);
             }
             self.totals.empty_heap_count += 1;
+            self.totals.empty = self.totals.empty.saturating_add(heap_size);
         } else if !links.fit(heap.suballocator.largest_size_class()) && class != SizeClass::Closed {
             self.occupied[class.index()].update(&mut self.table, slot);
         }
@@ -568,7 +571,10 @@ impl<H> HeapSet<H> {
             counted.reserved = counted.reserved.saturating_add(heap.suballocator.capacity());
             counted.allocation_count += heap.suballocator.allocation_count();
             counted.heap_count += 1;
-            counted.empty_heap_count += u64::from(heap.suballocator.is_empty());
+            if heap.suballocator.is_empty() {
+                counted.empty_heap_count += 1;
+                counted.empty = counted.empty.saturating_add(heap.suballocator.capacity());
+            }
         }
         self.audit_closed()?;
         if counted != self.totals {
@@ -589,13 +595,18 @@ impl<H> HeapSet<H> {
         if class == SizeClass::Own {
             // Only an empty heap of about its size.
             let slot = self.empty.find(&self.table, enough.get())?;
-            let limit = size.get().saturating_add(size.get() >> self.sizing.subdivisions_log2);
-            let is_close = self.table.key(slot) <= limit.max(enough.get());
-            return is_close.then_some(slot);
+            return self.is_close(size, enough, self.table.key(slot)).then_some(slot);
         }
         self.occupied[class.index()]
             .find(&self.table, enough.get())
             .or_else(|| self.empty.find(&self.table, enough.get()))
+    }
+
+    /// Whether a heap of `heap_size` is of about the size of a request that has it to itself.
+    #[inline]
+    fn is_close(&self, size: ByteSize, enough: ByteSize, heap_size: u64) -> bool {
+        let limit = size.get().saturating_add(size.get() >> self.sizing.subdivisions_log2);
+        heap_size <= limit.max(enough.get())
     }
 
     fn class_of(&self, size: ByteSize) -> SizeClass {
@@ -638,6 +649,8 @@ impl<H> HeapSet<H> {
         };
         if was_empty {
             heap.class = class;
+            let heap_size = heap.suballocator.capacity();
+            self.totals.empty = self.totals.empty.saturating_sub(heap_size);
             self.empty.remove(&mut self.table, slot);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
@@ -671,6 +684,7 @@ impl<H> HeapSet<H> {
         self.table.vacant.push(slot);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
+        self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
         self.totals.reserved = self.totals.reserved.saturating_sub(heap.suballocator.capacity());
         heap.payload
     }

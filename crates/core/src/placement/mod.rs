@@ -21,6 +21,7 @@ mod heap_pool;
 mod heap_set;
 mod lane;
 mod retention;
+mod room;
 mod shared_heap_set;
 mod sizing;
 mod slab_heap_set;
@@ -33,6 +34,7 @@ pub use evacuation::{
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
+pub use room::Room;
 pub use shared_heap_set::{HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;

@@ -68,6 +68,8 @@ pub struct MemoryTotals {
     pub heap_count: u64,
     /// Heaps that nothing is in.
     pub empty_heap_count: u64,
+    /// Bytes of heaps that nothing is in.
+    pub empty: ByteSize,
 }
 
 impl MemoryTotals {
@@ -77,6 +79,7 @@ impl MemoryTotals {
         self.allocation_count += totals.allocation_count;
         self.heap_count += totals.heap_count;
         self.empty_heap_count += totals.empty_heap_count;
+        self.empty = self.empty.saturating_add(totals.empty);
     }
 
     /// Parts of backing buffers instead of the buffers, which are placed as allocations are.
@@ -116,6 +119,7 @@ impl Inner {
             allocation_count: committed.count,
             heap_count: committed.count,
             empty_heap_count: 0,
+            empty: ByteSize::ZERO,
         });
         sum
     }
@@ -136,9 +140,16 @@ impl Inner {
         let mut sum = MemoryTotals::default();
         for heap_type in HeapType::ALL {
             if self.caps.segment_group(heap_type) == group {
-                let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count } =
+                let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count, empty } =
                     self.totals_of(heap_type);
-                sum.add(HeapSetTotals { used, reserved, allocation_count, heap_count, empty_heap_count });
+                sum.add(HeapSetTotals {
+                    used,
+                    reserved,
+                    allocation_count,
+                    heap_count,
+                    empty_heap_count,
+                    empty,
+                });
             }
         }
         sum

@@ -411,6 +411,9 @@ impl TypedHeaps {
                 + own.empty_heap_count
                 + spare.heap_count
                 + prefetched_count,
+            empty: [own.empty, spare.bytes, ByteSize::new(prefetched_size)]
+                .into_iter()
+                .fold(shared.empty, ByteSize::saturating_add),
         }
     }
 

@@ -109,9 +109,11 @@ impl<H> HeapSet<H> {
         let was_empty = heap.suballocator.is_empty();
         let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
         heap.closing.is_fresh = false;
+        let heap_size = heap.suballocator.capacity();
         if was_empty {
             self.drained.retain(|&slot| slot != id.slot);
             self.totals.empty_heap_count -= 1;
+            self.totals.empty = self.totals.empty.saturating_sub(heap_size);
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
