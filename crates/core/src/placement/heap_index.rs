@@ -1,5 +1,8 @@
 //! Heaps by a size: their largest free range, or their own size when they are empty.
 
+mod changes;
+
+pub(super) use self::changes::Changes;
 use crate::suballoc::Tlsf;
 
 /// A position in the set's table of heaps.

@@ -3,6 +3,7 @@
 mod closing;
 mod lowest_offset;
 mod ranges;
+mod room;
 mod taking_empty;
 
 use std::num::NonZeroU32;
@@ -81,7 +82,8 @@ pub struct HeapSetTotals {
     pub allocation_count: u64,
     /// Heaps.
     pub heap_count: u64,
-    /// Heaps that nothing is in.
+    /// Heaps that nothing is in. With the default algorithm, a heap in which a slab lies is none of them, even if no slot of
+    /// that is used: taking empty heaps out may take such a heap nevertheless.
     pub empty_heap_count: u64,
     /// Their bytes.
     pub empty: ByteSize,
@@ -469,11 +471,7 @@ impl<H> HeapSet<H> {
     ///
     /// A request so large that the heap's size overflows.
     pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self
-            .sizing
-            .heap_size(size, self.totals.used)
-            .filter(|&size| size <= Tlsf::MAX_CAPACITY)
-            .ok_or(PlacementError::TooLarge { requested: size })?;
+        let heap_size = self.new_heap_size(size, ByteSize::ZERO)?;
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
         while self.totals.reserved.saturating_add(heap_size) > self.mark {
@@ -641,12 +639,23 @@ impl<H> HeapSet<H> {
     fn find_empty(&self, class: SizeClass, size: ByteSize) -> Option<Slot> {
         let slot = self.empty.find(&self.table, size.get())?;
         let heap_size = ByteSize::new(self.table.key(slot));
+        self.may_take_empty(class, heap_size, size, self.occupancy()).then_some(slot)
+    }
+
+    /// Whether an empty heap is not too large for a request.
+    fn may_take_empty(
+        &self,
+        class: SizeClass,
+        heap_size: ByteSize,
+        size: ByteSize,
+        occupancy: Occupancy,
+    ) -> bool {
         let reuse = self.sizing.reuse;
+        let wanted = || self.sizing.heap_size(size, occupancy.used);
         // What is wanted is the size or more; working it out takes a division.
-        let fits = reuse.is_close(heap_size, size)
-            || class != SizeClass::Own && reuse.may_waste(heap_size, size, self.occupancy(), self.credit)
-            || reuse.is_close(heap_size, self.sizing.heap_size(size, self.totals.used)?);
-        fits.then_some(slot)
+        reuse.is_close(heap_size, size)
+            || class != SizeClass::Own && reuse.may_waste(heap_size, size, occupancy, self.credit)
+            || wanted().is_some_and(|wanted| reuse.is_close(heap_size, wanted))
     }
 
     fn occupancy(&self) -> Occupancy {

@@ -1,6 +1,7 @@
 //! Slabs whose memory comes from the heaps of a set.
 
 mod closing;
+mod peek;
 
 pub(super) use self::closing::NewSlabIn;
 use super::heap_set::SlabPlace;

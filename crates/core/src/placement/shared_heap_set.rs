@@ -1,9 +1,11 @@
 //! Slabs over heaps that grow, for many threads.
 
 mod lowest_offset;
+mod room;
 mod survey;
 mod whole_heaps;
 
+pub(super) use self::survey::SurveyedRanges;
 pub use self::survey::{HeapSurvey, SurveyedRange};
 
 use std::sync::atomic::{AtomicU32, Ordering};

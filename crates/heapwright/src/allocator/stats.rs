@@ -69,6 +69,8 @@ pub struct MemoryTotals {
     pub heap_count: u64,
     /// Heaps that nothing is in.
     pub empty_heap_count: u64,
+    /// Bytes of heaps that nothing is in.
+    pub empty: ByteSize,
 }
 
 impl MemoryTotals {
@@ -78,6 +80,7 @@ impl MemoryTotals {
         self.allocation_count += totals.allocation_count;
         self.heap_count += totals.heap_count;
         self.empty_heap_count += totals.empty_heap_count;
+        self.empty = self.empty.saturating_add(totals.empty);
     }
 
     /// Parts of backing buffers instead of the buffers, which are placed as allocations are.
@@ -138,7 +141,7 @@ impl Inner {
         let mut sum = MemoryTotals::default();
         for heap_type in HeapType::ALL {
             if self.caps.segment_group(heap_type) == group {
-                let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count } =
+                let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count, empty } =
                     self.totals_of(heap_type);
                 sum.used = sum.used.saturating_add(used);
                 sum.reserved = sum.reserved.saturating_add(reserved);

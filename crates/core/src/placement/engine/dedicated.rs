@@ -3,7 +3,10 @@
 use super::locked::{HeapTable, InUse, LockedEngine};
 use super::{EmptyHeaps, PlacementRequest};
 use crate::placement::heap_set::PlacementId;
-use crate::placement::{HeapSetTotals, PlacementError, SharedPlaced, SharedPlacementId};
+use crate::placement::shared_heap_set::SurveyedRanges;
+use crate::placement::{
+    HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced, SharedPlacementId, SurveyedRange,
+};
 use crate::suballoc::{AuditError, Stamp, SuballocError, SuballocationId};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -102,6 +105,28 @@ impl<H: Clone> LockedEngine<H> for Dedicated<H> {
         self.in_use.freed(gone.size);
         self.in_use.reserved = self.in_use.reserved.saturating_sub(gone.heap_size);
         Ok(Some(gone.heap))
+    }
+
+    fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        let heap_size = self.heap_size(request)?;
+        self.heaps.next_number()?;
+        Ok(self.empty.contains(heap_size))
+    }
+
+    fn survey(&self) -> Vec<HeapSurvey<H>> {
+        let heaps = self.heaps.iter().map(|(number, live)| {
+            let mut ranges = SurveyedRanges::with_capacity(2);
+            if let Some(range) = HeapRange::new(HeapOffset::ZERO, live.size) {
+                let id = PlacementId::new(number, SuballocationId::new(ONLY, live.stamp));
+                ranges.push_used(SharedPlacementId(id), range, SurveyedRange::Padding);
+            }
+            ranges.into_heap(live.heap.clone(), live.heap_size, SurveyedRange::Padding)
+        });
+        heaps.collect()
+    }
+
+    fn empties(&self) -> &EmptyHeaps<H> {
+        &self.empty
     }
 
     fn empty_heaps(&mut self) -> &mut EmptyHeaps<H> {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::ByteSize;
+use crate::placement::{HeapSurvey, SurveyedRange};
 use crate::suballoc::AuditError;
+use crate::{ByteSize, HeapOffset, HeapRange};
 
 /// A stack of empty heaps for each size. Of equal ones the last in is the first out.
 ///
@@ -81,6 +82,11 @@ impl<H> EmptyHeaps<H> {
         taken
     }
 
+    /// Whether there is one of exactly this size.
+    pub(super) fn contains(&self, size: ByteSize) -> bool {
+        self.by_size.contains_key(&size)
+    }
+
     /// The size of the smallest with `at_least` bytes.
     pub(super) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
         self.by_size.range(at_least..).next().map(|(&size, _)| size)
@@ -111,5 +117,18 @@ impl<H> EmptyHeaps<H> {
             let (noted, of) = (self.count, self.bytes);
             Err(AuditError::new(format!("{count} empty heaps of {bytes} together, noted {noted} of {of}")))
         }
+    }
+}
+
+impl<H: Clone> EmptyHeaps<H> {
+    /// All of them, from the smallest up. O(n).
+    pub(super) fn survey(&self) -> impl Iterator<Item = HeapSurvey<H>> {
+        let each = self.by_size.iter().flat_map(|(&size, stack)| stack.iter().map(move |heap| (size, heap)));
+        each.map(|(size, heap)| HeapSurvey {
+            heap: heap.clone(),
+            size,
+            is_closed: false,
+            ranges: HeapRange::new(HeapOffset::ZERO, size).map(SurveyedRange::Free).into_iter().collect(),
+        })
     }
 }

@@ -6,7 +6,7 @@ use super::slab_by_size::SlabBySize;
 use super::suballocated::SuballocatedHeaps;
 use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
 use crate::placement::{
-    HeapSetTotals, NewHeap, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId,
+    HeapSetTotals, HeapSurvey, NewHeap, PlacementError, Room, SharedHeapSet, SharedPlaced, SharedPlacementId,
 };
 use crate::suballoc::{AuditError, Buddy, Linear, RingOrStacks, Strategy, SuballocError};
 use crate::sync::{Mutex, lock};
@@ -181,6 +181,83 @@ impl<H: Clone> HeapEngine<H> {
             Inner::Locked(_, locked) => {
                 let size = lock(locked).engine().heap_size(request)?;
                 Ok(NewHeap { size, release: Vec::new() })
+            }
+        }
+    }
+
+    /// What [`allocate`](Self::allocate) and then [`plan`](Self::plan) would answer to the request, without changing anything.
+    ///
+    /// [`Room::Held`] where `allocate` would place it, and else the size that `plan` would answer. It is exact while no other
+    /// thread calls; with the default algorithm that is for the calling thread, whose [lane](SharedHeapSet) it looks at.
+    ///
+    /// With the default algorithm O(1), and before it answers that a heap is needed O(lanes) and O(n log n) for n slabs of the
+    /// lane without a used slot; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps, or O(log n) in heaps where
+    /// something was placed so. Else O(log n), for n heaps or n distinct sizes. It locks as `allocate` does.
+    ///
+    /// # Errors
+    ///
+    /// As these two.
+    ///
+    /// ```
+    /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, Room};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let heaps: HeapEngine<&str> = HeapEngine::new(&EngineDesc::default());
+    /// let request = PlacementRequest::new(ByteSize::from_kib(80), Alignment::ONE);
+    /// let Room::NewHeap { size } = heaps.room_for(&request)? else { panic!("there is no heap yet") };
+    /// heaps.insert(size, "a heap")?;
+    /// assert_eq!(heaps.room_for(&request)?, Room::Held);
+    /// # Ok::<(), heapwright_core::placement::PlacementError>(())
+    /// ```
+    pub fn room_for(&self, request: &PlacementRequest) -> Result<Room, PlacementError> {
+        match &self.0 {
+            Inner::Default(_) if request.upper => Err(self.no_upper_end()),
+            Inner::Default(set) if is_plain(request) => set.room_for(request.size, request.alignment),
+            Inner::Default(set) => set.room_for_lowest(request.size, request.alignment),
+            Inner::Locked(_, locked) => {
+                let locked = lock(locked);
+                let engine = locked.engine();
+                if engine.has_room(request)? {
+                    return Ok(Room::Held);
+                }
+                Ok(Room::NewHeap { size: engine.heap_size(request)? })
+            }
+        }
+    }
+
+    /// Every heap with everything that is in it: those that something is in, then the empty ones, whatever the algorithm.
+    ///
+    /// With the default algorithm see [`SharedHeapSet::survey`], which mixes the two. With slabs by size, blocks that are not
+    /// used, and what a used block has more than was asked for, are [`InSlab`](crate::placement::SurveyedRange::InSlab), and
+    /// what lies behind the last block is padding. O(n) for all that there is, under the engine's lock; with the default algorithm as there.
+    ///
+    /// ```
+    /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, SurveyedRange};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let buddy = EngineDesc::BuddySystem {
+    ///     preferred: ByteSize::from_mib(1),
+    ///     maximum: ByteSize::from_mib(64),
+    ///     granularity: Alignment::new(65_536).unwrap(),
+    /// };
+    /// let heaps: HeapEngine<&str> = HeapEngine::new(&buddy);
+    /// let request = PlacementRequest::new(ByteSize::from_kib(80), Alignment::ONE);
+    /// let placed = heaps.allocate_in_new(ByteSize::from_mib(1), "a heap", &request)?;
+    /// let survey = heaps.survey();
+    /// assert_eq!(survey[0].ranges[0], SurveyedRange::Used { id: placed.id, range: placed.range });
+    /// assert!(matches!(survey[0].ranges[1], SurveyedRange::Padding(_)), "its block has 128 KiB");
+    /// # Ok::<(), heapwright_core::placement::PlacementError>(())
+    /// ```
+    #[must_use]
+    pub fn survey(&self) -> Vec<HeapSurvey<H>> {
+        match &self.0 {
+            Inner::Default(set) => set.survey(),
+            Inner::Locked(_, locked) => {
+                let locked = lock(locked);
+                let engine = locked.engine();
+                let mut heaps = engine.survey();
+                heaps.extend(engine.empties().survey());
+                heaps
             }
         }
     }

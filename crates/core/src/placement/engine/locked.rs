@@ -3,7 +3,7 @@
 use super::{EmptyHeaps, PlacementRequest, SizeCacheCounts};
 use crate::ByteSize;
 use crate::placement::heap_set::PlacementId;
-use crate::placement::{HeapSetTotals, PlacementError, SharedPlaced};
+use crate::placement::{HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced};
 use crate::suballoc::AuditError;
 
 /// An engine that one thread calls at a time.
@@ -29,7 +29,16 @@ pub(super) trait LockedEngine<H> {
     fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError>;
 
     /// The heaps that nothing is in.
+    fn empties(&self) -> &EmptyHeaps<H>;
+
+    /// The heaps that nothing is in.
     fn empty_heaps(&mut self) -> &mut EmptyHeaps<H>;
+
+    /// Whether [`allocate`](Self::allocate) would place the request. Errors are the same.
+    fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError>;
+
+    /// The heaps that something is in. O(n) for all that there is.
+    fn survey(&self) -> Vec<HeapSurvey<H>>;
 
     /// The largest heap size that may be inserted.
     fn largest_heap(&self) -> ByteSize;

@@ -16,6 +16,8 @@ mod empty_heaps;
 mod heap_engine;
 mod locked;
 mod request;
+#[cfg(all(test, not(loom)))]
+mod room_tests;
 mod slab_by_size;
 mod slab_sizing;
 #[cfg(all(test, not(loom)))]

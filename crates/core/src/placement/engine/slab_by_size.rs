@@ -6,7 +6,10 @@ use std::num::NonZeroU32;
 use super::locked::{HeapTable, InUse, LockedEngine};
 use super::{EmptyHeaps, PlacementAlgorithm, PlacementRequest, SizeCacheCounts, SlabSizing};
 use crate::placement::heap_set::PlacementId;
-use crate::placement::{HeapSetTotals, PlacementError, SharedPlaced, SharedPlacementId};
+use crate::placement::shared_heap_set::SurveyedRanges;
+use crate::placement::{
+    HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced, SharedPlacementId, SurveyedRange,
+};
 use crate::suballoc::{AuditError, Stamp, SuballocError, SuballocationId};
 use crate::{ByteSize, HeapOffset, HeapRange};
 
@@ -182,11 +185,15 @@ impl<H: Clone> SlabBySize<H> {
         Ok(self.allocate_in(number, request.size))
     }
 
-    /// An empty heap to make a slab of, rather than a new one: of the size that the rule gives or the next larger one; if all
-    /// are smaller, the largest that holds the block.
-    fn take_empty(&mut self, block_size: ByteSize, by_rule: ByteSize) -> Option<(ByteSize, H)> {
+    /// The size of the empty heap to make a slab of, rather than a new one: that which the rule gives or the next larger one; if
+    /// all are smaller, the largest that holds the block.
+    fn empty_for(&self, block_size: ByteSize, by_rule: ByteSize) -> Option<ByteSize> {
         let or_smaller = || self.empty.largest().filter(|&size| size >= block_size);
-        let size = self.empty.smallest_from(by_rule).or_else(or_smaller)?;
+        self.empty.smallest_from(by_rule).or_else(or_smaller)
+    }
+
+    fn take_empty(&mut self, block_size: ByteSize, by_rule: ByteSize) -> Option<(ByteSize, H)> {
+        let size = self.empty_for(block_size, by_rule)?;
         Some((size, self.empty.take(size)?))
     }
 }
@@ -280,6 +287,24 @@ impl<H: Clone> LockedEngine<H> for SlabBySize<H> {
         }
         self.in_use.reserved = self.in_use.reserved.saturating_sub(heap_size);
         Ok(self.slabs.remove(number).map(|slab| slab.heap))
+    }
+
+    fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        let block_size = Self::block_size(request)?;
+        if self.sizes.get(&block_size).is_some_and(|known| !known.with_room.is_empty()) {
+            return Ok(true);
+        }
+        let by_rule = self.heap_size(request)?;
+        self.slabs.next_number()?;
+        Ok(self.empty_for(block_size, by_rule).is_some())
+    }
+
+    fn survey(&self) -> Vec<HeapSurvey<H>> {
+        self.slabs.iter().map(|(number, slab)| slab.survey(number)).collect()
+    }
+
+    fn empties(&self) -> &EmptyHeaps<H> {
+        &self.empty
     }
 
     fn empty_heaps(&mut self) -> &mut EmptyHeaps<H> {
@@ -388,5 +413,24 @@ impl<H> Slab<H> {
             ));
         }
         Ok(used)
+    }
+}
+
+impl<H: Clone> Slab<H> {
+    fn survey(&self, number: u32) -> HeapSurvey<H> {
+        let mut ranges = SurveyedRanges::with_capacity(2 * self.live as usize + 2);
+        for (block, at) in self.blocks.iter().zip(0_u32..) {
+            let start = HeapOffset::new(u64::from(at) * self.block_size.get());
+            if let Block::Live { stamp, size } = *block
+                && let Some(range) = HeapRange::new(start, size)
+            {
+                let id = SuballocationId::new(NonZeroU32::MIN.saturating_add(at), stamp);
+                let id = SharedPlacementId(PlacementId::new(number, id));
+                ranges.push_used(id, range, SurveyedRange::InSlab);
+            }
+        }
+        let end = HeapOffset::new(u64::from(self.block_count) * self.block_size.get());
+        ranges.fill_to(end, SurveyedRange::InSlab);
+        ranges.into_heap(self.heap.clone(), self.heap_size, SurveyedRange::Padding)
     }
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use super::locked::{HeapTable, InUse, LockedEngine};
 use super::{EmptyHeaps, PlacementAlgorithm, PlacementRequest};
 use crate::placement::heap_set::PlacementId;
-use crate::placement::{HeapSetTotals, PlacementError, SharedPlaced, SharedPlacementId};
+use crate::placement::{
+    HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced, SharedPlacementId, SurveyedRange,
+};
 use crate::suballoc::{
-    AuditError, Buddy, Linear, RingOrStacks, Stamp, SuballocError, Suballocation, Suballocator,
+    AuditError, Buddy, Linear, RangeUse, RingOrStacks, Stamp, SuballocError, Suballocation, Suballocator,
 };
 use crate::{Alignment, ByteSize};
 
@@ -27,6 +29,9 @@ pub(super) trait HeapSuballocator: Suballocator + Sized {
     ) -> Result<Suballocation, SuballocError> {
         self.allocate(size, alignment)
     }
+
+    /// Whether `allocate` would serve the request, or `allocate_upper`, short of running out of numbers for ranges.
+    fn would_fit(&self, size: ByteSize, alignment: Alignment, upper: bool) -> bool;
 
     /// With this as its largest free range, a heap has room for the request; `None` when that overflows.
     fn certain_room(size: ByteSize, alignment: Alignment) -> Option<ByteSize>;
@@ -157,6 +162,24 @@ impl<H: Clone, S: HeapSuballocator> SuballocatedHeaps<H, S> {
         Ok(placed(number, suballocation, heap))
     }
 
+    /// Whether [`allocate_in_used`](Self::allocate_in_used) would place the request.
+    fn has_room_in_used(&self, request: &PlacementRequest) -> bool {
+        let PlacementRequest { size, alignment, upper, .. } = *request;
+        let fits = |(_, number)| {
+            let heap = self.heaps.get(number);
+            heap.is_some_and(|heap| heap.suballocator.would_fit(size, alignment, upper))
+        };
+        let certain = || S::certain_room(size, alignment).and_then(|room| self.with_room(room));
+        self.with_room(size).is_some_and(|likely| fits(likely) || certain().is_some_and(fits))
+    }
+
+    /// Whether [`allocate_in_fresh`](Self::allocate_in_fresh) would place the request in a heap of this size.
+    fn has_room_in_fresh(&self, heap_size: ByteSize, request: &PlacementRequest) -> bool {
+        let PlacementRequest { size, alignment, upper, .. } = *request;
+        let fresh = S::with_capacity(heap_size);
+        self.heaps.next_number().is_ok() && fresh.is_ok_and(|fresh| fresh.would_fit(size, alignment, upper))
+    }
+
     fn may_have_another(&self) -> bool {
         !S::ONE_HEAP || self.heaps.count() == 0
     }
@@ -173,6 +196,16 @@ fn suballocate<S: HeapSuballocator>(
 fn placed<H>(number: u32, suballocation: Suballocation, heap: H) -> SharedPlaced<H> {
     let id = SharedPlacementId(PlacementId::new(number, suballocation.id));
     SharedPlaced { id, range: suballocation.range, heap }
+}
+
+fn surveyed(number: u32, range_use: RangeUse) -> SurveyedRange {
+    match range_use {
+        RangeUse::Used(Suballocation { id, range }) => {
+            SurveyedRange::Used { id: SharedPlacementId(PlacementId::new(number, id)), range }
+        }
+        RangeUse::Free(range) => SurveyedRange::Free(range),
+        RangeUse::Padding(range) => SurveyedRange::Padding(range),
+    }
 }
 
 impl<H: Clone, S: HeapSuballocator> LockedEngine<H> for SuballocatedHeaps<H, S> {
@@ -252,6 +285,30 @@ impl<H: Clone, S: HeapSuballocator> LockedEngine<H> for SuballocatedHeaps<H, S> 
         Ok(None)
     }
 
+    fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        self.check(request)?;
+        if self.has_room_in_used(request) {
+            return Ok(true);
+        }
+        let size = S::fresh_size(request.size).filter(|_| self.may_have_another());
+        let empty = size.and_then(|size| self.empty.smallest_from(size));
+        Ok(empty.is_some_and(|heap_size| self.has_room_in_fresh(heap_size, request)))
+    }
+
+    fn survey(&self) -> Vec<HeapSurvey<H>> {
+        let heaps = self.heaps.iter().map(|(number, heap)| HeapSurvey {
+            heap: heap.heap.clone(),
+            size: heap.suballocator.capacity(),
+            is_closed: false,
+            ranges: heap.suballocator.ranges().map(|range_use| surveyed(number, range_use)).collect(),
+        });
+        heaps.collect()
+    }
+
+    fn empties(&self) -> &EmptyHeaps<H> {
+        &self.empty
+    }
+
     fn empty_heaps(&mut self) -> &mut EmptyHeaps<H> {
         &mut self.empty
     }
@@ -291,6 +348,10 @@ impl<H: Clone, S: HeapSuballocator> LockedEngine<H> for SuballocatedHeaps<H, S> 
 impl HeapSuballocator for Buddy {
     const ALGORITHM: PlacementAlgorithm = PlacementAlgorithm::BuddySystem;
 
+    fn would_fit(&self, size: ByteSize, alignment: Alignment, _upper: bool) -> bool {
+        self.would_fit(size, alignment)
+    }
+
     fn with_capacity(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::new(capacity)
     }
@@ -317,6 +378,10 @@ impl HeapSuballocator for Buddy {
 impl HeapSuballocator for Linear {
     const ALGORITHM: PlacementAlgorithm = PlacementAlgorithm::Linear;
 
+    fn would_fit(&self, size: ByteSize, alignment: Alignment, _upper: bool) -> bool {
+        self.would_fit(size, alignment)
+    }
+
     fn with_capacity(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::new(capacity)
     }
@@ -342,6 +407,10 @@ impl HeapSuballocator for RingOrStacks {
     const ALGORITHM: PlacementAlgorithm = PlacementAlgorithm::Linear;
     const HAS_UPPER_END: bool = true;
     const ONE_HEAP: bool = true;
+
+    fn would_fit(&self, size: ByteSize, alignment: Alignment, upper: bool) -> bool {
+        if upper { self.would_fit_upper(size, alignment) } else { self.would_fit(size, alignment) }
+    }
 
     fn with_capacity(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::new(capacity)

@@ -6,7 +6,7 @@ use crate::suballoc::{Strategy, SuballocError, Tlsf};
 use crate::{Alignment, ByteSize};
 
 /// How many heaps are looked at, from the lowest number on, before the request is placed as others are. What bounds the cost.
-const CANDIDATES: usize = 256;
+pub(super) const CANDIDATES: usize = 256;
 
 impl<H> HeapSet<H> {
     /// As [`allocate`](Self::allocate), at the lowest offset of the heap with the lowest number that has room.
@@ -43,7 +43,7 @@ impl<H> HeapSet<H> {
         self.allocate(size, alignment)
     }
 
-    fn may_hold(&self, slot: Slot, class: SizeClass, size: ByteSize) -> bool {
+    pub(super) fn may_hold(&self, slot: Slot, class: SizeClass, size: ByteSize) -> bool {
         self.table.entry(slot).heap.as_ref().is_some_and(|heap| {
             heap.class != SizeClass::Closed
                 && (heap.class == class || heap.suballocator.is_empty())

@@ -33,6 +33,9 @@ pub enum SurveyedRange {
     Free(HeapRange),
     /// In a slab: free slots, for requests of the slab's class alone, and what a used slot has more than was asked for.
     InSlab(HeapRange),
+    /// Neither used nor free: what a block has more than was asked for, and what cannot be used until something beside it is
+    /// freed. The default algorithm has none.
+    Padding(HeapRange),
 }
 
 impl SurveyedRange {
@@ -40,7 +43,9 @@ impl SurveyedRange {
     #[must_use]
     pub const fn range(&self) -> HeapRange {
         match self {
-            Self::Used { range, .. } | Self::Free(range) | Self::InSlab(range) => *range,
+            Self::Used { range, .. } | Self::Free(range) | Self::InSlab(range) | Self::Padding(range) => {
+                *range
+            }
         }
     }
 }
@@ -86,8 +91,7 @@ impl<H: Clone> SharedHeapSet<H> {
         let lanes: Vec<_> = self.lanes.iter().map(|lane| lock(&lane.0)).collect();
         let heaps = self.lock_heaps();
         let heap = heaps.ranges_of(slot)?;
-        let mut ranges =
-            Ranges { ranges: Vec::with_capacity(2 * heap.used.len() + 1), end: HeapOffset::ZERO };
+        let mut ranges = SurveyedRanges::with_capacity(2 * heap.used.len() + 1);
         for UsedRange { id, range, slab } in heap.used {
             let Some(place) = slab else {
                 ranges.push_used(SharedPlacementId(id), range, SurveyedRange::Free);
@@ -101,24 +105,28 @@ impl<H: Clone> SharedHeapSet<H> {
             }
             ranges.fill_to(range.end(), SurveyedRange::InSlab);
         }
-        ranges.fill_to(HeapOffset::new(heap.size.get()), SurveyedRange::Free);
-        Some(HeapSurvey {
-            heap: heap.payload.clone(),
-            size: heap.size,
-            is_closed: heap.is_closed,
-            ranges: ranges.ranges,
-        })
+        let survey = ranges.into_heap(heap.payload.clone(), heap.size, SurveyedRange::Free);
+        Some(HeapSurvey { is_closed: heap.is_closed, ..survey })
     }
 }
 
 /// Ranges up to an offset.
-struct Ranges {
+pub(in crate::placement) struct SurveyedRanges {
     ranges: Vec<SurveyedRange>,
     end: HeapOffset,
 }
 
-impl Ranges {
-    fn fill_to(&mut self, end: HeapOffset, gap: impl Fn(HeapRange) -> SurveyedRange) {
+impl SurveyedRanges {
+    pub(in crate::placement) fn with_capacity(count: usize) -> Self {
+        Self { ranges: Vec::with_capacity(count), end: HeapOffset::ZERO }
+    }
+
+    /// Adds what lies between the last range and this offset.
+    pub(in crate::placement) fn fill_to(
+        &mut self,
+        end: HeapOffset,
+        gap: impl Fn(HeapRange) -> SurveyedRange,
+    ) {
         let size = ByteSize::new(end.get().saturating_sub(self.end.get()));
         if !size.is_zero()
             && let Some(range) = HeapRange::new(self.end, size)
@@ -128,7 +136,8 @@ impl Ranges {
         self.end = end;
     }
 
-    fn push_used(
+    /// Adds an allocation, and what lies between the last range and it.
+    pub(in crate::placement) fn push_used(
         &mut self,
         id: SharedPlacementId,
         range: HeapRange,
@@ -137,5 +146,16 @@ impl Ranges {
         self.fill_to(range.start(), gap);
         self.ranges.push(SurveyedRange::Used { id, range });
         self.end = range.end();
+    }
+
+    /// The heap whose ranges these are, and what lies behind them.
+    pub(in crate::placement) fn into_heap<H>(
+        mut self,
+        heap: H,
+        size: ByteSize,
+        gap: impl Fn(HeapRange) -> SurveyedRange,
+    ) -> HeapSurvey<H> {
+        self.fill_to(HeapOffset::new(size.get()), gap);
+        HeapSurvey { heap, size, is_closed: false, ranges: self.ranges }
     }
 }

@@ -225,6 +225,13 @@ impl Buddy {
         Ok(Suballocation::new(block.slot(), stamp, start, size.get()))
     }
 
+    /// Whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for blocks. O(1).
+    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
+        !size.is_zero()
+            && size.get() <= self.capacity
+            && self.search(self.order_for(size.get()), alignment).is_some()
+    }
+
     #[cold]
     fn out_of_space(&self, requested: ByteSize, alignment: Alignment) -> SuballocError {
         SuballocError::OutOfSpace {

@@ -95,6 +95,12 @@ impl Linear {
         }
     }
 
+    /// Whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for ranges. O(1).
+    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
+        let bytes = check_size(size, self.capacity);
+        bytes.is_ok_and(|bytes| lowest_in(self.top(), self.capacity, bytes, alignment).is_some())
+    }
+
     /// Where the free bytes start.
     #[inline]
     fn top(&self) -> u64 {

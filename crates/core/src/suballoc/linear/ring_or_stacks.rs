@@ -73,6 +73,20 @@ impl RingOrStacks {
         }
     }
 
+    /// Whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for ranges. O(1).
+    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
+        let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
+        check_size(size, self.capacity)
+            .is_ok_and(|bytes| bytes <= at_zero || lowest_in(start, end, bytes, alignment).is_some())
+    }
+
+    /// As [`would_fit`](Self::would_fit), at the upper end. O(1).
+    pub(crate) fn would_fit_upper(&self, size: ByteSize, alignment: Alignment) -> bool {
+        let Gaps { middle: (start, end), is_wrapped, .. } = self.gaps();
+        check_size(size, self.capacity)
+            .is_ok_and(|bytes| !is_wrapped && highest_in(start, end, bytes, alignment).is_some())
+    }
+
     fn gaps(&self) -> Gaps {
         let (oldest, newest) = (self.live.oldest(LOWER), self.live.newest(LOWER));
         let upper_start = self.live.newest(UPPER).start;

@@ -192,6 +192,11 @@ impl SlabRings {
         self.places[class.index()].previous
     }
 
+    /// The slab before one in its ring; the head before the first.
+    pub(super) fn before(&self, index: SlabIndex) -> SlabIndex {
+        self[index].previous
+    }
+
     /// Puts a slab that is in no ring before all others of its class.
     pub(super) fn link_first(&mut self, index: SlabIndex) {
         let head = SlabIndex::head(self[index].class);

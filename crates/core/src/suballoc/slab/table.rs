@@ -1,6 +1,7 @@
 //! Slabs of all classes, wherever their memory comes from.
 
 mod closing;
+mod peek;
 
 use std::num::NonZeroU32;
 
@@ -59,6 +60,13 @@ pub(crate) struct SlabShape {
 }
 
 impl SlabShape {
+    /// What comes after so many slots of the class.
+    fn after(class: SizeClass, slots: u32) -> Self {
+        let slots_in = |bytes: u64| u32::try_from(bytes / class.slot_size()).unwrap_or(u32::MAX);
+        let at_most = slots_in(MAX_BYTES).min(MAX_SLOTS);
+        Self { class, slot_count: (slots >> GROWTH_LOG2).max(MIN_SLOTS).min(at_most) }
+    }
+
     pub(crate) fn bytes(self) -> ByteSize {
         ByteSize::new(u64::from(self.slot_count) * self.class.slot_size())
     }
@@ -243,10 +251,7 @@ impl<P> SlabTable<P> {
 
     /// What the next slab of the class should be. O(1).
     pub(crate) fn shape(&self, class: SizeClass) -> SlabShape {
-        let slots_in = |bytes: u64| u32::try_from(bytes / class.slot_size()).unwrap_or(u32::MAX);
-        let wanted = self.class_slots[class.index()] >> GROWTH_LOG2;
-        let at_most = slots_in(MAX_BYTES).min(MAX_SLOTS);
-        SlabShape { class, slot_count: wanted.max(MIN_SLOTS).min(at_most) }
+        SlabShape::after(class, self.class_slots[class.index()])
     }
 
     /// Adds a slab of the shape, whose memory starts at `start` and is held by `parent`, and hands out its first slot for `size` bytes; answers the number of the slab, counted from zero, too. Gives `parent` back

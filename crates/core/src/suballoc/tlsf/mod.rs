@@ -49,6 +49,8 @@ mod search;
 mod suballocator;
 #[cfg(test)]
 mod tests;
+mod with_freed;
 
 pub use ranges::Ranges;
 pub use suballocator::Tlsf;
+pub(crate) use with_freed::WithFreed;

@@ -6,6 +6,7 @@ use std::iter::successors;
 use super::Tlsf;
 use super::bins::Bin;
 use super::nodes::{Node, NodeIndex};
+use crate::{Alignment, ByteSize};
 
 /// Free ranges looked at that may fit, after the first two did not, before one that is certain to fit is taken.
 ///
@@ -28,6 +29,12 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// `None` for what a heap of this capacity never serves.
+    pub(super) fn new(size: ByteSize, alignment: Alignment, capacity: u64) -> Option<Self> {
+        let size = size.get();
+        (size > 0 && size <= capacity).then(|| Self { size, alignment_mask: alignment.mask() })
+    }
+
     /// With this size, a free range that starts or ends at a multiple of the alignment fits. At most 2^64 - 1.
     #[inline]
     const fn rounded_size(self) -> u64 {
@@ -44,9 +51,16 @@ impl Request {
     #[inline]
     pub(super) fn place(self, slots: &[Node], free: NodeIndex) -> Option<Placement> {
         let node = &slots[free];
-        let padding = node.start().wrapping_neg() & self.alignment_mask;
+        let start = self.start_in(node.start(), node.size())?;
+        Some(Placement { free, start })
+    }
+
+    /// Where the request starts in a free range of this start and size, if it fits.
+    #[inline]
+    pub(super) fn start_in(self, start: u64, size: u64) -> Option<u64> {
+        let padding = start.wrapping_neg() & self.alignment_mask;
         // At most 2^63 - 1 and 2^63.
-        (padding + self.size <= node.size()).then(|| Placement { free, start: node.start() + padding })
+        (padding + self.size <= size).then(|| start + padding)
     }
 }
 
@@ -55,6 +69,39 @@ impl Request {
 pub(super) struct Placement {
     pub(super) free: NodeIndex,
     pub(super) start: u64,
+}
+
+/// Whether [`Tlsf::search`] would find a place among free ranges that are told by their bin, start and size: from the first of
+/// a bin up to the last of the highest, and from the highest bin down.
+pub(super) fn fits_by<U, D>(
+    request: Request,
+    highest_bin: Bin,
+    up_from: impl Fn(Bin) -> U,
+    down: impl FnOnce() -> D,
+) -> bool
+where
+    U: Iterator<Item = (Bin, u64, u64)>,
+    D: Iterator<Item = (Bin, u64, u64)>,
+{
+    let fits = |(_, start, size)| request.start_in(start, size).is_some();
+    let own = Bin::of(request.rounded_size());
+    if own <= highest_bin {
+        let first = up_from(own).next().filter(|&(bin, ..)| bin == own);
+        let second = up_from(own.next()).next();
+        if first.into_iter().chain(second).any(fits) {
+            return true;
+        }
+    }
+    let certain = Bin::at_least(request.certain_size());
+    let may_fit = up_from(own).take_while(|&(bin, ..)| certain.is_none_or(|certain| bin < certain));
+    if may_fit.take(LIKELY_CANDIDATES).any(fits) {
+        return true;
+    }
+    if let Some(first) = certain.and_then(|certain| up_from(certain).next()) {
+        return fits(first);
+    }
+    let smallest = Bin::of(request.size);
+    down().take_while(|&(bin, ..)| bin >= smallest).take(LAST_CANDIDATES).any(fits)
 }
 
 impl Tlsf {
@@ -123,7 +170,7 @@ impl Tlsf {
     }
 
     /// The free ranges in the bin.
-    fn in_bin(&self, bin: Bin) -> impl Iterator<Item = NodeIndex> {
+    pub(super) fn in_bin(&self, bin: Bin) -> impl Iterator<Item = NodeIndex> {
         let or_end = move |index| (index != bin.head()).then_some(index);
         successors(or_end(self.first_in(bin)), move |&index| or_end(self.nodes.slots()[index].next_in_bin()))
     }

@@ -1,0 +1,110 @@
+//! Whether a request would find room, told without using it.
+
+use super::super::lane::Lane;
+use super::{SharedHeapSet, lane_of_thread};
+use crate::placement::{PlacementError, Room};
+use crate::suballoc::slab::table::SlabShape;
+use crate::sync::{MutexGuard, lock, try_lock};
+use crate::{Alignment, ByteSize};
+
+impl<H: Clone> SharedHeapSet<H> {
+    /// What [`allocate`](Self::allocate) and then [`plan`](Self::plan) would answer on this thread, without changing anything.
+    ///
+    /// Exact while no other thread calls. O(1), and O(n log n) for n slabs of the thread's lane without a used slot, and
+    /// O(lanes), before it answers that a heap is needed.
+    ///
+    /// # Errors
+    ///
+    /// As these two.
+    ///
+    /// # Locking
+    ///
+    /// A lane, within it the heaps; then the other lanes one by one, if they are not locked.
+    ///
+    /// ```
+    /// use heapwright_core::placement::{Room, SharedHeapSet};
+    /// use heapwright_core::{Alignment, ByteSize};
+    ///
+    /// let heaps: SharedHeapSet<&str> = SharedHeapSet::default();
+    /// let (size, alignment) = (ByteSize::new(200), Alignment::ONE);
+    /// let Room::NewHeap { size: wanted } = heaps.room_for(size, alignment)? else { panic!("there is no heap") };
+    /// assert_eq!(wanted, heaps.plan(size, alignment)?.size);
+    /// heaps.insert(wanted, "a heap")?;
+    /// assert_eq!(heaps.room_for(size, alignment)?, Room::Held);
+    /// # Ok::<(), heapwright_core::placement::PlacementError>(())
+    /// ```
+    pub fn room_for(&self, size: ByteSize, alignment: Alignment) -> Result<Room, PlacementError> {
+        self.room_on(lane_of_thread(), size, alignment)
+    }
+
+    /// As [`room_for`](Self::room_for), on a lane.
+    pub(in super::super) fn room_on(
+        &self,
+        lane: u32,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Room, PlacementError> {
+        let class = self.slots.class_of(size, alignment);
+        let new_heap_size = {
+            let (_, lane) = self.lock_lane(lane);
+            let shape = match class {
+                Some(class) if lane.has_room(class) => return Ok(Room::Held),
+                Some(class) => Some(lane.next_shape(class)),
+                None => None,
+            };
+            let heaps = lock(&self.heaps.0);
+            if fits(shape, size, alignment, |slot_size, size, at| heaps.has_room(slot_size, size, at))? {
+                return Ok(Room::Held);
+            }
+            let mut with_freed = heaps.with_freed();
+            for slab in lane.empty_slabs() {
+                with_freed.free(slab);
+            }
+            if !with_freed.freed().is_zero()
+                && fits(shape, size, alignment, |slot_size, size, at| {
+                    with_freed.has_room(slot_size, size, at)
+                })?
+            {
+                return Ok(Room::Held);
+            }
+            heaps.new_heap_size(shape.map_or(size, SlabShape::bytes), with_freed.freed())
+        };
+        let has_slot = |class| {
+            let has_room = |lane: MutexGuard<'_, Lane<H>>| lane.has_room(class);
+            self.used_lanes().any(|lane| try_lock(&lane.0).is_some_and(has_room))
+        };
+        if class.is_some_and(has_slot) {
+            return Ok(Room::Held);
+        }
+        Ok(Room::NewHeap { size: new_heap_size? })
+    }
+
+    /// As [`room_for`](Self::room_for), for a request that no slab serves and that wants to lie low.
+    pub(in super::super) fn room_for_lowest(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Room, PlacementError> {
+        let heaps = lock(&self.heaps.0);
+        if heaps.has_room_lowest(size, alignment)? {
+            return Ok(Room::Held);
+        }
+        Ok(Room::NewHeap { size: heaps.new_heap_size(size, ByteSize::ZERO)? })
+    }
+}
+
+/// Whether there is room for the slab, or one with half its slots, and so on; or for the request when it gets no slot.
+fn fits(
+    slab: Option<SlabShape>,
+    size: ByteSize,
+    alignment: Alignment,
+    has_room: impl Fn(ByteSize, ByteSize, Alignment) -> Result<bool, PlacementError>,
+) -> Result<bool, PlacementError> {
+    let Some(slab) = slab else { return has_room(size, size, alignment) };
+    for shape in slab.and_halves() {
+        if has_room(shape.slot_size(), shape.bytes(), shape.alignment())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
