@@ -148,6 +148,7 @@ impl Inner {
                 sum.allocation_count += allocation_count;
                 sum.heap_count += heap_count;
                 sum.empty_heap_count += empty_heap_count;
+                sum.empty = sum.empty.saturating_add(empty);
             }
         }
         sum

@@ -224,7 +224,7 @@ impl BackingBuffers {
         let used = |survey: HeapSurvey<BackingRef>| {
             let ranges = survey.ranges.into_iter().filter_map(|range| match range {
                 SurveyedRange::Used { id: placed, range } => Some((id(placed), range)),
-                SurveyedRange::InSlab(_) | SurveyedRange::Free(_) => None,
+                SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) | SurveyedRange::Free(_) => None,
             });
             // The buffer may be gone by now: it is named, and not looked at.
             (survey.heap.address(), ranges.collect())
