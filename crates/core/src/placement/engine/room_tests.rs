@@ -4,9 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::placement::{
-    HeapRetention, HeapSizing, PlacementError, Room, SharedPlaced, SharedPlacementId, SurveyedRange,
-};
+use crate::placement::{HeapRetention, HeapSizing, PlacementError, Room, SharedPlaced, SharedPlacementId};
 use crate::suballoc::Strategy as Prefer;
 use crate::{Alignment, ByteSize};
 
@@ -83,7 +81,8 @@ impl Owned {
             Err(refused) => return (Err(refused), Err(refused)),
         };
         let room = Ok(Room::NewHeap { size: wanted.size });
-        if !makes {
+        // Two heaps of 2^63 bytes are more than totals can count.
+        if !makes || request.size.get() >= 1 << 62 {
             return (room, Ok((None, wanted.release)));
         }
         let heap = self.make();
@@ -108,9 +107,9 @@ impl Owned {
         Ok((placed, Vec::new()))
     }
 
-    fn state(&self) -> String {
+    fn state(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         self.engine.audit().unwrap();
-        format!("{:?} {:?} {:?}", self.engine.survey(), self.engine.totals(), self.engine.size_cache())
+        (self.engine.survey(), self.engine.totals(), self.engine.size_cache())
     }
 }
 
@@ -159,12 +158,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => heap_size().prop_map(Step::Insert),
         1 => heap_size().prop_map(Step::TakeEmpty),
     ];
-    prop::collection::vec(step, 0..if cfg!(miri) { 30 } else { 200 })
+    prop::collection::vec(step, 0..if cfg!(miri) { 30 } else { 120 })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 512 }, failure_persistence: None, ..ProptestConfig::default()
+        cases: if cfg!(miri) { 4 } else { 192 }, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default()
     })]
 
     #[test]
@@ -179,7 +178,7 @@ proptest! {
                     let before = asked.state();
                     let told = asked.engine.room_for(&request);
                     prop_assert_eq!(asked.engine.room_for(&request), told, "asked again");
-                    prop_assert_eq!(&asked.state(), &before);
+                    prop_assert!(asked.state() == before, "asking changed it");
                     let (room, seen) = asked.allocate(&request, makes);
                     prop_assert_eq!(told, room, "{:?}", request);
                     prop_assert_eq!((room, seen), twin.allocate(&request, makes));
@@ -210,7 +209,7 @@ proptest! {
                     prop_assert_eq!(asked.engine.take_empty(up_to), twin.engine.take_empty(up_to));
                 }
             }
-            prop_assert_eq!(&asked.state(), &twin.state());
+            prop_assert!(asked.state() == twin.state(), "asking makes a difference later");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Every engine beside a list of what is live, through the calls that all of them have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced, SharedPlacementId,
+    HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::suballoc::Strategy as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
@@ -189,6 +189,44 @@ impl Driven {
             EngineDesc::Default { .. } => assert!(totals.empty_heap_count <= empty),
             _ => assert_eq!(totals.empty_heap_count, empty),
         }
+        self.check_survey();
+    }
+
+    /// Each heap once and without a gap, with what is live and nothing else; the empty ones make the bytes that are empty.
+    fn check_survey(&self) {
+        let survey = self.engine.survey();
+        let mut found = Vec::new();
+        let mut empty = [0, 0];
+        for heap in &survey {
+            assert_eq!(self.heaps[&heap.heap.0], heap.size);
+            let mut end = HeapOffset::ZERO;
+            for range in &heap.ranges {
+                assert_eq!(range.range().start(), end, "{heap:?}");
+                end = range.range().end();
+                if let SurveyedRange::Used { id, range } = *range {
+                    found.push((id, heap.heap.0, range));
+                }
+            }
+            assert_eq!(end.get(), heap.size.get(), "{heap:?}");
+            if matches!(heap.ranges[..], [SurveyedRange::Free(_)]) {
+                empty = [empty[0] + 1, empty[1] + heap.size.get()];
+            }
+        }
+        let names = |heaps: Vec<u32>| heaps.into_iter().collect::<BTreeSet<_>>();
+        assert_eq!(survey.len(), self.heaps.len());
+        assert_eq!(
+            names(survey.iter().map(|heap| heap.heap.0).collect()),
+            names(self.heaps.keys().copied().collect())
+        );
+        let key = |&(id, heap, range): &(SharedPlacementId, u32, HeapRange)| {
+            (heap, range.start(), id.0.suballocation())
+        };
+        let mut live = self.live.clone();
+        live.sort_unstable_by_key(key);
+        found.sort_unstable_by_key(key);
+        assert_eq!(found, live);
+        let totals = self.engine.totals();
+        assert_eq!([totals.empty_heap_count, totals.empty.get()], empty);
     }
 }
 
@@ -582,4 +620,24 @@ fn threads_share_an_engine() {
         assert_eq!(engine.totals(), HeapSetTotals::default());
         engine.audit().unwrap();
     }
+}
+
+#[test]
+fn a_heap_that_a_better_one_makes_superfluous_is_put_back() {
+    let engine: HeapEngine<Heap> = HeapEngine::new(&EngineDesc::default());
+    // A small heap that nothing is in, and a large one that only a slab without a used slot is in: the surplus of its lane is
+    // kept while something else is live there.
+    let slot = PlacementRequest::new(ByteSize::new(200), Alignment::ONE);
+    let other = PlacementRequest::new(ByteSize::new(3000), Alignment::ONE);
+    let kept = engine.allocate_in_new(kib(64), (1, kib(64)), &other).unwrap();
+    let gone = engine.allocate_in_new(mib(4), (2, mib(4)), &slot).unwrap();
+    engine.insert(kib(128), (3, kib(128))).unwrap();
+    assert!(engine.free(gone.id).unwrap().is_empty());
+    let totals = engine.totals();
+    assert_eq!((totals.empty_heap_count, totals.empty), (1, kib(128)), "a heap with a slab is not empty");
+    assert_eq!(engine.take_empty(mib(4)), [(mib(4), (2, mib(4)))]);
+    assert_eq!(engine.totals().empty, kib(128));
+    engine.audit().unwrap();
+    assert_eq!(engine.take_empty(ALL), [(kib(128), (3, kib(128)))]);
+    engine.free(kept.id).unwrap();
 }

@@ -22,7 +22,7 @@ impl ClassSet {
     }
 
     /// All of them, from the class of the largest sizes down.
-    pub(super) fn from_the_highest(self) -> impl Iterator<Item = SizeClass> {
+    pub(super) fn highest_first(self) -> impl Iterator<Item = SizeClass> {
         let mut left = self;
         std::iter::from_fn(move || {
             let class = left.highest()?;

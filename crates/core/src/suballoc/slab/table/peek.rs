@@ -26,7 +26,7 @@ impl<P> SlabTable<P> {
     /// What is held for slabs without a used slot, in the order in which [`take_empty`](Self::take_empty) takes them. O(1) for
     /// each, and for each class.
     pub(crate) fn empty_parents(&self) -> impl Iterator<Item = &P> {
-        let classes = self.with_empty.from_the_highest();
+        let classes = self.with_empty.highest_first();
         classes.flat_map(|class| self.empties_of(class)).filter_map(|index| {
             let at = position(index.number());
             self.parents[at].as_ref()
