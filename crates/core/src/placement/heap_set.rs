@@ -198,6 +198,9 @@ pub enum PlacementError {
     /// The heap is not in the set.
     #[error("the heap is not in the set: it was released, or belongs to another set")]
     UnknownHeap,
+    /// The heaps would be 2^64 bytes or more together.
+    #[error("the heaps would be 2^64 bytes or more together")]
+    TooManyBytes,
     /// There are as many heaps as can be numbered.
     #[error("the set holds 2^32 - 1 heaps, and there can be no more")]
     TooManyHeaps,
@@ -489,6 +492,10 @@ impl<H> HeapSet<H> {
     ///
     /// A size that a suballocator cannot manage, or more heaps than can be numbered.
     pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
+        // So that no sum of what is in the heaps can overflow.
+        if self.totals.reserved.checked_add(size).is_none() {
+            return Err(PlacementError::TooManyBytes);
+        }
         let suballocator = self.suballocator(size)?;
         let (closing, slabs) = (Closing::default(), SlabNotes::default());
         let mut heap = Heap { suballocator, payload, class: SizeClass::Large, closing, slabs };

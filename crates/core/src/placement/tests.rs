@@ -324,3 +324,14 @@ fn memory_goes_back_once_it_is_not_needed_for_long() {
     driven.check();
     assert!(driven.set.totals().reserved <= ByteSize::from_mib(2), "{:?}", driven.set.totals());
 }
+
+#[test]
+fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
+    let mut heaps: HeapSet<u32> = HeapSet::default();
+    let half = ByteSize::new(1 << 63);
+    let first = heaps.insert(half, 1).expect("half of all bytes");
+    heaps.allocate_in(first, half, Alignment::ONE).expect("an empty heap").expect("it fits");
+    assert_eq!(heaps.insert(half, 2), Err(PlacementError::TooManyBytes));
+    assert_eq!(heaps.totals().heap_count, 1);
+    heaps.audit().expect("consistent");
+}
