@@ -41,6 +41,7 @@ mod adapter;
 mod allocator;
 mod caps;
 mod error;
+pub mod gpgmm;
 mod heap_family;
 pub mod report;
 mod requirements;

@@ -2,94 +2,338 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod faulty_device;
+mod gpu;
 
-use faulty_device::{Call, Faults, FaultyDevice};
+use faulty_device::{Call, Faults, FaultyDevice, Newest};
+use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, SegmentGroup,
-    VideoMemoryInfo, buffer_desc,
+    ByteSize, Error, FenceValue, HeapType, HeapTypePreference, InitialState, PoolDesc, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, ResourceDesc, SuballocationAlgorithm,
 };
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::Instance;
 use windows_core::HRESULT;
 
-fn open() -> Instance {
-    Instance::open(HostProfile::default_profile()).expect("a fresh instance")
+fn allocate(allocator: &ResourceAllocator, size: u64) -> Result<ResourceAllocation, Error> {
+    try_buffer(allocator, &HeapType::Default.into_place(), size)
 }
 
-fn usage(gpu: &Instance) -> ByteSize {
-    let of = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage;
-    of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
+/// What a scenario holds, and what it does with errors.
+struct Scene<'a> {
+    allocator: &'a ResourceAllocator,
+    held: Vec<ResourceAllocation>,
+    errors: Vec<Error>,
 }
 
-fn allocate(allocator: &ResourceAllocator, size: u64) -> Result<ResourceAllocation, heapwright::Error> {
-    let desc = buffer_desc(ByteSize::new(size));
-    let place = ResourceAllocationDesc::new(HeapType::Default);
-    allocator.create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None)
-}
-
-/// Small ones, large ones, one of its own, some freed in between: every path of an allocator that has buffers only.
-fn scenario(allocator: &ResourceAllocator, mut failed: impl FnMut(heapwright::Error)) {
-    let mut live = Vec::new();
-    for round in 0..3_u64 {
-        for size in [1, 256, 70_000, 3 << 20, 40 << 20, 160 << 20, 5_000, 100] {
-            match allocate(allocator, size + round) {
-                Ok(allocation) => live.push(allocation),
-                Err(error) => failed(error),
+impl Scene<'_> {
+    fn note<T>(&mut self, made: Result<T, Error>) -> Option<T> {
+        self.allocator.audit().expect("consistent after each call");
+        match made {
+            Ok(made) => Some(made),
+            Err(error) => {
+                self.errors.push(error);
+                None
             }
-            allocator.audit().expect("consistent after each call");
         }
-        live.retain(|allocation| allocation.size().get() % 3 != round % 3);
+    }
+
+    fn create(&mut self, place: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>) {
+        let made = self.allocator.create(place, resource);
+        if let Some(made) = self.note(made) {
+            self.held.push(made);
+        }
+    }
+
+    fn buffer(&mut self, place: &ResourceAllocationDesc<'_>, size: u64) {
+        let desc = heapwright::buffer_desc(ByteSize::new(size));
+        self.create(place, &ResourceDesc::new(&desc));
     }
 }
 
-fn run_with_failure(only: Option<Call>, hresult: HRESULT, check: impl Fn(&heapwright::Error)) -> u64 {
-    let gpu = open();
+/// Small ones, large ones, one of its own, some freed in between.
+fn buffers(scene: &mut Scene<'_>, rounds: u64) {
+    for round in 0..rounds {
+        for size in [1, 256, 70_000, 3 << 20, 40 << 20, 160 << 20, 5_000, 100] {
+            scene.buffer(&HeapType::Default.into_place(), size + round);
+        }
+        scene.held.retain(|allocation| allocation.size().get() % 3 != round % 3);
+    }
+}
+
+/// Every other way that a resource comes by its memory.
+fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
+    let flags = |flags| place(HeapType::Upload, flags);
+    let within = flags(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let own = flags(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP);
+    let committed = flags(ResourceAllocationFlags::ALWAYS_COMMITTED);
+    for size in [100, 60_000, 60_001, 3000] {
+        scene.buffer(&within, size);
+    }
+    scene.buffer(&own, 100_000);
+    scene.buffer(&committed, 100_000);
+    scene.buffer(&flags(ResourceAllocationFlags::PREFER_COMMITTED), 5000);
+    scene.buffer(&ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD), 5000);
+    scene.buffer(&flags(ResourceAllocationFlags::NEVER_FALLBACK), 5 << 20);
+    let padding = ByteSize::from_kib(24);
+    scene.buffer(&ResourceAllocationDesc { extra_required_resource_padding: padding, ..own }, 100);
+    let shared = ResourceAllocationDesc {
+        extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED,
+        ..HeapType::Default.into_place()
+    };
+    scene.buffer(&shared, 1000);
+    let local = HeapType::Default.into_place();
+    for desc in [texture(64, 64), texture(1024, 1024), target(256, 256, 1), target(256, 256, 4)] {
+        scene.create(&local, &ResourceDesc::new(&desc));
+    }
+    // Through the newest calls, where the device has them.
+    if scene.allocator.caps().interface_version >= 12 {
+        let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
+        let resource = ResourceDesc {
+            initial_state: InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON),
+            castable_formats: &formats,
+            ..ResourceDesc::new(&texture(64, 64))
+        };
+        scene.create(&local, &resource);
+        scene.create(&place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), &resource);
+    }
+    let pool_desc = PoolDesc {
+        heap_size: ByteSize::from_mib(1),
+        min_heap_count: 2,
+        max_heap_count: 3,
+        residency_priority: Some(D3D12_RESIDENCY_PRIORITY_LOW),
+        ..Default::default()
+    };
+    for algorithm in [
+        SuballocationAlgorithm::Default,
+        SuballocationAlgorithm::Slab,
+        SuballocationAlgorithm::BuddySystem,
+        SuballocationAlgorithm::Linear,
+        SuballocationAlgorithm::Dedicated,
+    ] {
+        let mut desc = PoolDesc { algorithm, ..pool_desc.clone() };
+        if algorithm == SuballocationAlgorithm::Dedicated {
+            (desc.heap_size, desc.min_heap_count) = (ByteSize::ZERO, 0);
+        }
+        let pool = scene.allocator.create_pool(desc);
+        let Some(pool) = scene.note(pool) else { continue };
+        let inside = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+        for size in [600_000, 600_000, 600_000] {
+            scene.buffer(&inside, size);
+        }
+    }
+    // Some of it when the GPU is done, some at once, and then the same again in what came back.
+    let mut index = 0_u64;
+    for allocation in scene.held.extract_if(.., |_| true).collect::<Vec<_>>() {
+        index += 1;
+        if index.is_multiple_of(3) {
+            scene.allocator.free_after(allocation, fence, FenceValue::new(index));
+        } else if index.is_multiple_of(2) {
+            scene.held.push(allocation);
+        }
+    }
+    // SAFETY: the fence is a live COM object.
+    unsafe { fence.Signal(index / 2) }.ok().expect("signalled");
+    scene.allocator.collect();
+    scene.buffer(&within, 60_000);
+    scene.buffer(&local, 2 << 20);
+    scene.buffer(&committed, 1000);
+    // SAFETY: as above.
+    unsafe { fence.Signal(index) }.ok().expect("signalled");
+}
+
+fn nested(scene: &mut Scene<'_>) {
+    let desc =
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
+    let made = scene.allocator.create_nested(desc);
+    let Some(nested) = scene.note(made) else { return };
+    let first = allocate(&nested, 1 << 20);
+    drop(scene.note(first));
+    // The heap that the nested one gave up.
+    scene.buffer(&HeapType::Default.into_place(), 1 << 20);
+    let second = allocate(&nested, 3 << 20);
+    let _held = scene.note(second);
+    nested.audit().expect("consistent");
+}
+
+fn everything(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
+    buffers(scene, 1);
+    scene.held.clear();
+    all_ways(scene, fence);
+    nested(scene);
+}
+
+/// Lets each call fail in its own run, until a run is through before. Answers how many runs failed a call.
+fn fail_each(
+    wrap: fn(&ID3D12Device, &std::sync::Arc<Faults>) -> ID3D12Device,
+    only: Option<Call>,
+    hresult: HRESULT,
+    desc: &ResourceAllocatorDesc,
+    scenario: impl Fn(&mut Scene<'_>, &ID3D12Fence),
+    check: impl Fn(&Error),
+) -> u64 {
+    let gpu: Instance = open("discrete");
     let faults = Faults::new(only, hresult);
-    let mut runs = 0;
     for n in 0.. {
-        let device = FaultyDevice::wrap(&gpu.device, &faults);
+        let device = wrap(&gpu.device, &faults);
+        // SAFETY: the device is a live COM object.
+        let fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
         faults.fail_nth(n);
         let mut has_failed = true;
-        match ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()) {
+        match ResourceAllocator::new(&device, Some(&gpu.adapter), desc.clone()) {
             Err(error) => check(&error),
             Ok(allocator) => {
-                let mut errors = 0;
-                scenario(&allocator, |error| {
-                    check(&error);
-                    errors += 1;
-                });
-                assert!(errors <= 1, "one failing call makes at most one allocation fail");
+                let mut scene = Scene { allocator: &allocator, held: Vec::new(), errors: Vec::new() };
+                scenario(&mut scene, &fence);
+                let Scene { held, errors, .. } = scene;
+                assert!(errors.len() <= 1, "one failing call makes at most one call fail: {errors:?}");
+                errors.iter().for_each(&check);
                 has_failed = faults.has_failed();
                 faults.disarm();
                 allocate(&allocator, 1 << 20).expect("the next allocation works");
+                drop(held);
+                allocator.collect();
                 allocator.release_empty_heaps();
-                assert_eq!(allocator.stats().used, ByteSize::ZERO, "after failure {n}");
-                assert_eq!(allocator.stats().reserved, ByteSize::ZERO, "after failure {n}");
+                allocator.audit().expect("consistent at the end");
+                let stats = allocator.stats();
+                assert_eq!((stats.used, stats.reserved), (ByteSize::ZERO, ByteSize::ZERO), "{n}: {stats:?}");
+                assert_eq!((stats.allocation_count, stats.deferred_count), (0, 0), "after failure {n}");
+                assert_eq!(allocator.live_allocations(), [], "after failure {n}");
             }
         }
         assert_eq!(usage(&gpu), ByteSize::ZERO, "memory was leaked by failure {n}");
-        runs = n;
         if !has_failed {
-            break;
+            return n;
         }
     }
-    runs
+    unreachable!("a scenario has an end")
 }
+
+fn is_one_line(error: &Error) {
+    let text = error.to_string();
+    assert!(!text.is_empty() && !text.contains('\n'), "one line: {text}");
+}
+
+/// The answer of the device, or what became of it: a failing `GetResourceAllocationInfo` says no more than that the description is
+/// wrong, and what is out of memory in one way may be in the others, too.
+fn tells(hresult: HRESULT) -> impl Fn(&Error) {
+    move |error| {
+        is_one_line(error);
+        let told = error.hresult();
+        let of_query = error.is_invalid_argument() && error.to_string().contains("GetResourceAllocationInfo");
+        // The first question of all is answered by no HRESULT either, and has no description of the caller's.
+        let of_caps = told == E_INVALIDARG && error.to_string().contains("GetResourceAllocationInfo");
+        // NEVER_FALLBACK is E_FAIL, as document GPGMM has it.
+        let of_shortage = hresult == E_OUTOFMEMORY && told == E_FAIL && error.is_out_of_memory();
+        assert!(
+            told == hresult || of_query || of_caps || of_shortage,
+            "{hresult:?} became {told:?}: {error}"
+        );
+        assert_eq!(error.is_device_removed(), hresult == DXGI_ERROR_DEVICE_REMOVED && told == hresult);
+    }
+}
+
+const ANSWERS: [HRESULT; 3] = [E_OUTOFMEMORY, E_FAIL, DXGI_ERROR_DEVICE_REMOVED];
 
 #[test]
 fn every_call_may_fail_once_with_any_error() {
-    for hresult in [E_OUTOFMEMORY, E_FAIL, DXGI_ERROR_DEVICE_REMOVED] {
-        let runs = run_with_failure(None, hresult, |error| {
-            assert!(!error.to_string().is_empty());
-            assert!(!error.to_string().contains('\n'), "one line: {error}");
-        });
-        assert!(runs > 50, "only {runs} calls were made to fail");
+    let desc = ResourceAllocatorDesc::default();
+    for hresult in ANSWERS {
+        let runs = fail_each(
+            Newest::wrap,
+            None,
+            hresult,
+            &desc,
+            |scene, fence| everything(scene, fence),
+            tells(hresult),
+        );
+        assert!(runs > 150, "only {runs} calls were made to fail");
     }
+}
+
+#[test]
+fn every_call_of_a_device_of_the_first_interface_may_fail() {
+    let desc = ResourceAllocatorDesc::default();
+    let all = |scene: &mut Scene<'_>, fence: &ID3D12Fence| everything(scene, fence);
+    let runs = fail_each(FaultyDevice::wrap, None, E_OUTOFMEMORY, &desc, all, tells(E_OUTOFMEMORY));
+    assert!(runs > 150, "only {runs} calls were made to fail");
+}
+
+#[test]
+fn every_algorithm_and_flag_survives_a_device_without_memory() {
+    let flags = [
+        ResourceAllocatorFlags::ALWAYS_ON_DEMAND,
+        ResourceAllocatorFlags::ALWAYS_COMMITTED | ResourceAllocatorFlags::NEVER_LEAK,
+        ResourceAllocatorFlags::NEVER_OVER_ALLOCATE | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
+        ResourceAllocatorFlags::ALWAYS_IN_BUDGET,
+    ];
+    let algorithms = [
+        SuballocationAlgorithm::Slab,
+        SuballocationAlgorithm::BuddySystem,
+        SuballocationAlgorithm::Dedicated,
+        SuballocationAlgorithm::Default,
+    ];
+    for (flags, suballocation_algorithm) in flags.into_iter().zip(algorithms) {
+        let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
+        for call in [Call::CreateHeap, Call::CreatePlacedResource, Call::CreateCommittedResource] {
+            let all = |scene: &mut Scene<'_>, fence: &ID3D12Fence| {
+                all_ways(scene, fence);
+                nested(scene);
+            };
+            let runs =
+                fail_each(FaultyDevice::wrap, Some(call), E_OUTOFMEMORY, &desc, all, tells(E_OUTOFMEMORY));
+            assert!(runs >= 3, "{suballocation_algorithm} {flags:?} {call:?}: {runs}");
+        }
+    }
+}
+
+#[test]
+fn heaps_made_in_advance_may_fail_as_well() {
+    let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
+    let flags = ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| {
+        for flags in [flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, flags] {
+            for _ in 0..4 {
+                scene.buffer(&place(HeapType::Default, flags), 3 << 20);
+            }
+        }
+    };
+    for hresult in ANSWERS {
+        let runs =
+            fail_each(FaultyDevice::wrap, Some(Call::CreateHeap), hresult, &desc, scenario, tells(hresult));
+        assert!(runs >= 5, "only {runs} heaps were made");
+    }
+}
+
+#[test]
+fn a_device_that_gives_no_memory_at_all_is_told_so_in_every_way() {
+    let gpu = open("discrete");
+    let faults = Faults::new(None, E_OUTOFMEMORY);
+    let device = Newest::wrap(&gpu.device, &faults);
+    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    for call in [Call::CreateHeap, Call::CreatePlacedResource, Call::CreateCommittedResource] {
+        let only = Faults::new(Some(call), E_OUTOFMEMORY);
+        let device = Newest::wrap(&gpu.device, &only);
+        let allocator =
+            ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+        only.fail_all();
+        let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
+        let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+        assert_eq!(try_buffer(&allocator, &never, 1000).is_ok(), call == Call::CreateCommittedResource);
+        assert_eq!(try_buffer(&allocator, &committed, 1000).is_ok(), call != Call::CreateCommittedResource);
+        assert!(allocate(&allocator, 1000).is_ok(), "one of the ways is left");
+        assert_returns_everything(&allocator, &gpu);
+    }
+    faults.fail_all();
+    let error = allocate(&allocator, 1000).expect_err("nothing works any more");
+    is_one_line(&error);
+    faults.disarm();
+    allocate(&allocator, 1000).expect("and then it does");
 }
 
 #[test]
 fn a_heap_refused_once_is_tried_again() {
-    let gpu = open();
+    let gpu = open("discrete");
     let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let device = FaultyDevice::wrap(&gpu.device, &faults);
     let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
@@ -103,13 +347,16 @@ fn a_heap_refused_once_is_tried_again() {
 
 #[test]
 fn a_device_without_memory_is_told_from_a_device_that_is_gone() {
-    let removed = run_with_failure(Some(Call::CreateHeap), DXGI_ERROR_DEVICE_REMOVED, |error| {
-        assert!(error.is_device_removed(), "{error}");
-        assert!(!error.is_out_of_memory());
+    let desc = ResourceAllocatorDesc::default();
+    let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| buffers(scene, 3);
+    let (call, answer) = (Call::CreateHeap, DXGI_ERROR_DEVICE_REMOVED);
+    let removed = fail_each(FaultyDevice::wrap, Some(call), answer, &desc, scenario, |error| {
+        assert!(error.is_device_removed() && !error.is_out_of_memory(), "{error}");
         assert_eq!(error.hresult(), DXGI_ERROR_DEVICE_REMOVED);
     });
     assert!(removed >= 5);
-    let refused = run_with_failure(Some(Call::CreatePlacedResource), E_OUTOFMEMORY, |error| {
+    let (call, answer) = (Call::CreatePlacedResource, E_OUTOFMEMORY);
+    let refused = fail_each(FaultyDevice::wrap, Some(call), answer, &desc, scenario, |error| {
         assert!(error.is_out_of_memory(), "{error}");
     });
     assert!(refused >= 24);
@@ -117,9 +364,8 @@ fn a_device_without_memory_is_told_from_a_device_that_is_gone() {
 
 #[test]
 fn out_of_memory_says_what_was_asked_and_what_is_in_use() {
-    let gpu = Instance::open(HostProfile::find("discrete-2gib").expect("exists")).expect("a fresh instance");
-    let allocator =
-        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let gpu = open("discrete-2gib");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
     let held = allocate(&allocator, 1 << 30).expect("half of it");
     let error = allocate(&allocator, 3 << 29).expect_err("more than the other half");
     assert!(error.is_out_of_memory());
@@ -133,7 +379,7 @@ fn out_of_memory_says_what_was_asked_and_what_is_in_use() {
 
 #[test]
 fn a_device_of_the_first_interface_alone_is_enough() {
-    let gpu = open();
+    let gpu = open("discrete");
     let device = FaultyDevice::wrap(&gpu.device, &Faults::new(None, E_FAIL));
     let allocator = ResourceAllocator::new(&device, None, Default::default()).expect("no adapter is needed");
     assert_eq!(allocator.caps().interface_version, 0);

@@ -179,6 +179,12 @@ fn word(sound: &'static [u32]) -> impl Strategy<Value = u32> {
     prop_oneof![12 => prop::sample::select(sound), 1 => any::<u32>(), 1 => (0..32_u32).prop_map(|bit| 1 << bit)]
 }
 
+/// Heaps that are resident: the adapter counts no others.
+fn heap_flags() -> impl Strategy<Value = u32> {
+    word(&[0, 0, 0, 0, D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED])
+        .prop_map(|flags| flags & !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
+}
+
 fn enumerator(sound: &'static [i32]) -> impl Strategy<Value = i32> {
     prop_oneof![16 => prop::sample::select(sound), 1 => any::<i32>(), 1 => -2..200_i32]
 }
@@ -287,7 +293,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         5 => heap_type().prop_map(|one| Some(one.into())),
         1 => (heap_type(), heap_type()).prop_map(|(one, two)| Some(HeapTypePreference::first(one).or(two))),
     ];
-    let heap_flags = word(&[0, 0, 0, 0, D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED]);
+    let heap_flags = heap_flags();
     let padding = number(&[0, 0, 0, 0, 0, 100, 24_576]);
     let placing = prop::sample::select(vec![Placing::MinMemory, Placing::MinOffset]);
     let place = (
@@ -401,7 +407,7 @@ fn pool_desc() -> impl Strategy<Value = PoolDesc> {
         ResourceKind::Any,
     ]);
     let sizes = (number(&[0, 1 << 20, 1 << 16, 3 << 16]), 0..3_u32, 0..3_u32);
-    let flags = word(&[0, 0, 0, 0, D3D12_HEAP_FLAG_SHARED]);
+    let flags = heap_flags();
     (heap_type(), kind, algorithm, sizes, 0..24_u32, prop::bool::weighted(0.2), flags).prop_map(
         |(heap_type, resources, algorithm, (size, least, most), log2, multisampled, extra_heap_flags)| {
             PoolDesc {

@@ -225,6 +225,14 @@ fn contradicting_pools_are_refused_with_their_field() {
             "PoolDesc::heap_size",
         ),
         (
+            PoolDesc {
+                heap_size: ByteSize::from_mib(1),
+                algorithm: SuballocationAlgorithm::Dedicated,
+                ..sound()
+            },
+            "PoolDesc::heap_size",
+        ),
+        (
             PoolDesc { min_alignment: Alignment::new(8 << 20).expect("a power of two"), ..sound() },
             "PoolDesc::min_alignment",
         ),

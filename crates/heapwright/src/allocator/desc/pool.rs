@@ -34,7 +34,7 @@ pub struct PoolDesc {
     /// How they are divided.
     pub algorithm: SuballocationAlgorithm,
     /// The size of each heap, a multiple of 64 KiB, with a buddy system a power of two. Zero lets the allocator choose by what
-    /// is asked for; linear heaps are then of 64 MiB, unless the allocator has a preferred size.
+    /// is asked for; linear heaps are then of 64 MiB, unless the allocator has a preferred size. Not with dedicated heaps.
     pub heap_size: ByteSize,
     /// Heaps that are created with the pool and kept; needs a `heap_size`.
     pub min_heap_count: u32,
@@ -94,6 +94,9 @@ impl PoolDesc {
         {
             let rule = format!("{} is no power of two, which a buddy system divides", self.heap_size);
             return error("PoolDesc::heap_size", rule);
+        }
+        if self.algorithm == SuballocationAlgorithm::Dedicated && !self.heap_size.is_zero() {
+            return error("PoolDesc::heap_size", "each resource has a heap of its own size".into());
         }
         let kinds = D3D12_HEAP_FLAG_DENY_BUFFERS
             | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
