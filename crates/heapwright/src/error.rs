@@ -140,7 +140,6 @@ impl Error {
 
     /// What a COM call would answer: the device's own answer, or E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY; E_FAIL for a shortage
     /// under [`NEVER_FALLBACK`](crate::ResourceAllocationFlags::NEVER_FALLBACK), as document GPGMM has it.
-    #[must_use]
     pub fn hresult(&self) -> HRESULT {
         match &*self.kind {
             Kind::OutOfMemory(shortage) if shortage.never_fallback => E_FAIL,

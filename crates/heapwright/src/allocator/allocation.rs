@@ -185,13 +185,6 @@ impl ResourceAllocation {
         Some(before)
     }
 
-    pub(super) fn placed_range(&self) -> Option<&PlacedRange> {
-        match &self.memory {
-            Memory::Placed { range, .. } => Some(range),
-            Memory::Within(_) | Memory::Standalone { .. } => None,
-        }
-    }
-
     /// Names it within its allocator as long as it stays where it is.
     #[must_use]
     pub fn id(&self) -> AllocationId {

@@ -92,18 +92,26 @@ pub(super) fn create_placed(
     let offset = offset.get();
     let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
     let (state, layout) = initial(resource);
-    // SAFETY: device and heap are live COM objects; the description, the clear value and the formats, as many as are counted,
-    // outlive the call; the result is written to a variable of the interface that is asked for. The range is the caller's.
-    let (call, created) = match route(devices, resource, desc, "ID3D12Device::CreatePlacedResource")? {
-        Route::States(desc) => ("ID3D12Device::CreatePlacedResource", unsafe {
-            devices.device.CreatePlacedResource(heap, offset, &desc, state, clear_value, &mut placed)
-        }),
-        Route::States1(device) => ("ID3D12Device8::CreatePlacedResource1", unsafe {
-            device.CreatePlacedResource1(heap, offset, desc, state, clear_value, &mut placed)
-        }),
+    let usual = "ID3D12Device::CreatePlacedResource";
+    let (call, created) = match route(devices, resource, desc, usual)? {
+        Route::States(desc) => {
+            let device = &devices.device;
+            // SAFETY: device and heap are live COM objects; the description and the clear value outlive the call; the result is
+            // written to a variable of the interface that is asked for. The range is the caller's.
+            let created =
+                unsafe { device.CreatePlacedResource(heap, offset, &desc, state, clear_value, &mut placed) };
+            (usual, created)
+        }
+        Route::States1(device) => {
+            // SAFETY: as above.
+            let created =
+                unsafe { device.CreatePlacedResource1(heap, offset, desc, state, clear_value, &mut placed) };
+            ("ID3D12Device8::CreatePlacedResource1", created)
+        }
         Route::Layout(device) => {
-            let (count, formats) = castable(resource);
-            ("ID3D12Device10::CreatePlacedResource2", unsafe {
+            let (count, list) = castable(resource);
+            // SAFETY: as above; there are as many formats as are counted, and they outlive the call.
+            let created = unsafe {
                 device.CreatePlacedResource2(
                     heap,
                     offset,
@@ -111,10 +119,11 @@ pub(super) fn create_placed(
                     layout,
                     clear_value,
                     count,
-                    formats,
+                    list,
                     &mut placed,
                 )
-            })
+            };
+            ("ID3D12Device10::CreatePlacedResource2", created)
         }
     };
     answer(call, created, placed)
@@ -133,53 +142,40 @@ pub(super) fn create_committed(
     let (state, layout) = initial(resource);
     let session = resource.protected_session;
     let usual = "ID3D12Device::CreateCommittedResource";
-    // SAFETY: as in `create_placed`; the session, where there is one, is a live COM object.
+    let (flags, clear) = (heap_flags, clear_value);
     let (call, created) = match (route(devices, resource, desc, usual)?, session) {
-        (Route::States(desc), None) => (usual, unsafe {
+        (Route::States(desc), None) => {
             let device = &devices.device;
-            device.CreateCommittedResource(properties, heap_flags, &desc, state, clear_value, &mut made)
-        }),
+            // SAFETY: as in `create_placed`; the properties outlive the call.
+            let created =
+                unsafe { device.CreateCommittedResource(properties, flags, &desc, state, clear, &mut made) };
+            (usual, created)
+        }
         (Route::States(desc), Some(session)) => {
             let call = "ID3D12Device4::CreateCommittedResource1";
             let device = devices.device4.as_ref().ok_or(Refused { call, hresult: E_NOINTERFACE })?;
-            (call, unsafe {
-                device.CreateCommittedResource1(
-                    properties,
-                    heap_flags,
-                    &desc,
-                    state,
-                    clear_value,
-                    session,
-                    &mut made,
-                )
-            })
+            // SAFETY: as above; the session is a live COM object.
+            let created = unsafe {
+                device.CreateCommittedResource1(properties, flags, &desc, state, clear, session, &mut made)
+            };
+            (call, created)
         }
-        (Route::States1(device), session) => ("ID3D12Device8::CreateCommittedResource2", unsafe {
-            device.CreateCommittedResource2(
-                properties,
-                heap_flags,
-                desc,
-                state,
-                clear_value,
-                session,
-                &mut made,
-            )
-        }),
+        (Route::States1(device), session) => {
+            // SAFETY: as above.
+            let created = unsafe {
+                device.CreateCommittedResource2(properties, flags, desc, state, clear, session, &mut made)
+            };
+            ("ID3D12Device8::CreateCommittedResource2", created)
+        }
         (Route::Layout(device), session) => {
-            let (count, formats) = castable(resource);
-            ("ID3D12Device10::CreateCommittedResource3", unsafe {
+            let (count, list) = castable(resource);
+            // SAFETY: as above; there are as many formats as are counted, and they outlive the call.
+            let created = unsafe {
                 device.CreateCommittedResource3(
-                    properties,
-                    heap_flags,
-                    desc,
-                    layout,
-                    clear_value,
-                    session,
-                    count,
-                    formats,
-                    &mut made,
+                    properties, flags, desc, layout, clear, session, count, list, &mut made,
                 )
-            })
+            };
+            ("ID3D12Device10::CreateCommittedResource3", created)
         }
     };
     answer(call, created, made)

@@ -54,11 +54,9 @@ impl Inner {
                 (CpuPageProperty::WriteBack, _) => HeapType::Readback,
             },
         };
-        if let Some(asked) = allocation.heap_type {
-            if !asked.heap_types().contains(&heap_type) {
-                let rule = format!("{asked} is not {heap_type}, the resource's");
-                return refuse("ResourceAllocationDesc::heap_type", rule);
-            }
+        if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type)) {
+            let rule = format!("{asked} is not {heap_type}, the resource's");
+            return refuse("ResourceAllocationDesc::heap_type", rule);
         }
         let missing = allocation.extra_required_heap_flags & !flags;
         if missing != 0 {

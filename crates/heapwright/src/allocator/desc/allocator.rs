@@ -119,12 +119,10 @@ impl ResourceAllocatorDesc {
         if !unknown.is_empty() {
             return error("ResourceAllocatorDesc::flags", format!("{:#x} is no flag", unknown.bits()));
         }
-        if let Some(tier) = self.resource_heap_tier {
-            if tier == 0 || tier > caps.resource_heap_tier {
-                let device = caps.resource_heap_tier;
-                let rule = format!("{tier} is not between 1 and the device's tier, {device}");
-                return error("ResourceAllocatorDesc::resource_heap_tier", rule);
-            }
+        let device = caps.resource_heap_tier;
+        if let Some(tier) = self.resource_heap_tier.filter(|&tier| tier == 0 || tier > device) {
+            let rule = format!("{tier} is not between 1 and the device's tier, {device}");
+            return error("ResourceAllocatorDesc::resource_heap_tier", rule);
         }
         if self.suballocation_algorithm == SuballocationAlgorithm::Linear {
             let rule =
