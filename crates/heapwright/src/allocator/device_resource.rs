@@ -40,6 +40,7 @@ enum Route<'a> {
 }
 
 /// Checks that the device can take what a resource asks for.
+#[inline]
 pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -> Result<(), Error> {
     if !resource.castable_formats.is_empty() {
         if matches!(resource.initial_state, InitialState::State(_)) {
@@ -56,6 +57,7 @@ pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -
     Ok(())
 }
 
+#[inline]
 fn route<'a>(
     devices: &'a Devices,
     resource: &ResourceDesc<'_>,
@@ -73,6 +75,7 @@ fn route<'a>(
 }
 
 /// Places a resource of `desc`, which came of `resource`, in a heap.
+#[inline]
 pub(super) fn create_placed(
     devices: &Devices,
     heap: &ID3D12Heap,
@@ -177,6 +180,7 @@ pub(super) fn create_committed(
     answer(call, created, made)
 }
 
+#[inline]
 fn initial(resource: &ResourceDesc<'_>) -> (D3D12_RESOURCE_STATES, D3D12_BARRIER_LAYOUT) {
     match resource.initial_state {
         InitialState::State(state) => (state, D3D12_BARRIER_LAYOUT_UNDEFINED),
@@ -192,6 +196,7 @@ fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
     (count, if formats.is_empty() { std::ptr::null() } else { formats.as_ptr() })
 }
 
+#[inline]
 fn answer(
     call: &'static str,
     created: windows_core::Result<()>,

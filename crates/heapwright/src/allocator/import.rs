@@ -87,10 +87,13 @@ impl Inner {
             Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);
-        let made =
-            ResourceAllocation::standalone(resource.clone(), charge, size, alignment, &desc.desc, &granted);
+        let decision = Decision::new(Placement::Imported, Reason::Usual);
+        let resource = resource.clone();
+        let mut made =
+            ResourceAllocation::standalone(resource, charge, size, alignment, &desc.desc, &granted, decision);
         let wanted = Wanted { allocation, resource: &desc, granted, terms: self.terms(allocation) };
-        Ok(self.register(made, &wanted, Decision::new(Placement::Imported, Reason::Usual)))
+        self.note(&mut made, &wanted);
+        Ok(made)
     }
 
     /// Whether a resource is one of this allocator's device.

@@ -156,6 +156,7 @@ impl Inner {
     }
 
     /// The allocator's own heaps of a kind.
+    #[inline]
     pub(super) fn heaps(&self, family: HeapFamily, class: ResourceClass) -> &Arc<TypedHeaps> {
         &self.typed_heaps[HeapKind::index_of(family, class)]
     }
@@ -180,6 +181,7 @@ impl Inner {
     ///
     /// Likely: the heaps that there are have less free than half of the next one's size. Nobody asks unless prefetching is
     /// allowed.
+    #[inline]
     pub(super) fn prefetch_after(
         &self,
         heaps: &Arc<TypedHeaps>,

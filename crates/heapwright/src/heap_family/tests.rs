@@ -230,7 +230,7 @@ fn unified_memory_is_granted_once() {
     let families = families(&gpu, &caps, true);
     let preference = HeapTypePreference::GPU_UPLOAD_OR_UPLOAD.or(HeapType::Readback).or(HeapType::Default);
     let granted = |always_attribute| {
-        let granted = families.grants(preference, always_attribute);
+        let granted = families.grants(&preference, always_attribute);
         granted.map(|granted| granted.heap_type).collect::<Vec<_>>()
     };
     assert_eq!(granted(false), [HeapType::GpuUpload, HeapType::Readback]);
@@ -282,7 +282,7 @@ fn uma_without_gpu_upload_heaps_grants_a_custom_heap_of_the_same_memory() {
     for (name, gpu, mut caps) in gpus() {
         caps.gpu_upload_heaps = false;
         let families = families(&gpu, &caps, false);
-        let granted = families.grants(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD, false).collect::<Vec<_>>();
+        let granted = families.grants(&HeapTypePreference::GPU_UPLOAD_OR_UPLOAD, false).collect::<Vec<_>>();
         let upload = granted.last().copied().expect("UPLOAD always is");
         assert_eq!((upload.heap_type, upload.family), (HeapType::Upload, HeapFamily::Type(HeapType::Upload)));
         if caps.architecture == Architecture::Discrete {
