@@ -119,6 +119,7 @@ impl DeviceCaps {
 
     /// The largest resource that the device can address.
     #[must_use]
+    #[inline]
     pub fn max_resource_size(&self) -> ByteSize {
         ByteSize::new(1_u64.checked_shl(self.gpu_va_bits_per_resource).unwrap_or(u64::MAX))
     }

@@ -380,3 +380,34 @@ fn a_pool_belongs_to_one_allocator() {
     drop((first, nested));
     assert_eq!(pool.release_empty_heaps(), ByteSize::ZERO);
 }
+
+#[test]
+fn a_pool_may_be_of_custom_heaps() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let custom = |page, memory| PoolDesc {
+        name: "custom".into(),
+        custom_heap: Some((page, memory)),
+        ..Default::default()
+    };
+    let pool = allocator
+        .create_pool(custom(D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0))
+        .expect("UPLOAD's memory");
+    assert_eq!(pool.heap_type(), HeapType::Upload, "the one most like it");
+    let desc = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    let buffer = buffer_desc(ByteSize::from_kib(4));
+    let mut buffer = allocator
+        .create_resource(&desc, &buffer, D3D12_RESOURCE_STATE_COPY_DEST, None)
+        .expect("custom heaps take every state");
+    let (mut properties, mut flags) = Default::default();
+    // SAFETY: the resource is live and both structures are writable.
+    unsafe { buffer.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) }
+        .ok()
+        .expect("placed");
+    assert_eq!(properties.Type, D3D12_HEAP_TYPE_CUSTOM);
+    buffer.map().expect("the CPU reaches it").write(0, b"bytes").expect("inside");
+    let error = allocator
+        .create_pool(custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1))
+        .expect_err("there is no such memory");
+    assert!(error.to_string().contains("L1"), "{error}");
+}

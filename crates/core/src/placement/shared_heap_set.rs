@@ -2,6 +2,7 @@
 
 mod lowest_offset;
 mod room;
+mod slot_at_hand;
 mod survey;
 mod whole_heaps;
 
@@ -356,6 +357,7 @@ impl<H: Clone> SharedHeapSet<H> {
         &self.lanes[number as usize]
     }
 
+    #[cold]
     fn nth_lane(&self, first: u32, distance: usize) -> u32 {
         let number = (first as usize + distance) % self.lanes.len();
         u32::try_from(number).expect("there are at most 4,096 lanes")
@@ -364,7 +366,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Locks the lane of this number, counted round, or the next one that nobody has locked.
     #[inline]
     fn lock_lane(&self, number: u32) -> (u32, MutexGuard<'_, Lane<H>>) {
-        let first = self.nth_lane(number, 0);
+        let first = if (number as usize) < self.lanes.len() { number } else { self.nth_lane(number, 0) };
         match try_lock(&self.lane(first).0) {
             Some(lane) => (first, lane),
             None => self.lock_another_lane(first),

@@ -75,12 +75,13 @@ pub enum ResourceAllocationType {
 }
 
 impl ResourceAllocation {
-    fn new(memory: Memory, desc: &D3D12_RESOURCE_DESC1, granted: &GrantedHeaps) -> Self {
+    #[inline]
+    fn new(memory: Memory, desc: &D3D12_RESOURCE_DESC1, granted: &GrantedHeaps, decision: Decision) -> Self {
         let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         Self {
             memory,
             heap_type: granted.heap_type,
-            decision: Decision::new(Placement::SharedHeap, Reason::Usual),
+            decision,
             is_cpu_accessible: granted.is_cpu_accessible,
             needs_copy: granted.needs_copy,
             width: if is_buffer { desc.Width } else { 0 },
@@ -88,13 +89,34 @@ impl ResourceAllocation {
         }
     }
 
+    #[inline]
     pub(super) fn placed(
         resource: ID3D12Resource,
         range: PlacedRange,
         desc: &D3D12_RESOURCE_DESC1,
         granted: &GrantedHeaps,
+        decision: Decision,
     ) -> Self {
-        Self::new(Memory::Placed { resource, range }, desc, granted)
+        Self::new(Memory::Placed { resource, range }, desc, granted, decision)
+    }
+
+    #[inline]
+    pub(super) fn placed_buffer(
+        resource: ID3D12Resource,
+        range: PlacedRange,
+        width: u64,
+        granted: &GrantedHeaps,
+        decision: Decision,
+    ) -> Self {
+        Self {
+            memory: Memory::Placed { resource, range },
+            heap_type: granted.heap_type,
+            decision,
+            is_cpu_accessible: granted.is_cpu_accessible,
+            needs_copy: granted.needs_copy,
+            width,
+            extras: None,
+        }
     }
 
     #[inline]
@@ -117,13 +139,10 @@ impl ResourceAllocation {
         alignment: Alignment,
         desc: &D3D12_RESOURCE_DESC1,
         granted: &GrantedHeaps,
+        decision: Decision,
     ) -> Self {
-        Self::new(Memory::Standalone { resource, size, alignment, _charge: charge }, desc, granted)
-    }
-
-    #[inline]
-    pub(super) fn set_decision(&mut self, decision: Decision) {
-        self.decision = decision;
+        let memory = Memory::Standalone { resource, size, alignment, _charge: charge };
+        Self::new(memory, desc, granted, decision)
     }
 
     fn extras_mut(&mut self) -> &mut Extras {

@@ -17,10 +17,10 @@ use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use super::ways::{Facts, Way, ways};
 use super::within::alignment_within;
 use super::{HeapType, Inner};
-use crate::Error;
 use crate::error::{self, Obstacle, Shortage};
 use crate::heap_family::{GrantedHeaps, HeapFamily, check_initial_state, infer_heap_type};
 use crate::requirements::{Creation, RequestedResource, ResourceClass, ResourceRequirements};
+use crate::{Error, HeapTypePreference};
 
 /// What an allocation comes down to once it is checked.
 #[derive(Debug)]
@@ -38,54 +38,89 @@ impl Inner {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
-        let mut refusal = Refusal::default();
-        let mut first = None;
         allocation.check()?;
-        if allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET) && self.adapter.is_none() {
-            let rule = "WITHIN_BUDGET needs the adapter, which says what the budget is";
-            return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
+        self.check_budget_flag(allocation)?;
+        let always_attribute = always_attribute(allocation);
+        let grant =
+            |preference: &HeapTypePreference| self.heap_families.first_grant(preference, always_attribute);
+        let granted = match (allocation.pool, &allocation.heap_type) {
+            (Some(pool), _) => Some(pool.granted()),
+            (None, Some(preference)) => grant(preference),
+            (None, None) => grant(&heap_types_of(allocation, resource)),
+        };
+        let Some(granted) = granted else {
+            let preference = heap_types_of(allocation, resource);
+            return Err(Error::unsupported(format!("{preference} heaps on this device")));
+        };
+        let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
+        if allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE)
+            && let Some(range) = self.take_within(&wanted)
+        {
+            return Ok(ResourceAllocation::within(range, ByteSize::new(resource.desc.Width), &granted));
         }
-        let preference = self.heap_types_of(allocation, resource);
-        // A pool's heaps have their type, whatever the allocator's are.
-        let always_attribute = allocation.pool.is_some()
-            || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
-        for granted in self.heap_families.grants(preference, always_attribute) {
-            let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
-            first.get_or_insert(granted.heap_type);
-            match self.create_in(&wanted) {
-                Ok(allocation) => return Ok(allocation),
-                Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
-                // A second choice that is none for such a resource changes nothing about the first.
-                Err(other)
-                    if !refusal.attempts.is_empty()
-                        && other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
-                Err(other) => {
-                    refusal = other;
-                    break;
+        match self.place_usual(&wanted) {
+            Some(Ok((resource, range))) => {
+                let decision = Decision::new(Placement::SharedHeap, Reason::Usual);
+                let width = wanted.resource.desc.Width;
+                Ok(ResourceAllocation::placed_buffer(resource, range, width, &granted, decision))
+            }
+            tried => self.create_after(&wanted, tried.and_then(Result::err)),
+        }
+    }
+
+    /// The same, when the usual way was not open or met with a refusal.
+    #[inline(never)]
+    fn create_after(
+        self: &Arc<Self>,
+        wanted: &Wanted<'_>,
+        tried: Option<Refusal>,
+    ) -> Result<ResourceAllocation, Error> {
+        match tried {
+            Some(refusal) if refusal.fatal.is_some() => self.create_elsewhere(wanted, refusal),
+            tried => self.create_in(wanted, tried).or_else(|refusal| self.create_elsewhere(wanted, refusal)),
+        }
+    }
+
+    /// The same in the other heaps that are granted, after the first had no memory; or the error.
+    #[cold]
+    fn create_elsewhere(
+        self: &Arc<Self>,
+        first: &Wanted<'_>,
+        mut refusal: Refusal,
+    ) -> Result<ResourceAllocation, Error> {
+        let Wanted { allocation, resource, granted: GrantedHeaps { heap_type, .. }, .. } = *first;
+        if refusal.is_shortage() && allocation.pool.is_none() {
+            let preference = heap_types_of(allocation, resource);
+            for granted in self.heap_families.grants(&preference, always_attribute(allocation)).skip(1) {
+                match self.create_in(&Wanted { granted, ..*first }, None) {
+                    Ok(allocation) => return Ok(allocation),
+                    Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
+                    // A second choice that is none for such a resource changes nothing about the first.
+                    Err(other) if other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
+                    Err(other) => {
+                        refusal = other;
+                        break;
+                    }
                 }
             }
         }
-        let Some(heap_type) = first else {
-            return Err(Error::unsupported(format!("{preference} heaps on this device")));
-        };
         let requested =
             if refusal.fatal.is_some() { ByteSize::ZERO } else { self.size_of(resource, allocation) };
         let never_fallback = allocation.flags.contains(ResourceAllocationFlags::NEVER_FALLBACK);
         Err(self.refused(heap_type, requested, refusal, never_fallback))
     }
 
-    pub(super) fn heap_types_of(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
-    ) -> crate::HeapTypePreference {
-        match (allocation.pool, allocation.heap_type) {
-            (Some(pool), _) => pool.heap_type().into(),
-            (None, Some(preference)) => preference,
-            (None, None) => infer_heap_type(resource.initial_state).into(),
+    /// A budget is known only with an adapter.
+    #[inline]
+    pub(super) fn check_budget_flag(&self, allocation: &ResourceAllocationDesc<'_>) -> Result<(), Error> {
+        if allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET) && self.adapter.is_none() {
+            let rule = "WITHIN_BUDGET needs the adapter, which says what the budget is";
+            return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }
+        Ok(())
     }
 
+    #[inline]
     pub(super) fn terms(&self, allocation: &ResourceAllocationDesc<'_>) -> Terms {
         let never = ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
         Terms {
@@ -95,21 +130,24 @@ impl Inner {
         }
     }
 
-    /// The same in heaps of one kind.
-    fn create_in(self: &Arc<Self>, wanted: &Wanted<'_>) -> Result<ResourceAllocation, Refusal> {
+    /// The same in heaps of one kind. `tried` is what the usual way met with, if that was tried.
+    fn create_in(
+        self: &Arc<Self>,
+        wanted: &Wanted<'_>,
+        tried: Option<Refusal>,
+    ) -> Result<ResourceAllocation, Refusal> {
         let Wanted { allocation, resource, granted, terms } = wanted;
-        if allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
+        if tried.is_none()
+            && allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE)
+        {
             let extra_flags = self.desc.extra_required_resource_flags;
             if let Some(alignment) = alignment_within(granted, allocation, resource, extra_flags) {
                 let size = ByteSize::new(resource.desc.Width);
                 match self.allocate_within(granted, size, alignment, *terms) {
                     Ok(range) => {
-                        let made = ResourceAllocation::within(range, size, granted);
-                        return Ok(self.register(
-                            made,
-                            wanted,
-                            Decision::new(Placement::WithinResource, Reason::Usual),
-                        ));
+                        let mut made = ResourceAllocation::within(range, size, granted);
+                        self.note(&mut made, wanted);
+                        return Ok(made);
                     }
                     Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
                     // There is no memory for a backing buffer; the buffer itself may be smaller.
@@ -121,19 +159,26 @@ impl Inner {
         let requested = self.requested(wanted);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         let heaps = self.heaps_for(wanted, &placed)?;
-        let facts = self.facts(wanted, &heaps);
-        let mut refusal = Refusal::default();
-        for (way, reason) in ways(&facts).into_iter().flatten() {
+        let facts = self.facts(wanted, heaps);
+        let mut ways = ways(&facts);
+        if tried.is_some() {
+            ways[0] = None;
+        }
+        let mut refusal = tried.unwrap_or_default();
+        for (way, reason) in ways.into_iter().flatten() {
             let made = match way {
                 Way::Committed => self.commit(wanted, &requested, reason, *terms),
                 // What heaps that are shared have no room for, a heap of its own would be for, too; but one that is too
                 // large to share, or that the algorithm rounds up, fits better alone.
                 Way::Own if reason == Reason::TooLargeToShare && !refusal.is_about_size() => continue,
-                Way::Own => self.place_resource(wanted, &heaps, &placed, Sharing::Own, reason),
-                Way::Shared => self.place_resource(wanted, &heaps, &placed, Sharing::Shared, reason),
+                Way::Own => self.place_resource(wanted, heaps, &placed, Sharing::Own, reason),
+                Way::Shared => self.place_resource(wanted, heaps, &placed, Sharing::Shared, reason),
             };
             match made {
-                Ok((made, decision)) => return Ok(self.register(made, wanted, decision)),
+                Ok(mut made) => {
+                    self.note(&mut made, wanted);
+                    return Ok(made);
+                }
                 Err(other) => refusal.append(other),
             }
             if refusal.fatal.is_some() {
@@ -144,27 +189,31 @@ impl Inner {
     }
 
     /// The rules that need no answer from the device.
+    #[inline]
     pub(super) fn check(&self, wanted: &Wanted<'_>) -> Result<(), Error> {
         let Wanted { allocation, resource, granted, .. } = wanted;
         check_interfaces(&self.devices, resource)?;
-        let asked = HeapFamily::Type(granted.heap_type);
+        let asked = match allocation.pool {
+            Some(_) => granted.family,
+            None => HeapFamily::Type(granted.heap_type),
+        };
         check_initial_state(asked, resource.desc.Dimension, resource.initial_state)?;
         if let Some(pool) = allocation.pool {
             if !pool.is_of(self) {
                 let rule = format!("pool \"{}\" belongs to another allocator", pool.name());
                 return Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule));
             }
-            if let Some(asked) = allocation.heap_type {
-                if !asked.heap_types().contains(&pool.heap_type()) {
-                    let rule =
-                        format!("{asked} is not {}, the type of pool \"{}\"", pool.heap_type(), pool.name());
-                    return Err(Error::invalid_argument("ResourceAllocationDesc::heap_type", rule));
-                }
+            let heap_type = pool.heap_type();
+            if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type))
+            {
+                let rule = format!("{asked} is not {heap_type}, the type of pool \"{}\"", pool.name());
+                return Err(Error::invalid_argument("ResourceAllocationDesc::heap_type", rule));
             }
         }
         Ok(())
     }
 
+    #[inline]
     pub(super) fn requested<'a>(&self, wanted: &Wanted<'a>) -> RequestedResource<'a> {
         RequestedResource {
             desc: wanted.resource.desc,
@@ -174,21 +223,23 @@ impl Inner {
     }
 
     /// The heaps that a resource is placed in.
-    pub(super) fn heaps_for(
-        &self,
-        wanted: &Wanted<'_>,
+    #[inline]
+    pub(super) fn heaps_for<'a>(
+        &'a self,
+        wanted: &Wanted<'a>,
         placed: &ResourceRequirements,
-    ) -> Result<Arc<TypedHeaps>, Error> {
+    ) -> Result<&'a Arc<TypedHeaps>, Error> {
         let class = ResourceClass::of(&placed.desc, &self.effective_caps);
         match wanted.allocation.pool {
-            None => Ok(Arc::clone(self.heaps(wanted.granted.family, class))),
+            None => Ok(self.heaps(wanted.granted.family, class)),
             Some(pool) => {
                 pool.check_holds(class)?;
-                Ok(Arc::clone(pool.heaps()))
+                Ok(pool.heaps())
             }
         }
     }
 
+    #[inline]
     pub(super) fn facts(&self, wanted: &Wanted<'_>, heaps: &TypedHeaps) -> Facts {
         let allocation = wanted.allocation;
         let has = |flags| allocation.flags.intersects(flags);
@@ -213,6 +264,7 @@ impl Inner {
     }
 
     /// The bytes that a placed resource asks the heaps for.
+    #[inline]
     pub(super) fn placement_request(
         &self,
         wanted: &Wanted<'_>,
@@ -245,24 +297,50 @@ impl Inner {
         placed: &ResourceRequirements,
         sharing: Sharing,
         reason: Reason,
-    ) -> Result<(ResourceAllocation, Decision), Refusal> {
-        let foreign = foreign_heap_flags(wanted.allocation.extra_required_heap_flags, heaps.desc.heap.Flags);
-        if foreign != 0 {
-            // Only with a pool: otherwise the resource would have been committed.
-            let rule = format!("{foreign:#x} are not among the flags of the pool");
-            return Err(
-                Error::invalid_argument("ResourceAllocationDesc::extra_required_heap_flags", rule).into()
-            );
-        }
+    ) -> Result<ResourceAllocation, Refusal> {
+        check_heap_flags(wanted, heaps)?;
         let request = self.placement_request(wanted, heaps, placed)?;
         let range = self.place(heaps, sharing, &request, wanted.terms)?;
         self.prefetch_after(heaps, sharing, &request, wanted.allocation.flags);
         let resource = self.create_placed(&range, wanted.resource, placed)?;
         let placement = if range.has_own_heap() { Placement::OwnHeap } else { Placement::SharedHeap };
-        let made = ResourceAllocation::placed(resource, range, &placed.desc, &wanted.granted);
-        Ok((made, Decision::new(placement, reason)))
+        let decision = Decision::new(placement, reason);
+        Ok(ResourceAllocation::placed(resource, range, &placed.desc, &wanted.granted, decision))
     }
 
+    /// The usual way of a buffer: in a heap of the allocator's own that others share.
+    ///
+    /// `None` when another way comes first, when there is something to note, or when it is not known what the buffer takes;
+    /// [`create_in`](Self::create_in) is for that.
+    #[inline(always)]
+    fn place_usual(&self, wanted: &Wanted<'_>) -> Option<Result<(ID3D12Resource, PlacedRange), Refusal>> {
+        let Wanted { allocation, resource, granted, terms } = wanted;
+        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        if allocation.pool.is_some() || allocation.flags.contains(within) || self.is_noted(allocation) {
+            return None;
+        }
+        if let Err(error) = self.check(wanted) {
+            return Some(Err(error.into()));
+        }
+        let placed = self.requirements.remembered(&self.requested(wanted))?;
+        let heaps = self.heaps(granted.family, ResourceClass::Buffer);
+        if ways(&self.facts(wanted, heaps))[0] != Some((Way::Shared, Reason::Usual)) {
+            return None;
+        }
+        let place = || -> Result<(ID3D12Resource, PlacedRange), Refusal> {
+            let request = self.placement_request(wanted, heaps, &placed)?;
+            let range = match heaps.find_slot(&request) {
+                Some(range) => range,
+                None => self.place(heaps, Sharing::Shared, &request, *terms)?,
+            };
+            self.prefetch_after(heaps, Sharing::Shared, &request, allocation.flags);
+            let resource = self.create_placed(&range, resource, &placed)?;
+            Ok((resource, range))
+        };
+        Some(place())
+    }
+
+    #[inline]
     fn create_placed(
         &self,
         range: &PlacedRange,
@@ -290,10 +368,10 @@ impl Inner {
         let requested = self.requested(&wanted);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         let heaps = self.heaps_for(&wanted, &placed)?;
-        let request = self.placement_request(&wanted, &heaps, &placed)?;
+        let request = self.placement_request(&wanted, heaps, &placed)?;
         let sharing = if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared };
-        let range = match self.place(&heaps, sharing, &request, terms) {
-            Err(refusal) if refusal.is_about_size() => self.place(&heaps, Sharing::Own, &request, terms)?,
+        let range = match self.place(heaps, sharing, &request, terms) {
+            Err(refusal) if refusal.is_about_size() => self.place(heaps, Sharing::Own, &request, terms)?,
             range => range?,
         };
         let resource = self.create_placed(&range, resource, &placed)?;
@@ -307,7 +385,7 @@ impl Inner {
         requested: &RequestedResource<'_>,
         reason: Reason,
         terms: Terms,
-    ) -> Result<(ResourceAllocation, Decision), Refusal> {
+    ) -> Result<ResourceAllocation, Refusal> {
         let Wanted { allocation, resource, granted, .. } = wanted;
         if !allocation.extra_required_resource_padding.is_zero() {
             let field = "ResourceAllocationDesc::extra_required_resource_padding";
@@ -352,21 +430,25 @@ impl Inner {
         let (made, charge) = made?;
         let decision = Decision::new(Placement::Committed, reason);
         let alignment = requirements.alignment;
-        let made = ResourceAllocation::standalone(made, charge, size, alignment, &requirements.desc, granted);
-        Ok((made, decision))
+        let desc = &requirements.desc;
+        Ok(ResourceAllocation::standalone(made, charge, size, alignment, desc, granted, decision))
+    }
+
+    /// Whether there is anything to note of an allocation that is made in the usual way.
+    #[inline]
+    pub(super) fn is_noted(&self, allocation: &ResourceAllocationDesc<'_>) -> bool {
+        let special = ResourceAllocationFlags::NEVER_RESIDENT
+            .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
+        self.desc.flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
+            || allocation.user_data != 0
+            || allocation.flags.intersects(special)
     }
 
     /// Notes what there is to note of an allocation that was made.
-    #[inline]
-    pub(super) fn register(
-        &self,
-        mut made: ResourceAllocation,
-        wanted: &Wanted<'_>,
-        decision: Decision,
-    ) -> ResourceAllocation {
-        let Wanted { allocation, resource, granted, .. } = wanted;
+    pub(super) fn note(&self, made: &mut ResourceAllocation, wanted: &Wanted<'_>) {
+        let decision = made.decision();
         self.decisions.count(decision);
-        made.set_decision(decision);
+        let Wanted { allocation, resource, granted, .. } = wanted;
         let is_listed = self.desc.flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
             || matches!(decision.placement, Placement::Committed | Placement::Imported);
         if is_listed {
@@ -386,9 +468,8 @@ impl Inner {
             made.set_never_resident();
         }
         if allocation.flags.contains(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH) {
-            warn_on_mismatch(&made, resource);
+            warn_on_mismatch(made, resource);
         }
-        made
     }
 
     /// A refusal as an error.
@@ -426,7 +507,38 @@ impl Inner {
     }
 }
 
+/// Whether heaps keep the type that is asked for.
+#[inline]
+pub(super) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
+    // A pool's heaps have their type, whatever the allocator's are.
+    allocation.pool.is_some() || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
+}
+
+pub(super) fn heap_types_of(
+    allocation: &ResourceAllocationDesc<'_>,
+    resource: &ResourceDesc<'_>,
+) -> HeapTypePreference {
+    match (allocation.pool, allocation.heap_type) {
+        (Some(pool), _) => pool.heap_type().into(),
+        (None, Some(preference)) => preference,
+        (None, None) => infer_heap_type(resource.initial_state).into(),
+    }
+}
+
+/// Refuses heap flags that the heaps do not have.
+#[inline]
+fn check_heap_flags(wanted: &Wanted<'_>, heaps: &TypedHeaps) -> Result<(), Error> {
+    let foreign = foreign_heap_flags(wanted.allocation.extra_required_heap_flags, heaps.desc.heap.Flags);
+    if foreign == 0 {
+        return Ok(());
+    }
+    // Only with a pool: otherwise the resource would have been committed.
+    let rule = format!("{foreign:#x} are not among the flags of the pool");
+    Err(Error::invalid_argument("ResourceAllocationDesc::extra_required_heap_flags", rule))
+}
+
 /// Flags that heaps do not have and that make a difference to their resources.
+#[inline]
 pub(super) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
     // Permissions that need not be used.
     let permissions = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;

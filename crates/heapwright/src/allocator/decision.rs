@@ -106,6 +106,7 @@ pub(super) struct Decisions {
 }
 
 impl Decisions {
+    #[inline]
     pub(super) fn count(&self, decision: Decision) {
         // The usual decisions are left out, so that threads which make them share no cache line.
         if decision.reason != Reason::Usual {

@@ -45,6 +45,7 @@ enum Route<'a> {
 }
 
 /// Checks that the device can take what a resource asks for.
+#[inline]
 pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -> Result<(), Error> {
     if !resource.castable_formats.is_empty() {
         if matches!(resource.initial_state, InitialState::State(_)) {
@@ -64,6 +65,7 @@ pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -
     Ok(())
 }
 
+#[inline]
 fn route<'a>(
     devices: &'a Devices,
     resource: &ResourceDesc<'_>,
@@ -81,6 +83,7 @@ fn route<'a>(
 }
 
 /// Places a resource of `desc`, which came of `resource`, in a heap.
+#[inline]
 pub(super) fn create_placed(
     devices: &Devices,
     heap: &ID3D12Heap,
@@ -181,6 +184,7 @@ pub(super) fn create_committed(
     answer(call, created, made)
 }
 
+#[inline]
 fn initial(resource: &ResourceDesc<'_>) -> (D3D12_RESOURCE_STATES, D3D12_BARRIER_LAYOUT) {
     match resource.initial_state {
         InitialState::State(state) => (state, D3D12_BARRIER_LAYOUT_UNDEFINED),
@@ -196,6 +200,7 @@ fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
     (count, if formats.is_empty() { std::ptr::null() } else { formats.as_ptr() })
 }
 
+#[inline]
 fn answer(
     call: &'static str,
     created: windows_core::Result<()>,

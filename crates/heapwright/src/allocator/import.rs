@@ -6,15 +6,15 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
+use super::Inner;
 use super::accounts::Charged;
 use super::allocation::ResourceAllocation;
 use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
-use super::{HeapType, Inner};
 use crate::Error;
 use crate::caps::read_allocation_info;
-use crate::heap_family::{CpuPageProperty, GrantedHeaps, HeapFamily, MemoryPool};
+use crate::heap_family::HeapFamily;
 
 impl Inner {
     /// Makes an allocation of a resource that exists.
@@ -45,15 +45,8 @@ impl Inner {
             return refuse("resource", format!("GetHeapProperties answered {:#010x}", hresult.0));
         }
         let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
-        let heap_type = match family {
-            HeapFamily::Type(heap_type) => heap_type,
-            HeapFamily::Custom(memory) => match (memory.cpu_page_property, memory.memory_pool) {
-                (CpuPageProperty::NotAvailable, _) => HeapType::Default,
-                (CpuPageProperty::WriteCombine, MemoryPool::L1) => HeapType::GpuUpload,
-                (CpuPageProperty::WriteCombine, MemoryPool::L0) => HeapType::Upload,
-                (CpuPageProperty::WriteBack, _) => HeapType::Readback,
-            },
-        };
+        let granted = self.heap_families.granted(family);
+        let heap_type = granted.heap_type;
         if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type)) {
             let rule = format!("{asked} is not {heap_type}, the resource's");
             return refuse("ResourceAllocationDesc::heap_type", rule);
@@ -63,16 +56,6 @@ impl Inner {
             let rule = format!("{missing:#x} are not among the flags of the resource's heap, {flags:#x}");
             return refuse("ResourceAllocationDesc::extra_required_heap_flags", rule);
         }
-        let architecture = self.caps.architecture;
-        let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
-        let segment_group = family.segment_group(architecture);
-        let granted = GrantedHeaps {
-            heap_type,
-            family,
-            segment_group,
-            is_cpu_accessible,
-            needs_copy: !is_cpu_accessible || segment_group != crate::SegmentGroup::Local,
-        };
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { resource.GetDesc() };
         // What `GetDesc` says of the alignment is what was found, not what may be asked for.
@@ -85,10 +68,13 @@ impl Inner {
             Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);
-        let made =
-            ResourceAllocation::standalone(resource.clone(), charge, size, alignment, &desc.desc, &granted);
+        let decision = Decision::new(Placement::Imported, Reason::Usual);
+        let resource = resource.clone();
+        let mut made =
+            ResourceAllocation::standalone(resource, charge, size, alignment, &desc.desc, &granted, decision);
         let wanted = Wanted { allocation, resource: &desc, granted, terms: self.terms(allocation) };
-        Ok(self.register(made, &wanted, Decision::new(Placement::Imported, Reason::Usual)))
+        self.note(&mut made, &wanted);
+        Ok(made)
     }
 
     /// Whether a resource is one of this allocator's device.

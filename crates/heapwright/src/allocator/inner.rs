@@ -159,6 +159,7 @@ impl Inner {
     }
 
     /// The allocator's own heaps of a kind.
+    #[inline]
     pub(super) fn heaps(&self, family: HeapFamily, class: ResourceClass) -> &Arc<TypedHeaps> {
         &self.typed_heaps[HeapKind::index_of(family, class)]
     }
@@ -183,6 +184,7 @@ impl Inner {
     ///
     /// Likely: the heaps that there are have less free than half of the next one's size, or what slabs say. Nobody asks unless
     /// prefetching is allowed, and nothing is made that the budget has no room for, where it matters.
+    #[inline]
     pub(super) fn prefetch_after(
         &self,
         heaps: &Arc<TypedHeaps>,

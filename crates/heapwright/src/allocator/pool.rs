@@ -12,6 +12,7 @@ use super::notes::next_number;
 use super::typed_heaps::{Kin, Recycling, TypedHeaps, TypedHeapsDesc};
 use super::{HeapType, Inner};
 use crate::Error;
+use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::requirements::ResourceClass;
 
 /// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning gives another handle to the same pool.
@@ -38,6 +39,7 @@ use crate::requirements::ResourceClass;
 #[derive(Debug, Clone)]
 pub struct Pool {
     heaps: Arc<TypedHeaps>,
+    granted: GrantedHeaps,
     resources: ResourceKind,
     multisampled: bool,
     resource_heap_tier: u8,
@@ -72,6 +74,10 @@ impl Pool {
         &self.heaps
     }
 
+    pub(super) fn granted(&self) -> GrantedHeaps {
+        self.granted
+    }
+
     pub(super) fn is_of(&self, allocator: &Inner) -> bool {
         std::ptr::eq(self.allocator.as_ptr(), allocator)
     }
@@ -98,6 +104,28 @@ impl Pool {
 }
 
 impl Inner {
+    /// The heaps that a pool is asked for, if the device has them.
+    fn pool_heaps(&self, desc: &PoolDesc) -> Result<GrantedHeaps, Error> {
+        let family = match desc.custom_heap {
+            None => self
+                .heap_families
+                .of(desc.heap_type, true)
+                .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?,
+            Some((cpu_page_property, memory_pool)) => {
+                let properties = D3D12_HEAP_PROPERTIES {
+                    Type: D3D12_HEAP_TYPE_CUSTOM,
+                    CPUPageProperty: cpu_page_property,
+                    MemoryPoolPreference: memory_pool,
+                    ..Default::default()
+                };
+                let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
+                family.check(&self.caps)?;
+                return Ok(self.heap_families.granted(family));
+            }
+        };
+        Ok(GrantedHeaps { heap_type: desc.heap_type, ..self.heap_families.granted(family) })
+    }
+
     pub(super) fn create_pool(self: &Arc<Self>, desc: PoolDesc) -> Result<Pool, Error> {
         desc.check()?;
         if desc.heap_size > self.max_heap_size {
@@ -110,11 +138,8 @@ impl Inner {
         if desc.protected_session.is_some() && self.devices.device4.is_none() {
             return Err(Error::unsupported("PoolDesc::protected_session on this device (ID3D12Device4)"));
         }
-        let family = self
-            .heap_families
-            .of(desc.heap_type, true)
-            .ok_or_else(|| Error::unsupported(format!("{} heaps on this device", desc.heap_type)))?;
-        let mut properties = self.heap_families.properties(family);
+        let granted = self.pool_heaps(&desc)?;
+        let mut properties = self.heap_families.properties(granted.family);
         if let Some(nodes) = desc.nodes {
             nodes.check(self.caps.node_count)?;
             (properties.CreationNodeMask, properties.VisibleNodeMask) = (nodes.creation, nodes.visible);
@@ -142,8 +167,8 @@ impl Inner {
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: Some(Arc::from(desc.name.as_str())),
-            heap_type: desc.heap_type,
-            segment_group: family.segment_group(self.caps.architecture),
+            heap_type: granted.heap_type,
+            segment_group: granted.segment_group,
             class,
             holds_everything: desc.resources == ResourceKind::Any,
             heap,
@@ -177,6 +202,7 @@ impl Inner {
         self.add_pool(&heaps);
         Ok(Pool {
             heaps,
+            granted,
             resources: desc.resources,
             multisampled: desc.multisampled,
             resource_heap_tier: self.effective_caps.resource_heap_tier,

@@ -3,7 +3,7 @@
 use heapwright_core::placement::{PlacementRequest, Room};
 use heapwright_core::{Alignment, ByteSize};
 
-use super::create::Wanted;
+use super::create::{Wanted, always_attribute, heap_types_of};
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
 use super::heap_source::{Refusal, Terms, misplaced};
@@ -90,11 +90,13 @@ impl Inner {
         resource: &ResourceDesc<'_>,
     ) -> Result<Probe, Error> {
         allocation.check()?;
-        let preference = self.heap_types_of(allocation, resource);
-        let always_attribute = allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
+        self.check_budget_flag(allocation)?;
+        let preference = heap_types_of(allocation, resource);
         let mut refusal = Refusal::default();
         let mut first = None;
-        for granted in self.heap_families.grants(preference, always_attribute) {
+        let of_pool = allocation.pool.map(super::Pool::granted);
+        let others = self.heap_families.grants(&preference, always_attribute(allocation));
+        for granted in of_pool.into_iter().chain(others.filter(|_| of_pool.is_none())) {
             first.get_or_insert(granted.heap_type);
             let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
             match self.probe_in(&wanted) {
@@ -141,12 +143,12 @@ impl Inner {
         let requested = self.requested(wanted);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         let heaps = self.heaps_for(wanted, &placed)?;
-        let facts = self.facts(wanted, &heaps);
+        let facts = self.facts(wanted, heaps);
         let mut refusal = Refusal::default();
         for (way, reason) in ways(&facts).into_iter().flatten() {
             if way == Way::Committed {
                 let committed = self.requirements.requirements(&requested, Creation::Committed)?;
-                match self.may_take(&heaps, committed.size, *terms, error::Way::Committed(committed.size)) {
+                match self.may_take(heaps, committed.size, *terms, error::Way::Committed(committed.size)) {
                     Ok(()) => {
                         let decision = Decision::new(Placement::Committed, reason);
                         let memory = ProbedMemory::NewHeap(committed.size);
@@ -160,8 +162,8 @@ impl Inner {
                 continue;
             }
             let sharing = if way == Way::Own { Sharing::Own } else { Sharing::Shared };
-            let request = self.placement_request(wanted, &heaps, &placed)?;
-            match self.probe_place(&heaps, sharing, &request, *terms) {
+            let request = self.placement_request(wanted, heaps, &placed)?;
+            match self.probe_place(heaps, sharing, &request, *terms) {
                 Ok(memory) => {
                     let placement =
                         if sharing == Sharing::Own { Placement::OwnHeap } else { Placement::SharedHeap };
@@ -219,9 +221,9 @@ impl Inner {
         let requested = self.requested(&backing);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         let heaps = self.heaps_for(&backing, &placed)?;
-        let request = self.placement_request(&backing, &heaps, &placed)?;
+        let request = self.placement_request(&backing, heaps, &placed)?;
         let sharing = if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared };
-        self.probe_place(&heaps, sharing, &request, wanted.terms)
+        self.probe_place(heaps, sharing, &request, wanted.terms)
     }
 
     /// Whether a heap, or a committed resource, of a size may be asked for.

@@ -1,11 +1,12 @@
 //! The heaps of one kind: an engine that divides them, and where empty ones wait.
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    Room, SharedPlaced,
+    Room, SharedPlaced, SharedPlacementId,
 };
 use heapwright_core::{Alignment, ByteSize, HeapRange};
 use heapwright_d3d12::*;
@@ -109,15 +110,33 @@ impl Drop for Seat {
 }
 
 /// A range of a heap that belongs to one allocation until dropped.
+///
+/// # Invariants
+///
+/// `heap` points to a heap that an `Arc` holds as long as the range is live: either `_held` is one, or the range is a slot, whose
+/// slab has one until the slot is freed; and the slab is a part of `heaps`.
 #[derive(Debug)]
 pub(super) struct PlacedRange {
     heaps: Arc<TypedHeaps>,
+    heap: NonNull<Heap>,
+    id: SharedPlacementId,
+    range: HeapRange,
     sharing: Sharing,
-    placed: SharedPlaced<Arc<Heap>>,
     alignment: Alignment,
+    _held: Option<Arc<Heap>>,
     /// Whether dropping it frees the range.
     is_held: bool,
 }
+
+// SAFETY: the pointer stands for an `Arc` of what is `Send` and `Sync`, and everything else in it is both.
+unsafe impl Send for PlacedRange {}
+// SAFETY: as above.
+unsafe impl Sync for PlacedRange {}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(Arc<TypedHeaps>, Arc<Heap>)>();
+};
 
 impl PlacedRange {
     pub(super) fn new(
@@ -126,7 +145,9 @@ impl PlacedRange {
         placed: SharedPlaced<Arc<Heap>>,
         alignment: Alignment,
     ) -> Self {
-        Self { heaps, sharing, placed, alignment, is_held: true }
+        let SharedPlaced { id, range, heap } = placed;
+        let (pointer, held) = (NonNull::from(&*heap), Some(heap));
+        Self { heaps, heap: pointer, id, range, sharing, alignment, _held: held, is_held: true }
     }
 
     /// Ends it without freeing the range: somebody else does.
@@ -135,17 +156,20 @@ impl PlacedRange {
     }
 
     pub(super) fn range(&self) -> HeapRange {
-        self.placed.range
+        self.range
     }
 
     pub(super) fn alignment(&self) -> Alignment {
         self.alignment
     }
 
-    pub(super) fn heap(&self) -> &Arc<Heap> {
-        &self.placed.heap
+    #[inline]
+    pub(super) fn heap(&self) -> &Heap {
+        // SAFETY: it came of a reference of an `Arc` and is alive (type invariant); only shared references are ever made of it.
+        unsafe { self.heap.as_ref() }
     }
 
+    #[inline]
     pub(super) fn heaps(&self) -> &Arc<TypedHeaps> {
         &self.heaps
     }
@@ -156,16 +180,17 @@ impl PlacedRange {
     }
 
     pub(super) fn id(&self) -> AllocationId {
-        AllocationId::placed(self.heaps.desc.number, self.sharing == Sharing::Own, self.placed.id)
+        AllocationId::placed(self.heaps().desc.number, self.has_own_heap(), self.id)
     }
 }
 
 impl Drop for PlacedRange {
+    #[inline]
     fn drop(&mut self) {
         if !self.is_held {
             return;
         }
-        match self.heaps.engine(self.sharing).free(self.placed.id) {
+        match self.heaps.engine(self.sharing).free(self.id) {
             Ok(left) if left.is_empty() => {}
             Ok(left) => self.heaps.recycle(left, self.sharing),
             Err(error) => debug_assert!(false, "a placed range is freed once: {error}"),
@@ -200,6 +225,7 @@ impl TypedHeaps {
         heaps
     }
 
+    #[inline]
     fn engine(&self, sharing: Sharing) -> &HeapEngine<Arc<Heap>> {
         match sharing {
             Sharing::Shared => &self.shared,
@@ -238,6 +264,23 @@ impl TypedHeaps {
     ) -> Result<Option<PlacedRange>, PlacementError> {
         let placed = self.engine(sharing).allocate_anywhere(request)?;
         Ok(placed.map(|placed| PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment)))
+    }
+
+    /// A slot of the thread's slabs, if they have one that serves the request. It takes no reference to the heap.
+    #[inline(always)]
+    pub(super) fn find_slot(self: &Arc<Self>, request: &PlacementRequest) -> Option<PlacedRange> {
+        let placed = self.shared.slot_at_hand(request, |heap| NonNull::from(&**heap))?;
+        let SharedPlaced { id, range, heap } = placed;
+        Some(PlacedRange {
+            heaps: Arc::clone(self),
+            heap,
+            id,
+            range,
+            sharing: Sharing::Shared,
+            alignment: request.alignment,
+            _held: None,
+            is_held: true,
+        })
     }
 
     /// Room in a heap that joins them.
@@ -539,6 +582,7 @@ impl HeapKind {
         Self::index_of(self.family, self.class)
     }
 
+    #[inline]
     pub(super) fn index_of(family: HeapFamily, class: ResourceClass) -> usize {
         let place = match family {
             HeapFamily::Type(heap_type) => heap_type.index(),

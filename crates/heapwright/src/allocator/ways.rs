@@ -44,6 +44,7 @@ pub(super) type Ways = [Option<(Way, Reason)>; 3];
 /// | PREFER_COMMITTED | committed | shared | own heap, if too large to share |
 ///
 /// Nothing is committed at last with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
+#[inline]
 pub(super) fn ways(facts: &Facts) -> Ways {
     let committed = |reason| Some((Way::Committed, reason));
     if facts.always_committed {

@@ -13,6 +13,7 @@ use heapwright_core::placement::{
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
+use super::create::Wanted;
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
 use super::heap_source::{Refusal, Terms};
 use super::notes::{Note, Notes, next_number};
@@ -356,6 +357,23 @@ impl Inner {
     ) -> Result<Room, Refusal> {
         let buffers = &self.within[BackingKind::of(granted)];
         buffers.set.room_for(size, alignment).map_err(|error| refused(&error))
+    }
+
+    /// A part of a backing buffer that there is, where the thread's slabs have a slot for it: nearly always. `None` for
+    /// everything else, refusals among it, which [`create_in`](Self::create_in) is for.
+    #[inline(always)]
+    pub(super) fn take_within(&self, wanted: &Wanted<'_>) -> Option<WithinRange> {
+        let Wanted { allocation, resource, granted, .. } = wanted;
+        if self.is_noted(allocation) {
+            return None;
+        }
+        let extra_flags = self.desc.extra_required_resource_flags;
+        let alignment = alignment_within(granted, allocation, resource, extra_flags)?;
+        let buffers = &self.within[BackingKind::of(granted)];
+        let size = ByteSize::new(resource.desc.Width);
+        let placed = buffers.set.slot_at_hand(size, alignment, |&buffer| buffer)?;
+        let SharedPlaced { id, range, heap: buffer } = placed;
+        Some(WithinRange { buffers: Arc::clone(buffers), buffer, id, range, alignment })
     }
 
     #[cold]

@@ -23,6 +23,8 @@ pub(crate) struct HeapFamilies {
     /// UPLOAD's properties, as the device says them.
     upload: HeapMemory,
     unified_memory: bool,
+    /// What is granted to each heap type, without and with `always_attribute`.
+    granted: [[Option<GrantedHeaps>; HeapType::ALL.len()]; 2],
 }
 
 /// What was granted to a preference.
@@ -70,7 +72,20 @@ impl HeapFamilies {
                 "unified memory is for cache-coherent UMA; heaps keep their types"
             );
         }
-        Ok(Self { caps: *caps, nodes, upload, unified_memory })
+        let mut families = Self { caps: *caps, nodes, upload, unified_memory, granted: Default::default() };
+        families.granted = [false, true].map(|always_attribute| {
+            HeapType::ALL.map(|heap_type| families.work_out_grant(heap_type, always_attribute))
+        });
+        Ok(families)
+    }
+
+    fn work_out_grant(&self, heap_type: HeapType, always_attribute: bool) -> Option<GrantedHeaps> {
+        let family = self.of(heap_type, always_attribute)?;
+        let architecture = self.caps.architecture;
+        let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
+        let segment_group = family.segment_group(architecture);
+        let needs_copy = !is_cpu_accessible || segment_group != SegmentGroup::Local;
+        Some(GrantedHeaps { heap_type, family, segment_group, is_cpu_accessible, needs_copy })
     }
 
     /// Whether one family of heaps serves all heap types but READBACK.
@@ -102,39 +117,47 @@ impl HeapFamilies {
 
     /// What the device grants of a preference, the most wanted first: each is what to try when one before it is out of
     /// memory, so that no family is in it twice. O(1), as there are four heap types.
+    #[inline]
     pub(crate) fn grants(
         &self,
-        preference: HeapTypePreference,
+        preference: &HeapTypePreference,
         always_attribute: bool,
     ) -> impl Iterator<Item = GrantedHeaps> {
+        let granted = &self.granted[usize::from(always_attribute)];
         (0..HeapType::ALL.len()).filter_map(move |index| {
             let (before, rest) = preference.heap_types().split_at_checked(index)?;
-            let &heap_type = rest.first()?;
-            let family = self.of(heap_type, always_attribute)?;
-            if before.iter().any(|&heap_type| self.of(heap_type, always_attribute) == Some(family)) {
-                return None;
-            }
-            let architecture = self.caps.architecture;
-            let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
-            let segment_group = family.segment_group(architecture);
-            let needs_copy = !is_cpu_accessible || segment_group != SegmentGroup::Local;
-            Some(GrantedHeaps { heap_type, family, segment_group, is_cpu_accessible, needs_copy })
+            let found = granted[rest.first()?.index()]?;
+            let is_twice = |heap_type: &HeapType| {
+                granted[heap_type.index()].is_some_and(|earlier| earlier.family == found.family)
+            };
+            (!before.iter().any(is_twice)).then_some(found)
         })
     }
 
-    /// The first of a preference that the device grants. O(1).
-    ///
-    /// # Errors
-    ///
-    /// Unsupported: the device grants none of them.
-    pub(crate) fn grant(
+    /// The first of them. O(1).
+    #[inline]
+    pub(crate) fn first_grant(
         &self,
-        preference: HeapTypePreference,
+        preference: &HeapTypePreference,
         always_attribute: bool,
-    ) -> Result<GrantedHeaps, Error> {
-        self.grants(preference, always_attribute)
-            .next()
-            .ok_or_else(|| Error::unsupported(format!("{preference} heaps on this device")))
+    ) -> Option<GrantedHeaps> {
+        let granted = &self.granted[usize::from(always_attribute)];
+        preference.heap_types().iter().find_map(|heap_type| granted[heap_type.index()])
+    }
+
+    /// What is granted to those who name a family themselves.
+    pub(crate) fn granted(&self, family: HeapFamily) -> GrantedHeaps {
+        let architecture = self.caps.architecture;
+        let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
+        let segment_group = family.segment_group(architecture);
+        let needs_copy = !is_cpu_accessible || segment_group != SegmentGroup::Local;
+        GrantedHeaps {
+            heap_type: family.nearest_heap_type(),
+            family,
+            segment_group,
+            is_cpu_accessible,
+            needs_copy,
+        }
     }
 
     /// The properties that heaps of a family are created with.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use heapwright_d3d12::*;
 
-use super::{HeapMemory, NodeMasks};
+use super::{CpuPageProperty, HeapMemory, MemoryPool, NodeMasks};
 use crate::{Architecture, DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// Heaps that are created alike: of a heap type, or CUSTOM with a memory of its own.
@@ -28,6 +28,19 @@ impl HeapFamily {
     /// The segment group that the heaps are charged to.
     pub(crate) const fn segment_group(self, architecture: Architecture) -> SegmentGroup {
         self.memory(architecture).segment_group(architecture)
+    }
+
+    /// The heap type; of a CUSTOM family the one whose memory is most like it.
+    pub(crate) const fn nearest_heap_type(self) -> HeapType {
+        match self {
+            Self::Type(heap_type) => heap_type,
+            Self::Custom(memory) => match (memory.cpu_page_property, memory.memory_pool) {
+                (CpuPageProperty::NotAvailable, _) => HeapType::Default,
+                (CpuPageProperty::WriteCombine, MemoryPool::L1) => HeapType::GpuUpload,
+                (CpuPageProperty::WriteCombine, MemoryPool::L0) => HeapType::Upload,
+                (CpuPageProperty::WriteBack, _) => HeapType::Readback,
+            },
+        }
     }
 
     /// The properties to create the heaps with. Page property and pool are UNKNOWN unless the type is CUSTOM, as D3D12 has

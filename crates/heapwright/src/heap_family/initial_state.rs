@@ -22,6 +22,7 @@ impl Default for InitialState {
 
 /// The heap type that a resource belongs to by its initial state, where none is given: GENERIC_READ is UPLOAD's, COPY_DEST
 /// READBACK's, and everything else, layouts among them, DEFAULT's. The rule is GPGMM's, for buffers and textures alike.
+#[inline]
 pub(crate) fn infer_heap_type(initial: InitialState) -> HeapType {
     match initial {
         InitialState::State(D3D12_RESOURCE_STATE_GENERIC_READ) => HeapType::Upload,
@@ -42,6 +43,7 @@ pub(crate) fn infer_heap_type(initial: InitialState) -> HeapType {
 /// # Errors
 ///
 /// Invalid argument, with the field that contradicts the heap type.
+#[inline]
 pub(crate) fn check_initial_state(
     family: HeapFamily,
     dimension: D3D12_RESOURCE_DIMENSION,

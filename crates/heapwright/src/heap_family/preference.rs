@@ -52,6 +52,7 @@ impl HeapTypePreference {
 
     /// The heap types, the most wanted first.
     #[must_use]
+    #[inline]
     pub fn heap_types(&self) -> &[HeapType] {
         self.heap_types.get(..self.len).unwrap_or(&self.heap_types)
     }

@@ -88,6 +88,7 @@ const FLOORS: [(BufferUses, Alignment); 12] = [
 impl BufferUses {
     /// The alignment that satisfies every use, 1 to 256 bytes; 1 without uses. O(1).
     #[must_use]
+    #[inline]
     pub fn floor(self) -> Alignment {
         if self.is_empty() {
             return Alignment::ONE;
@@ -97,6 +98,7 @@ impl BufferUses {
     }
 
     /// These and the uses that the flags of a resource tell.
+    #[inline]
     pub(crate) fn with_flags(self, flags: D3D12_RESOURCE_FLAGS) -> Self {
         if flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE == 0 {
             return self;
@@ -106,6 +108,7 @@ impl BufferUses {
 
     /// The width that a buffer of `width` bytes is created with: views of constant buffers have whole multiples of 256
     /// bytes, and must not end behind the buffer. `None` where that has more than 64 bits.
+    #[inline]
     pub(crate) fn width(self, width: ByteSize) -> Option<ByteSize> {
         if !self.contains(Self::CONSTANT_BUFFER) {
             return Some(width);

@@ -3,6 +3,7 @@
 //! * `requested`: what is asked for.
 //! * `resource_requirements`: the decision, with the device behind a closure.
 //! * `query`: the device, and the calls that answer for it.
+//! * `remembered_buffers`: what the device answered before.
 //! * `tight_alignment`: whether a resource gets the tight alignment flag (document TIGHT).
 //! * `floor`: D3D12's alignments, and the one that a description asks for.
 //! * `buffer_uses`: how the address of a buffer must be aligned for what it is used for.
@@ -14,6 +15,7 @@ mod buffer_uses;
 mod floor;
 mod generations;
 mod query;
+mod remembered_buffers;
 mod requested;
 mod resource_class;
 mod resource_requirements;

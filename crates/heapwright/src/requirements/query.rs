@@ -6,6 +6,7 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
+use super::remembered_buffers::RememberedBuffers;
 use super::{
     Creation, RequestedResource, RequirementsOptions, ResourceRequirements, downgrade, requirements,
 };
@@ -15,7 +16,7 @@ use crate::{DeviceCaps, Error};
 /// Asks a device what resources take.
 ///
 /// It holds the interfaces that answer, so that a resource costs no `QueryInterface`.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct RequirementsQuery {
     device: ID3D12Device,
     /// For descriptions with a sampler feedback region.
@@ -24,6 +25,8 @@ pub(crate) struct RequirementsQuery {
     device12: Option<ID3D12Device12>,
     caps: DeviceCaps,
     options: RequirementsOptions,
+    is_tight_by_default: bool,
+    remembered: RememberedBuffers,
 }
 
 impl RequirementsQuery {
@@ -35,6 +38,8 @@ impl RequirementsQuery {
             device12: device.cast().ok(),
             caps: *caps,
             options,
+            is_tight_by_default: options.tight_alignment && caps.tight_alignment_tier != 0,
+            remembered: RememberedBuffers::new(),
         }
     }
 
@@ -44,22 +49,52 @@ impl RequirementsQuery {
     /// [`ResourceClass`](super::ResourceClass). The description goes to `CreatePlacedResource`, with a sampler feedback
     /// region to `CreatePlacedResource1`, with castable formats to `CreatePlacedResource2`; or to the committed relatives.
     ///
-    /// Cost: O(castable formats), and at most two calls of the device; see [`requirements`]. Takes no lock.
+    /// Cost: O(castable formats), and at most two calls of the device; see [`requirements`]. None for most descriptions of
+    /// buffers that were asked about a short while ago. Takes no lock.
     ///
     /// # Errors
     ///
     /// Those of [`requirements`], and unsupported where the device lacks the interface for castable formats
     /// (`ID3D12Device12`) or for sampler feedback regions (`ID3D12Device8`).
+    #[inline]
     pub(crate) fn requirements(
         &self,
         requested: &RequestedResource<'_>,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
         let formats = requested.castable_formats;
-        requirements(requested, creation, &self.caps, &self.options, |desc| self.ask(desc, formats))
+        requirements(requested, creation, &self.caps, &self.options, |desc| {
+            self.remembered.get_or(desc, || self.ask(desc, formats))
+        })
+    }
+
+    /// What [`requirements`](Self::requirements) answers to a plain placed buffer without asking the device; `None` when it is
+    /// not plain, or the device was not asked about it lately. O(1).
+    ///
+    /// Plain: no alignment is asked for, by itself or by uses, and tight alignment is on.
+    #[inline]
+    pub(crate) fn remembered(&self, requested: &RequestedResource<'_>) -> Option<ResourceRequirements> {
+        // What has an influence beside the description: acceleration structures have uses, and what crosses adapters is not
+        // tightly aligned.
+        const SPECIAL: D3D12_RESOURCE_FLAGS =
+            D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
+        let flags = requested.desc.Flags | self.options.extra_required_resource_flags;
+        let is_plain = requested.desc.Alignment == 0
+            && requested.uses.is_empty()
+            && requested.castable_formats.is_empty()
+            && flags & SPECIAL == 0
+            && self.is_tight_by_default;
+        if !is_plain {
+            return None;
+        }
+        let flags = flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+        let desc = D3D12_RESOURCE_DESC1 { Flags: flags, ..requested.desc };
+        let (size, alignment) = self.remembered.get(&desc)?;
+        Some(ResourceRequirements { desc, size, alignment })
     }
 
     /// `GetResourceAllocationInfo` in the oldest generation that knows what is asked.
+    #[cold]
     fn ask(
         &self,
         desc: &D3D12_RESOURCE_DESC1,
@@ -135,6 +170,43 @@ mod tests {
         assert!(error.is_unsupported() && error.to_string().contains("ID3D12Device12"), "{error}");
         let without = RequestedResource { castable_formats: &[], ..requested };
         assert!(query.requirements(&without, Creation::Placed).is_ok(), "the first interface is enough");
+    }
+
+    #[test]
+    fn a_plain_buffer_is_remembered_as_it_was_decided() {
+        for profile in HostProfile::all() {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+            for extra_required_resource_flags in
+                [D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS]
+            {
+                for tight_alignment in [false, true] {
+                    let options = RequirementsOptions { tight_alignment, extra_required_resource_flags };
+                    let query = RequirementsQuery::new(&gpu.device, &caps, options);
+                    let mut count = 0;
+                    for width in [1, 8, 1000, 65_536, 100_001, 5 << 30] {
+                        for flags in [0, 4, 8, 0x40, 0x100, 0x400] {
+                            for (alignment, uses) in [
+                                (0, BufferUses::empty()),
+                                (256, BufferUses::empty()),
+                                (0, BufferUses::CONSTANT_BUFFER),
+                            ] {
+                                let desc = upgrade(&buffer_desc(ByteSize::new(width)));
+                                let desc =
+                                    D3D12_RESOURCE_DESC1 { Alignment: alignment, Flags: flags, ..desc };
+                                let requested = RequestedResource { desc, castable_formats: &[], uses };
+                                let decided = query.requirements(&requested, Creation::Placed);
+                                let Some(remembered) = query.remembered(&requested) else { continue };
+                                assert_eq!(decided.expect("it is remembered"), remembered, "{requested:?}");
+                                count += 1;
+                            }
+                        }
+                    }
+                    let is_tight = tight_alignment && caps.tight_alignment_tier > 0;
+                    assert_eq!(count > 0, is_tight, "{}: {count} were remembered", profile.name);
+                }
+            }
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) enum ResourceClass {
 impl ResourceClass {
     pub(crate) const ALL: [Self; 4] = [Self::Buffer, Self::Texture, Self::RenderTarget, Self::Multisampled];
 
+    #[inline]
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Buffer => 0,
@@ -30,6 +31,7 @@ impl ResourceClass {
     }
 
     /// The class of a resource on a device.
+    #[inline]
     pub(crate) fn of(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> Self {
         let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {

@@ -50,6 +50,7 @@ impl ResourceAllocationDesc<'_> {
     }
 
     /// The rules between its own fields.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         let flags = self.flags;
         let error = |field, rule: &str| Err(Error::invalid_argument(field, rule));

@@ -40,6 +40,7 @@ impl HeapType {
     }
 
     /// The position in [`ALL`](Self::ALL).
+    #[inline]
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Default => 0,

@@ -27,6 +27,8 @@ pub struct PoolDesc {
     pub name: String,
     /// The kind of heaps.
     pub heap_type: HeapType,
+    /// CUSTOM heaps of this memory instead of a heap type, which is the one most like it then.
+    pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
     /// What they are for.
     pub resources: ResourceKind,
     /// Flags beside those that `resources` implies: SHARED, ALLOW_WRITE_WATCH, CREATE_NOT_ZEROED and the like.
@@ -57,6 +59,7 @@ impl Default for PoolDesc {
         Self {
             name: String::new(),
             heap_type: HeapType::Default,
+            custom_heap: None,
             resources: ResourceKind::Buffers,
             extra_heap_flags: D3D12_HEAP_FLAG_NONE,
             algorithm: SuballocationAlgorithm::Default,

@@ -41,11 +41,13 @@ impl ResourceDesc<'_> {
 
     /// A resource of this description in this state.
     #[must_use]
+    #[inline]
     pub fn in_state(desc: &D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES) -> Self {
         Self { desc: upgrade(desc), initial_state: InitialState::State(state), ..Default::default() }
     }
 
     /// Whether it is a buffer.
+    #[inline]
     pub(crate) fn is_buffer(&self) -> bool {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
     }

@@ -1,0 +1,242 @@
+//! What a device answered about buffers, so that it is asked once about each description.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+/// Answers that are remembered: 4 KiB of them.
+const PLACES: usize = 1 << PLACES_LOG2;
+const PLACES_LOG2: u32 = 9;
+
+/// What a device answered about buffers: a table with one place for each description, which the last one of them has.
+///
+/// A device answers the same question in the same way each time (document TIGHT's HLK tests demand it), so what is remembered
+/// changes no decision, only whether the device is asked.
+///
+/// Everything about one description is in one word, which is read and written at once: there is no lock, and no thread can find
+/// half of another's answer. What does not fit into a word is not remembered: widths from 1 TiB on, flags from bit 12 on, and
+/// sizes that are not the width rounded up to the alignment.
+///
+/// Cost: O(1).
+pub(super) struct RememberedBuffers {
+    places: Box<[AtomicU64; PLACES]>,
+}
+
+/// A description and the answer in a word, from the lowest bit up:
+///
+/// | bits | |
+/// |---|---|
+/// | 40 | width, not zero |
+/// | 12 | flags |
+/// | 5 | the alignment of the description: 0, or 1 + the power of two |
+/// | 5 | the alignment of the answer, as a power of two |
+///
+/// The first three are the question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Question(u64);
+
+const WIDTH_BITS: u32 = 40;
+const FLAG_BITS: u32 = 12;
+const ALIGNMENT_BITS: u32 = 5;
+const QUESTION_BITS: u32 = WIDTH_BITS + FLAG_BITS + ALIGNMENT_BITS;
+
+impl Question {
+    /// `None` for a description that is no well-formed buffer, or does not fit.
+    #[inline]
+    fn of(desc: &D3D12_RESOURCE_DESC1) -> Option<Self> {
+        let is_plain = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+            && (desc.Height, desc.DepthOrArraySize, desc.MipLevels) == (1, 1, 1)
+            && (desc.Format, desc.Layout) == (DXGI_FORMAT_UNKNOWN, D3D12_TEXTURE_LAYOUT_ROW_MAJOR)
+            && (desc.SampleDesc.Count, desc.SampleDesc.Quality) == (1, 0)
+            && desc.SamplerFeedbackMipRegion == D3D12_MIP_REGION::default();
+        let flags = u64::from(desc.Flags);
+        let alignment = match desc.Alignment {
+            0 => 0,
+            alignment => 1 + Alignment::new(alignment)?.log2(),
+        };
+        let fits = desc.Width != 0
+            && desc.Width >> WIDTH_BITS == 0
+            && flags >> FLAG_BITS == 0
+            && alignment >> ALIGNMENT_BITS == 0;
+        (is_plain && fits).then_some(Self(
+            desc.Width | flags << WIDTH_BITS | u64::from(alignment) << (WIDTH_BITS + FLAG_BITS),
+        ))
+    }
+
+    fn width(self) -> ByteSize {
+        ByteSize::new(self.0 & ((1 << WIDTH_BITS) - 1))
+    }
+
+    /// Where it is in the table: widths in a row, and those of an arithmetic progression, are far apart.
+    #[inline]
+    fn place(self) -> usize {
+        // 2^64 over the golden ratio.
+        let spread = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES_LOG2);
+        usize::try_from(spread).unwrap_or(0)
+    }
+}
+
+impl RememberedBuffers {
+    pub(super) fn new() -> Self {
+        Self { places: Box::new([const { AtomicU64::new(0) }; PLACES]) }
+    }
+
+    /// What was answered to the description, if that is remembered.
+    #[inline]
+    pub(super) fn get(&self, desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
+        self.find(Question::of(desc)?)
+    }
+
+    #[inline]
+    fn find(&self, question: Question) -> Option<(ByteSize, Alignment)> {
+        // Relaxed: the word says everything, and nothing else is read because of it.
+        let word = self.places[question.place()].load(Ordering::Relaxed);
+        if word & ((1 << QUESTION_BITS) - 1) != question.0 {
+            return None;
+        }
+        let alignment = Alignment::new(1 << (word >> QUESTION_BITS))?;
+        Some((question.width().align_up(alignment)?, alignment))
+    }
+
+    /// What was answered to the description, or what `ask` answers now.
+    pub(super) fn get_or<E>(
+        &self,
+        desc: &D3D12_RESOURCE_DESC1,
+        ask: impl FnOnce() -> Result<Option<(ByteSize, Alignment)>, E>,
+    ) -> Result<Option<(ByteSize, Alignment)>, E> {
+        let Some(question) = Question::of(desc) else { return ask() };
+        if let Some(found) = self.find(question) {
+            return Ok(Some(found));
+        }
+        let answer = ask()?;
+        if let Some((size, alignment)) = answer {
+            let log2 = u64::from(alignment.log2());
+            if log2 >> ALIGNMENT_BITS == 0 && question.width().align_up(alignment) == Some(size) {
+                self.places[question.place()].store(question.0 | log2 << QUESTION_BITS, Ordering::Relaxed);
+            }
+        }
+        Ok(answer)
+    }
+}
+
+impl fmt::Debug for RememberedBuffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.places.iter().filter(|place| place.load(Ordering::Relaxed) != 0).count();
+        f.debug_struct("RememberedBuffers").field("used", &used).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::requirements::upgrade;
+
+    fn buffer(width: u64, alignment: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC1 {
+        let desc = upgrade(&crate::buffer_desc(ByteSize::new(width)));
+        D3D12_RESOURCE_DESC1 { Alignment: alignment, Flags: flags, ..desc }
+    }
+
+    /// An answer that differs with everything that is asked.
+    fn answer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
+        let mixed = desc.Width ^ desc.Alignment.rotate_left(7) ^ u64::from(desc.Flags).rotate_left(3);
+        let alignment = Alignment::from_log2(u32::try_from(mixed % 17).ok()?)?;
+        Some((ByteSize::new(desc.Width).align_up(alignment)?, alignment))
+    }
+
+    fn asked(desc: &D3D12_RESOURCE_DESC1) -> Result<Option<(ByteSize, Alignment)>, ()> {
+        Ok(answer(desc))
+    }
+
+    #[test]
+    fn what_is_asked_twice_in_a_row_is_remembered() {
+        let remembered = RememberedBuffers::new();
+        let desc = buffer(1000, 0, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT);
+        assert_eq!(remembered.get(&desc), None);
+        assert_eq!(remembered.get_or(&desc, || asked(&desc)), asked(&desc));
+        assert_eq!(remembered.get(&desc), answer(&desc));
+        assert_eq!(remembered.get_or(&desc, || Err("asked again")), Ok(answer(&desc)));
+    }
+
+    #[test]
+    fn what_does_not_fit_or_is_refused_is_asked_each_time() {
+        let remembered = RememberedBuffers::new();
+        let plain = buffer(1000, 0, 0);
+        let large = [buffer(1 << WIDTH_BITS, 0, 0), buffer(0, 0, 0), buffer(1, 0, 1 << FLAG_BITS)];
+        let others = [
+            buffer(1000, 3, 0),
+            buffer(1000, 1 << 31, 0),
+            D3D12_RESOURCE_DESC1 { Height: 2, ..plain },
+            D3D12_RESOURCE_DESC1 { DepthOrArraySize: 2, ..plain },
+            D3D12_RESOURCE_DESC1 { MipLevels: 2, ..plain },
+            D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_R8_UNORM, ..plain },
+            D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..plain },
+            D3D12_RESOURCE_DESC1 { SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 }, ..plain },
+            D3D12_RESOURCE_DESC1 { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, ..plain },
+        ];
+        for desc in large.into_iter().chain(others) {
+            remembered.get_or(&desc, || asked(&desc)).expect("answered");
+            assert_eq!(remembered.get(&desc), None, "{desc:?}");
+        }
+        for odd in
+            [None, Some((ByteSize::new(2048), Alignment::ONE)), Some((ByteSize::new(8), Alignment::ONE))]
+        {
+            assert_eq!(remembered.get_or(&plain, || Ok::<_, ()>(odd)), Ok(odd));
+            assert_eq!(remembered.get(&plain), None);
+        }
+        assert_eq!(remembered.get_or(&plain, || Err("failed")), Err("failed"));
+        assert_eq!(remembered.get(&plain), None);
+    }
+
+    #[test]
+    fn threads_find_whole_answers_only() {
+        let remembered = RememberedBuffers::new();
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let remembered = &remembered;
+                scope.spawn(move || {
+                    // Descriptions of which several share a place, so that threads overwrite each other's.
+                    for round in 0..if cfg!(miri) { 200 } else { 100_000_u64 } {
+                        let width = 1 + (round * 7 + thread) % 3000;
+                        let desc = buffer(
+                            width,
+                            [0, 64, 256][usize::from(round % 2 == 0) + usize::from(round % 3 == 0)],
+                            u32::try_from(round % 5).expect("small"),
+                        );
+                        assert_eq!(remembered.get_or(&desc, || asked(&desc)), asked(&desc), "{desc:?}");
+                    }
+                });
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_remembered_that_was_not_answered(
+            descs in prop::collection::vec(
+                (
+                    prop_oneof![1..600_u64, any::<u64>()],
+                    prop_oneof![Just(0), (0..20_u32).prop_map(|log2| 1 << log2)],
+                    0..4096_u32,
+                ),
+                1..200,
+            ),
+        ) {
+            let remembered = RememberedBuffers::new();
+            let mut model = HashMap::new();
+            for (width, alignment, flags) in descs {
+                let desc = buffer(width, alignment, flags);
+                let key = (width, alignment, flags);
+                let found = remembered.get(&desc);
+                prop_assert!(found.is_none() || model.get(&key) == Some(&found));
+                prop_assert_eq!(remembered.get_or(&desc, || asked(&desc)), asked(&desc));
+                model.insert(key, answer(&desc));
+            }
+        }
+    }
+}
