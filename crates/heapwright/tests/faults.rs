@@ -253,14 +253,7 @@ const ANSWERS: [HRESULT; 3] = [E_OUTOFMEMORY, E_FAIL, DXGI_ERROR_DEVICE_REMOVED]
 fn every_call_may_fail_once_with_any_error() {
     let desc = ResourceAllocatorDesc::default();
     for hresult in ANSWERS {
-        let runs = fail_each(
-            Newest::wrap,
-            None,
-            hresult,
-            &desc,
-            |scene, fence| everything(scene, fence),
-            tells(hresult),
-        );
+        let runs = fail_each(Newest::wrap, None, hresult, &desc, everything, tells(hresult));
         assert!(runs > 100, "only {runs} calls were made to fail");
     }
 }
