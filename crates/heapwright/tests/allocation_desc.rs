@@ -198,7 +198,7 @@ fn user_data_and_names_are_kept_and_told() {
         assert_eq!((listed[0].user_data, listed[0].name.as_deref()), (42, Some("größe\0x")), "{flags:?}");
         let mut name = [0_u16; 16];
         let mut size = 32;
-        let guid = heapwright::d3d12::names::WKPDID_D3DDebugObjectNameW;
+        let guid = names::WKPDID_D3DDebugObjectNameW;
         // SAFETY: the resource is live, and the buffer has as many bytes as are said.
         let found =
             unsafe { made.resource().GetPrivateData(&guid, &mut size, Some(name.as_mut_ptr().cast())) };

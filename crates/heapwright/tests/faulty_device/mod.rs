@@ -17,7 +17,7 @@ use self::first_interface::implement_first_interface;
 
 /// The calls that are passed on, and that can be made to fail. Newer versions of a call count as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub(crate) enum Call {
     CheckFeatureSupport,
     GetResourceAllocationInfo,
     CreateHeap,
@@ -28,7 +28,7 @@ pub enum Call {
 
 /// A call that came, with what matters to tests.
 #[derive(Debug, Clone)]
-pub enum Seen {
+pub(crate) enum Seen {
     Heap {
         desc: D3D12_HEAP_DESC,
         in_session: bool,
@@ -52,7 +52,7 @@ pub enum Seen {
 
 /// When to fail, and what was seen. Shared with the test, which may change it between calls.
 #[derive(Debug)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Calls until the one that fails; `u64::MAX` for none.
     countdown: AtomicU64,
     /// All calls of the kind fail.
@@ -67,7 +67,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub fn new(only: Option<Call>, hresult: HRESULT) -> Arc<Self> {
+    pub(crate) fn new(only: Option<Call>, hresult: HRESULT) -> Arc<Self> {
         Arc::new(Self {
             countdown: AtomicU64::new(u64::MAX),
             fails_always: AtomicBool::new(false),
@@ -80,33 +80,33 @@ impl Faults {
     }
 
     /// Lets the `n`th call from now on fail (0: the next) and those after it succeed.
-    pub fn fail_nth(&self, n: u64) {
+    pub(crate) fn fail_nth(&self, n: u64) {
         self.countdown.store(n, Ordering::Relaxed);
     }
 
     /// Lets all calls of the kind fail from now on.
-    pub fn fail_all(&self) {
+    pub(crate) fn fail_all(&self) {
         self.fails_always.store(true, Ordering::Relaxed);
     }
 
     /// Lets no call fail any more.
-    pub fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         self.countdown.store(u64::MAX, Ordering::Relaxed);
         self.fails_always.store(false, Ordering::Relaxed);
     }
 
     /// Whether the failure that was asked for has happened.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.countdown.load(Ordering::Relaxed) == u64::MAX
     }
 
     /// Calls of the chosen kind so far.
-    pub fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
     /// Claims to have so many nodes. Heaps of all of them are the first one's.
-    pub fn set_node_count(&self, count: u32) {
+    pub(crate) fn set_node_count(&self, count: u32) {
         self.node_count.store(count, Ordering::Relaxed);
     }
 
@@ -115,12 +115,12 @@ impl Faults {
     }
 
     /// What came since this was last asked.
-    pub fn take_seen(&self) -> Vec<Seen> {
+    pub(crate) fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut self.seen.lock().expect("no test panics with it"))
     }
 
     /// The heaps among what came since this or `take_seen` was last asked.
-    pub fn heaps(&self) -> Vec<D3D12_HEAP_DESC> {
+    pub(crate) fn heaps(&self) -> Vec<D3D12_HEAP_DESC> {
         let heap = |seen| if let Seen::Heap { desc, .. } = seen { Some(desc) } else { None };
         self.take_seen().into_iter().filter_map(heap).collect()
     }
@@ -208,22 +208,22 @@ impl Wrapped {
 }
 
 #[implement(ID3D12Device)]
-pub struct FaultyDevice(Wrapped);
+pub(crate) struct FaultyDevice(Wrapped);
 
 #[implement(ID3D12Device14)]
-pub struct Newest(Wrapped);
+pub(crate) struct Newest(Wrapped);
 
 implement_first_interface!(FaultyDevice_Impl);
 implement_first_interface!(Newest_Impl);
 
 impl FaultyDevice {
-    pub fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
+    pub(crate) fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
         Self(Wrapped { device: device.clone(), faults: Arc::clone(faults) }).into()
     }
 }
 
 impl Newest {
-    pub fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
+    pub(crate) fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
         let newest: ID3D12Device14 =
             Self(Wrapped { device: device.clone(), faults: Arc::clone(faults) }).into();
         newest.cast().expect("every device is an ID3D12Device")
@@ -232,10 +232,10 @@ impl Newest {
 
 /// A session that protects nothing, for a device that takes it off before it passes a call on.
 #[implement(ID3D12ProtectedResourceSession)]
-pub struct Session;
+pub(crate) struct Session;
 
 impl Session {
-    pub fn create() -> ID3D12ProtectedResourceSession {
+    pub(crate) fn create() -> ID3D12ProtectedResourceSession {
         Self.into()
     }
 }

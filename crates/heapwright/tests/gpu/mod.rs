@@ -9,38 +9,38 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 
-pub const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
-pub const KIB: u64 = 1 << 10;
-pub const MIB: u64 = 1 << 20;
+pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
 
-pub fn open(profile: &str) -> Instance {
+pub(crate) fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
 }
 
-pub fn allocator(gpu: &Instance, desc: ResourceAllocatorDesc) -> ResourceAllocator {
+pub(crate) fn allocator(gpu: &Instance, desc: ResourceAllocatorDesc) -> ResourceAllocator {
     ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound device and description")
 }
 
-pub fn with_flags(gpu: &Instance, flags: ResourceAllocatorFlags) -> ResourceAllocator {
+pub(crate) fn with_flags(gpu: &Instance, flags: ResourceAllocatorFlags) -> ResourceAllocator {
     allocator(gpu, ResourceAllocatorDesc { flags, ..Default::default() })
 }
 
 /// What the adapter says that this process uses.
-pub fn usage(gpu: &Instance) -> ByteSize {
+pub(crate) fn usage(gpu: &Instance) -> ByteSize {
     let of = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage;
     of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
 }
 
-pub fn usage_of(gpu: &Instance, group: SegmentGroup) -> ByteSize {
+pub(crate) fn usage_of(gpu: &Instance, group: SegmentGroup) -> ByteSize {
     VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage
 }
 
-pub fn place(heap_type: HeapType, flags: ResourceAllocationFlags) -> ResourceAllocationDesc<'static> {
+pub(crate) fn place(heap_type: HeapType, flags: ResourceAllocationFlags) -> ResourceAllocationDesc<'static> {
     ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) }
 }
 
 /// A buffer in state COMMON.
-pub fn try_buffer(
+pub(crate) fn try_buffer(
     allocator: &ResourceAllocator,
     place: &ResourceAllocationDesc<'_>,
     size: u64,
@@ -48,7 +48,7 @@ pub fn try_buffer(
     allocator.create_resource(place, &buffer_desc(ByteSize::new(size)), COMMON, None)
 }
 
-pub fn buffer(
+pub(crate) fn buffer(
     allocator: &ResourceAllocator,
     place: &ResourceAllocationDesc<'_>,
     size: u64,
@@ -57,11 +57,11 @@ pub fn buffer(
 }
 
 /// A buffer in a DEFAULT heap.
-pub fn local(allocator: &ResourceAllocator, size: u64) -> ResourceAllocation {
+pub(crate) fn local(allocator: &ResourceAllocator, size: u64) -> ResourceAllocation {
     buffer(allocator, &HeapType::Default.into_place(), size)
 }
 
-pub trait IntoPlace {
+pub(crate) trait IntoPlace {
     fn into_place(self) -> ResourceAllocationDesc<'static>;
 }
 
@@ -72,13 +72,13 @@ impl IntoPlace for HeapType {
 }
 
 /// The description of the heap that an allocation is placed in.
-pub fn heap_of(allocation: &ResourceAllocation) -> D3D12_HEAP_DESC {
+pub(crate) fn heap_of(allocation: &ResourceAllocation) -> D3D12_HEAP_DESC {
     // SAFETY: the heap is a live COM object.
     unsafe { allocation.heap().expect("it is placed").GetDesc() }
 }
 
 /// Heap properties and heap flags of a resource.
-pub fn properties_of(allocation: &ResourceAllocation) -> (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS) {
+pub(crate) fn properties_of(allocation: &ResourceAllocation) -> (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS) {
     let (mut properties, mut flags) = Default::default();
     // SAFETY: the resource is live and both structures are writable.
     unsafe { allocation.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) }
@@ -87,12 +87,12 @@ pub fn properties_of(allocation: &ResourceAllocation) -> (D3D12_HEAP_PROPERTIES,
     (properties, flags)
 }
 
-pub fn desc_of(allocation: &ResourceAllocation) -> D3D12_RESOURCE_DESC {
+pub(crate) fn desc_of(allocation: &ResourceAllocation) -> D3D12_RESOURCE_DESC {
     // SAFETY: the resource is a live COM object.
     unsafe { allocation.resource().GetDesc() }
 }
 
-pub fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
+pub(crate) fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
         Width: width,
@@ -107,7 +107,7 @@ pub fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
 }
 
 /// A texture that is rendered to; with several samples if there are.
-pub fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DESC {
+pub(crate) fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
         Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
@@ -116,7 +116,7 @@ pub fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DESC {
 }
 
 /// Nothing is in use, and everything can be given back.
-pub fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &Instance) {
+pub(crate) fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &Instance) {
     allocator.audit().expect("consistent");
     allocator.release_empty_heaps();
     let stats = allocator.stats();

@@ -48,7 +48,7 @@ impl Subscriber for Lines {
 }
 
 /// Runs `act` and answers its result and the warnings that this thread logged meanwhile.
-pub fn warnings<T>(act: impl FnOnce() -> T) -> (T, Vec<String>) {
+pub(crate) fn warnings<T>(act: impl FnOnce() -> T) -> (T, Vec<String>) {
     let lines = Lines::default();
     let logged = Arc::clone(&lines.0);
     let result = tracing::subscriber::with_default(lines, act);
