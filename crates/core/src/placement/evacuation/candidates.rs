@@ -17,6 +17,8 @@ struct Candidate {
     state: State,
 }
 
+const _: () = assert!(size_of::<Option<Candidate>>() == 64);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,

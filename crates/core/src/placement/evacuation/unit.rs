@@ -31,6 +31,8 @@ pub(super) struct Item {
     pub(super) bytes: u64,
 }
 
+const _: () = assert!(size_of::<Item>() == 32);
+
 /// What items have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
