@@ -1,7 +1,7 @@
 //! Defragmentation: heaps that hold little are emptied, a few moves at a time.
 //!
 //! Which heaps, in which order and to where is core's business
-//! ([`Evacuation`](heapwright_core::placement::Evacuation)); this is what carries it out.
+//! ([`Evacuation`]); this is what carries it out.
 
 use std::fmt;
 use std::ops::Deref;
