@@ -1,7 +1,7 @@
 //! Defragmentation: heaps that hold little are emptied, a few moves at a time.
 //!
 //! Which heaps, in which order and to where is core's business
-//! ([`Evacuation`](heapwright_core::placement::Evacuation)); this is what carries it out.
+//! ([`Evacuation`]); this is what carries it out.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,13 +16,14 @@ use heapwright_d3d12::*;
 
 use super::allocation::ResourceAllocation;
 use super::desc::ResourceDesc;
-use super::device_resource::create_placed;
+use super::device_resource::{check_interfaces, create_placed};
 use super::heap::Heap;
 use super::heap_source::Terms;
 use super::notes::{AllocationId, Note};
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use super::{Inner, Pool, ResourceAllocator};
-use crate::{Error, InitialState};
+use crate::requirements::{Creation, RequestedResource};
+use crate::{BufferUses, Error, InitialState};
 
 /// What is defragmented.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +45,7 @@ pub struct DefragmentationBudget {
 
 impl Default for DefragmentationBudget {
     fn default() -> Self {
-        let EvacuationBudget { moves, bytes } = EvacuationBudget::default();
+        let EvacuationBudget { moves, bytes, .. } = EvacuationBudget::default();
         Self { moves, bytes, time: Duration::from_micros(500) }
     }
 }
@@ -56,6 +57,7 @@ impl Default for DefragmentationBudget {
 /// new is placed there. The allocator can be used as ever meanwhile, by any thread.
 ///
 /// Dropping it ends the run: heaps that are not empty yet take allocations again. Moves that are under way can still be completed.
+/// It holds on to its allocator.
 ///
 /// # A full example
 ///
@@ -105,9 +107,10 @@ impl Default for DefragmentationBudget {
 #[derive(Debug)]
 pub struct Defragmentation {
     allocator: Arc<Inner>,
-    /// One for each kind of heaps; those that are finished are left out.
+    /// One for each kind of heaps.
     runs: Vec<Run>,
-    finished: DefragmentationProgress,
+    /// Those that are finished. Moves of theirs may be under way yet: of heaps that were given up.
+    finished: Vec<Run>,
 }
 
 /// What a step came to.
@@ -169,12 +172,28 @@ impl Deref for DefaultSet {
 impl Run {
     fn new(heaps: &Arc<TypedHeaps>) -> Option<Self> {
         heaps.shared().as_default()?;
-        let evacuation = Evacuation::new(DefaultSet(Arc::clone(heaps)));
+        let set = DefaultSet(Arc::clone(heaps));
+        let evacuation = Evacuation::new(set).keep_heaps(heaps.desc.min_heap_count);
         Some(Self { heaps: Arc::clone(heaps), evacuation: Arc::new(Mutex::new(evacuation)) })
     }
 
     fn lock(&self) -> MutexGuard<'_, HeapEvacuation> {
         self.evacuation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn abandon(&self, planned: &PlannedMove<Arc<Heap>>) {
+        let release = self.lock().abandon(planned);
+        self.release(release);
+    }
+
+    /// Gives heaps back to the device, unless a pool is to have them. No lock may be held.
+    fn release(&self, heaps: Vec<Arc<Heap>>) {
+        for heap in heaps {
+            if self.heaps.is_needed(&heap) {
+                // Refused only when there are as many heaps as can be numbered; the heap goes back to the device then.
+                let _refused = self.heaps.insert_empty(heap);
+            }
+        }
     }
 }
 
@@ -212,11 +231,7 @@ impl ResourceAllocator {
                 "defragmentation of heaps with another than the default algorithm",
             ));
         }
-        Ok(Defragmentation {
-            allocator: Arc::clone(inner),
-            runs,
-            finished: DefragmentationProgress::default(),
-        })
+        Ok(Defragmentation { allocator: Arc::clone(inner), runs, finished: Vec::new() })
     }
 }
 
@@ -232,8 +247,8 @@ impl Defragmentation {
         let (mut moves, mut bytes) = (budget.moves, budget.bytes);
         let mut finished = Vec::new();
         for (place, run) in self.runs.iter().enumerate() {
-            let planned =
-                self.step_run(run, EvacuationBudget { moves, bytes }, &mut time_left, &mut step.moves);
+            let budget = EvacuationBudget { moves, bytes, or_one_larger: step.moves.is_empty() };
+            let planned = self.step_run(run, budget, &mut time_left, &mut step.moves);
             moves = moves.saturating_sub(planned.moves);
             bytes = bytes.saturating_sub(planned.bytes);
             match planned.state {
@@ -254,8 +269,7 @@ impl Defragmentation {
             }
         }
         for place in finished.into_iter().rev() {
-            let run = self.runs.remove(place);
-            self.finished.add(&run.lock().progress());
+            self.finished.push(self.runs.remove(place));
         }
         step
     }
@@ -272,17 +286,17 @@ impl Defragmentation {
             let left = EvacuationBudget {
                 moves: budget.moves.saturating_sub(sum.moves),
                 bytes: budget.bytes.saturating_sub(sum.bytes),
+                or_one_larger: budget.or_one_larger && sum.moves == 0,
             };
             let step = run.lock().step(left, time_left);
             sum.state = step.state;
-            // Outside of the lock: heaps go back to the device.
-            drop(step.release);
+            run.release(step.release);
             for planned in step.moves {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
                 let note = run.heaps.notes.get(id).unwrap_or_default();
                 if note.backing.is_some() {
                     // A buffer that others are parts of: nobody could move it.
-                    drop(run.lock().abandon(&planned));
+                    run.abandon(&planned);
                     continue;
                 }
                 sum.moves += 1;
@@ -290,8 +304,7 @@ impl Defragmentation {
                 moves.push(Move { run: run.clone(), planned: Some(planned), id, note, target: None });
             }
             let Some(size) = step.create else { return sum };
-            let terms = Terms { may_create_heap: true, within_budget: self.allocator.is_always_in_budget() };
-            let made = self.allocator.create_heap(&run.heaps, size, terms).ok();
+            let made = self.create_heap(&run.heaps, size);
             // A size that cannot be managed was not asked for.
             let _refused = run.lock().supply(size, made);
             if !time_left() || sum.moves >= budget.moves {
@@ -300,14 +313,33 @@ impl Defragmentation {
         }
     }
 
+    /// A heap for what several thin ones hold.
+    fn create_heap(&self, heaps: &Arc<TypedHeaps>, size: ByteSize) -> Option<Arc<Heap>> {
+        if size > heaps.desc.max_heap_size || !heaps.desc.heap_size.is_zero() {
+            // There may be none of this size: the heaps of the pool have one size alone.
+            return None;
+        }
+        let terms = Terms { may_create_heap: true, within_budget: self.allocator.is_always_in_budget() };
+        self.allocator.create_heap(heaps, size, terms).ok()
+    }
+
     /// What was done so far. O(heaps).
     #[must_use]
     pub fn progress(&self) -> DefragmentationProgress {
-        let mut progress = self.finished;
-        for run in &self.runs {
+        let mut progress = DefragmentationProgress::default();
+        for run in self.runs.iter().chain(&self.finished) {
             progress.add(&run.lock().progress());
         }
         progress
+    }
+}
+
+impl Drop for Defragmentation {
+    fn drop(&mut self) {
+        for run in &self.runs {
+            // Moves that are under way hold on to it.
+            run.lock().cancel();
+        }
     }
 }
 
@@ -339,13 +371,13 @@ impl Move {
         self.id
     }
 
-    /// Its owner's number for it; zero if there is none.
+    /// Its owner's number for it when the move was planned; zero if there was none.
     #[must_use]
     pub fn user_data(&self) -> u64 {
         self.note.user_data
     }
 
-    /// Its debug name, if it has one.
+    /// Its debug name when the move was planned, if it had one.
     #[must_use]
     pub fn debug_name(&self) -> Option<&str> {
         self.note.name.as_deref()
@@ -388,27 +420,58 @@ impl Move {
             // What is told is what was found, and beside the flag no alignment may be asked for.
             resource.desc.Alignment = 0;
         }
-        self.create_resource_as(allocation, &resource)
+        let allocator = self.allocator()?;
+        self.create_placed(&allocator, &resource, &resource.desc)
     }
 
-    /// As [`create_resource`](Self::create_resource), with a description that takes no more than the old one.
+    /// As [`create_resource`](Self::create_resource), with a description that takes no more than the old one. Tight alignment is
+    /// added where that is legal.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there; invalid argument, too, for a resource that does not fit in the place that is held, and what
+    /// [`create`](ResourceAllocator::create) says of a description.
     pub fn create_resource_as(
         &mut self,
         allocation: &ResourceAllocation,
         resource: &ResourceDesc<'_>,
     ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
+        let allocator = self.allocator()?;
+        check_interfaces(&allocator.devices, resource)?;
+        let ResourceDesc { desc, castable_formats, .. } = *resource;
+        let requested = RequestedResource { desc, castable_formats, uses: BufferUses::default() };
+        let requirements = allocator.requirements.requirements(&requested, Creation::Placed)?;
         let Some(planned) = &self.planned else { return Err(ended()) };
-        let Some(allocator) = self.run.heaps.allocator.upgrade() else {
-            return Err(Error::invalid_argument("allocator", "its last handle was dropped"));
-        };
+        let (place, alignment) = (planned.target.range, requirements.alignment);
+        if requirements.size > place.size() || !place.start().get().is_multiple_of(alignment.get()) {
+            let rule = format!(
+                "{} at a multiple of {} B do not fit in the {} at {} that are held",
+                requirements.size,
+                alignment.get(),
+                place.size(),
+                place.start().get(),
+            );
+            return Err(Error::invalid_argument("resource", rule));
+        }
+        self.create_placed(&allocator, resource, &requirements.desc)
+    }
+
+    fn allocator(&self) -> Result<Arc<Inner>, Error> {
+        let allocator = self.run.heaps.allocator.upgrade();
+        allocator.ok_or_else(|| Error::invalid_argument("allocator", "its last handle was dropped"))
+    }
+
+    fn create_placed(
+        &mut self,
+        allocator: &Inner,
+        resource: &ResourceDesc<'_>,
+        desc: &D3D12_RESOURCE_DESC1,
+    ) -> Result<&ID3D12Resource, Error> {
+        let Some(planned) = &self.planned else { return Err(ended()) };
         let heap = planned.target.heap.d3d12();
         let offset = planned.target.range.start();
-        let made = create_placed(&allocator.devices, heap, offset, resource, &resource.desc);
+        let made = create_placed(&allocator.devices, heap, offset, resource, desc);
         let made = made.map_err(super::device_resource::Refused::into_error)?;
         Ok(self.target.insert(made))
     }
@@ -446,7 +509,7 @@ impl Move {
         old_range.forget();
         let completed = self.run.lock().complete(&planned);
         debug_assert!(completed.is_moved, "the allocation was live until now");
-        drop(completed.release);
+        self.run.release(completed.release);
         Ok(())
     }
 
@@ -467,8 +530,7 @@ impl Drop for Move {
         // The resource before the place that it is at.
         drop(self.target.take());
         if let Some(planned) = self.planned.take() {
-            let release = self.run.lock().abandon(&planned);
-            drop(release);
+            self.run.abandon(&planned);
         }
     }
 }

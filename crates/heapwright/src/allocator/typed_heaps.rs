@@ -417,10 +417,15 @@ impl TypedHeaps {
         }
     }
 
-    fn recycle_one(&self, heap: Arc<Heap>, from: Sharing) {
-        let is_needed = self.desc.pool.is_some()
+    /// Whether a pool would have fewer heaps than it is to have without this one.
+    pub(super) fn is_needed(&self, heap: &Heap) -> bool {
+        self.desc.pool.is_some()
             && self.seats.load(Ordering::Relaxed) <= self.desc.min_heap_count
-            && heap.size() == self.desc.heap_size;
+            && heap.size() == self.desc.heap_size
+    }
+
+    fn recycle_one(&self, heap: Arc<Heap>, from: Sharing) {
+        let is_needed = self.is_needed(&heap);
         let joins = from == Sharing::Own && self.desc.recycling == Recycling::IntoShared;
         if is_needed || joins {
             // Refused only when there are as many heaps as can be numbered; the heap goes back to the device then.

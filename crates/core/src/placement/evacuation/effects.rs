@@ -8,13 +8,15 @@ use crate::{ByteSize, HeapRange};
 pub struct EvacuationBudget {
     /// This many moves at most. Default 64.
     pub moves: u32,
-    /// Moves of this many bytes together, at most; but a single move may be larger. Default 64 MiB.
+    /// Moves of this many bytes together, at most. Default 64 MiB.
     pub bytes: ByteSize,
+    /// A step's only move may be larger than `bytes`: without that, what is larger never moves. Default `true`.
+    pub or_one_larger: bool,
 }
 
 impl Default for EvacuationBudget {
     fn default() -> Self {
-        Self { moves: 64, bytes: ByteSize::from_mib(64) }
+        Self { moves: 64, bytes: ByteSize::from_mib(64), or_one_larger: true }
     }
 }
 

@@ -89,6 +89,8 @@ where
 {
     set: S,
     phase: Phase,
+    /// No heap is emptied or released while there are no more than so many.
+    least_heaps: u64,
     round: u32,
     /// A heap was closed in this round.
     has_closed: bool,
@@ -156,6 +158,7 @@ where
         Self {
             set,
             phase: Phase::Sweep { lane: 0 },
+            least_heaps: 0,
             round: 1,
             has_closed: false,
             candidates: Candidates::default(),
@@ -163,6 +166,13 @@ where
             draining: Vec::new(),
             progress: EvacuationProgress::default(),
         }
+    }
+
+    /// Leaves so many heaps in the set, if there are as many, empty or not. Heaps that the owner makes or takes meanwhile count.
+    #[must_use]
+    pub const fn keep_heaps(mut self, least: u64) -> Self {
+        self.least_heaps = least;
+        self
     }
 
     /// The set whose heaps are emptied.
@@ -195,6 +205,7 @@ where
             state: EvacuationState::Planning,
         };
         self.collect(&mut step.release, time_left);
+        self.count_freed();
         if self.phase == Phase::Settle {
             self.phase = Phase::Choose;
         }
@@ -207,8 +218,8 @@ where
                 Phase::Choose => self.choose(),
                 Phase::Gather { number, then } => self.gather(number, then),
                 Phase::Place => {
-                    let is_first = step.moves.is_empty();
-                    if self.unit.next().is_some_and(|(_, item, _)| item.bytes > bytes && !is_first) {
+                    let may_exceed = step.moves.is_empty() && budget.or_one_larger;
+                    if self.unit.next().is_some_and(|(_, item, _)| item.bytes > bytes && !may_exceed) {
                         break;
                     }
                     match self.place() {
@@ -309,9 +320,19 @@ where
         matches!(self.phase, Phase::Gather { .. })
     }
 
-    /// Ends the run: all heaps that are closed are open again. O(slabs in them). Dropping it does the same.
-    pub fn cancel(self) {
-        drop(self);
+    /// Ends the run: all heaps that are closed are open again, and no step plans anything any more. Moves that are planned can
+    /// still be completed and abandoned. O(slabs in these heaps). Dropping it does the same.
+    pub fn cancel(&mut self) {
+        if let Some(replacement) = self.unit.replacement.take() {
+            self.set.lock_heaps().reopen(replacement);
+        }
+        let mut heaps = self.unit.finish();
+        heaps.retain(|heap| !heap.is_given_up);
+        for heap in heaps.iter().chain(&self.draining) {
+            self.reopen(heap);
+        }
+        self.draining.clear();
+        self.phase = Phase::Done;
     }
 
     /// Takes closed slabs and heaps that became empty out of the set.
@@ -365,7 +386,12 @@ where
             }
             return;
         }
-        match self.set.lock_heaps().take_one_empty() {
+        let taken = {
+            let mut heaps = self.set.lock_heaps();
+            let may_take = heaps.totals().heap_count > self.least_heaps;
+            if may_take { heaps.take_one_empty() } else { None }
+        };
+        match taken {
             Some((size, heap)) => {
                 self.progress.freed_heaps += 1;
                 self.progress.freed_bytes = self.progress.freed_bytes.saturating_add(size);
@@ -409,6 +435,7 @@ where
     /// Closes the heap that frees the most for what has to move, or ends the round.
     fn choose(&mut self) {
         let heap = match self.candidates.thinnest(None) {
+            Thinnest::Heap(_) if self.has_least_heaps() => None,
             Thinnest::Heap(heap) => Some(heap),
             Thinnest::Later => {
                 self.phase = Phase::Settle;
@@ -428,6 +455,16 @@ where
         let then = if self.candidates.have_room_for(heap) { Then::Place } else { Then::Replace };
         self.unit.class = heap.class;
         self.close(heap, then);
+    }
+
+    /// Whether no heap may go beside those that are going already.
+    fn has_least_heaps(&self) -> bool {
+        if self.least_heaps == 0 {
+            return false;
+        }
+        let going = u64::try_from(self.draining.len() + self.unit.heaps.len()).unwrap_or(u64::MAX);
+        let there_are = self.set.lock_heaps().totals().heap_count;
+        there_are <= self.least_heaps.saturating_add(going)
     }
 
     /// Closes a heap, and sees to what is in it next.
@@ -579,6 +616,7 @@ where
             return None;
         }
         if rest < growth_limit.get() / 2
+            && !self.has_least_heaps()
             && let Thinnest::Heap(heap) = self.candidates.thinnest(Some(self.unit.class))
         {
             self.close(heap, Then::Replace);
@@ -632,13 +670,7 @@ where
     H: Clone,
 {
     fn drop(&mut self) {
-        if let Some(replacement) = self.unit.replacement.take() {
-            self.set.lock_heaps().reopen(replacement);
-        }
-        let heaps = self.unit.finish();
-        for heap in heaps.iter().filter(|heap| !heap.is_given_up).chain(&self.draining) {
-            self.reopen(heap);
-        }
+        self.cancel();
     }
 }
 

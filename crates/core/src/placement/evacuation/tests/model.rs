@@ -229,7 +229,7 @@ impl<'a> Scene<'a> {
 
     fn restart(&mut self) {
         // What the former run planned is completed and abandoned by freeing either place, once it is gone.
-        let former = std::mem::replace(&mut self.run, Evacuation::new(self.set));
+        let mut former = std::mem::replace(&mut self.run, Evacuation::new(self.set));
         former.cancel();
         for (at, (planned, number)) in std::mem::take(&mut self.moves).into_iter().enumerate() {
             let is_live = self.live.get(&number).is_some_and(|live| live.placed.id == planned.source);
@@ -312,7 +312,10 @@ impl<'a> Scene<'a> {
                 }
             }
             Operation::Step { moves, bytes, looks } => {
-                self.step(EvacuationBudget { moves, bytes: ByteSize::new(bytes) }, looks);
+                self.step(
+                    EvacuationBudget { moves, bytes: ByteSize::new(bytes), ..EvacuationBudget::default() },
+                    looks,
+                );
             }
             Operation::Complete(at) if !self.moves.is_empty() => self.complete(at.index(self.moves.len())),
             Operation::Abandon(at) if !self.moves.is_empty() => self.abandon(at.index(self.moves.len())),

@@ -1,0 +1,143 @@
+//! Calls of the device that fail while a run goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, DefragmentationBudget, DefragmentationDesc, DefragmentationState, InitialState, buffer_desc,
+};
+use heapwright_runtime::{HostProfile, Instance};
+
+use super::faulty_device::{Call, Faults, FaultyDevice};
+use super::scene::{Random, Scene, small_buffer};
+
+/// 2,000 buffers, of which 30 in 100 live, on a device that does as it is told by `faults`.
+fn scene(faults: &Arc<Faults>) -> Scene {
+    let instance = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+    let device = FaultyDevice::wrap(&instance.device, faults);
+    let mut scene = Scene::on(instance, &device, Default::default());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..2000 {
+        scene.create(&small_buffer(&mut random));
+        if random.below(20) == 0 {
+            scene.create(&buffer_desc(ByteSize::from_kib(100 + random.below(900))));
+        }
+    }
+    scene.thin_out(&mut random);
+    scene
+}
+
+/// A run that abandons what the device refuses; answers how many moves that were, and how many were completed.
+fn defragment(scene: &mut Scene) -> (u64, u64) {
+    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("sound");
+    let budget = DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() };
+    let mut refused = 0;
+    for steps in 0.. {
+        assert!(steps < 1000, "it does not end: {run:?}");
+        let step = run.step(budget);
+        let mut moves = Vec::new();
+        for mut planned in step.moves {
+            let thing = &scene.things[&planned.user_data()];
+            match planned.create_resource(thing, InitialState::default(), None) {
+                Ok(target) => {
+                    scene.gpu.copy(target, thing.resource());
+                    moves.push(planned);
+                }
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+        }
+        scene.gpu.run();
+        moves.into_iter().for_each(|planned| scene.complete(planned));
+        scene.allocator.audit().expect("consistent after each step");
+        if step.state == DefragmentationState::Finished {
+            break;
+        }
+    }
+    (refused, run.progress().moves)
+}
+
+#[test]
+fn a_heap_that_cannot_be_created_leaves_what_there_is() {
+    for hresult in [E_OUTOFMEMORY, E_FAIL] {
+        let faults = Faults::new(Some(Call::CreateHeap), hresult);
+        let mut scene = scene(&faults);
+        let (before, live) = (scene.allocator.reserved().get(), scene.allocator.stats().used.get());
+        faults.fail_all();
+        let (refused, moves) = defragment(&mut scene);
+        assert_eq!(refused, 0);
+        assert!(moves > 0, "other heaps have room");
+        let after = scene.allocator.reserved().get();
+        assert!(after < before);
+        assert_eq!(scene.allocator.stats().used.get(), live);
+        scene.check_contents();
+        // With memory it goes on from there.
+        faults.disarm();
+        defragment(&mut scene);
+        let after = scene.allocator.reserved().get();
+        assert!(after * 100 <= live * 115, "{after} of {live}");
+        scene.check_contents();
+        scene.check_places([]);
+        scene.end();
+    }
+}
+
+#[test]
+fn each_heap_of_a_run_may_fail_once() {
+    for n in 0..100 {
+        let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
+        let mut scene = scene(&faults);
+        faults.fail_nth(n);
+        defragment(&mut scene);
+        let has_failed = faults.has_failed();
+        scene.check_contents();
+        scene.check_places([]);
+        scene.end();
+        if !has_failed {
+            assert!(n > 0, "a run without new heaps shows nothing");
+            return;
+        }
+    }
+    panic!("a run creates more than 100 heaps");
+}
+
+#[test]
+fn resources_that_cannot_be_created_stay_where_they_are() {
+    for hresult in [E_OUTOFMEMORY, E_FAIL] {
+        let faults = Faults::new(Some(Call::CreatePlacedResource), hresult);
+        let mut scene = scene(&faults);
+        let places: Vec<_> = scene.things.values().map(|thing| thing.id()).collect();
+        faults.fail_all();
+        let (refused, moves) = defragment(&mut scene);
+        assert!(refused > 0);
+        assert_eq!(moves, 0);
+        assert_eq!(scene.things.values().map(|thing| thing.id()).collect::<Vec<_>>(), places);
+        scene.check_contents();
+        faults.disarm();
+        let live = scene.allocator.stats().used.get();
+        defragment(&mut scene);
+        let after = scene.allocator.reserved().get();
+        assert!(after * 100 <= live * 115, "{after} of {live}");
+        scene.check_contents();
+        scene.end();
+    }
+}
+
+#[test]
+fn every_thirtieth_resource_may_fail() {
+    let faults = Faults::new(Some(Call::CreatePlacedResource), E_OUTOFMEMORY);
+    for n in (0..300).step_by(30) {
+        let mut scene = scene(&faults);
+        faults.fail_nth(n);
+        let (refused, moves) = defragment(&mut scene);
+        assert!(faults.has_failed());
+        assert_eq!(refused, 1);
+        assert!(moves > n);
+        scene.check_contents();
+        scene.check_places([]);
+        scene.end();
+    }
+}

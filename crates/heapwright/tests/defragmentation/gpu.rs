@@ -1,0 +1,256 @@
+//! A queue that fills, copies and reads resources, with what each of them holds known by a number.
+
+use std::mem::ManuallyDrop;
+use std::ptr::null_mut;
+
+use heapwright::d3d12::*;
+use windows_core::Interface;
+
+/// Large enough for the largest texture here with its mips.
+const STAGING: u64 = 16 << 20;
+/// What a footprint is placed at, and buffers with it.
+const PLACEMENT: u64 = D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT as u64;
+
+/// A device's queue and its staging buffers.
+pub(crate) struct Gpu {
+    device: ID3D12Device,
+    queue: ID3D12CommandQueue,
+    allocator: ID3D12CommandAllocator,
+    list: ID3D12GraphicsCommandList,
+    fence: ID3D12Fence,
+    upload: ID3D12Resource,
+    readback: ID3D12Resource,
+    uploaded: u64,
+    /// What was recorded to be read back, and where to.
+    expected: Vec<(u64, Vec<Part>, u64)>,
+    read: u64,
+}
+
+/// A subresource, or a whole buffer, as it lies in a staging buffer.
+#[derive(Clone, Copy)]
+struct Part {
+    layout: D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
+    rows: u64,
+    row_size: u64,
+    index: u32,
+    is_buffer: bool,
+}
+
+impl Part {
+    fn all(device: &ID3D12Device, resource: &ID3D12Resource) -> (Vec<Self>, u64) {
+        let desc = unsafe { resource.GetDesc() };
+        let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        if is_buffer {
+            let part =
+                Self { layout: Default::default(), rows: 1, row_size: desc.Width, index: 0, is_buffer };
+            return (vec![part], desc.Width);
+        }
+        let count = u32::from(desc.MipLevels) * u32::from(desc.DepthOrArraySize);
+        let mut layouts = vec![D3D12_PLACED_SUBRESOURCE_FOOTPRINT::default(); count as usize];
+        let (mut rows, mut row_sizes, mut total) = (vec![0; count as usize], vec![0; count as usize], 0);
+        unsafe {
+            device.GetCopyableFootprints(
+                &desc,
+                0,
+                count,
+                0,
+                Some(layouts.as_mut_ptr()),
+                Some(rows.as_mut_ptr()),
+                Some(row_sizes.as_mut_ptr()),
+                Some(&mut total),
+            );
+        }
+        let parts = (0..)
+            .zip(layouts)
+            .zip(rows.into_iter().zip(row_sizes))
+            .map(|((index, layout), (rows, row_size))| Self {
+                layout,
+                rows: u64::from(rows),
+                row_size,
+                index,
+                is_buffer,
+            })
+            .collect();
+        (parts, total)
+    }
+
+    /// Where a row begins in a staging buffer.
+    fn row(&self, staged_at: u64, row: u64) -> usize {
+        let offset = staged_at + self.layout.Offset + row * u64::from(self.layout.Footprint.RowPitch);
+        usize::try_from(offset).expect("staging is small")
+    }
+
+    fn location(&self, buffer: &ID3D12Resource, staged_at: u64) -> D3D12_TEXTURE_COPY_LOCATION {
+        let mut placed = self.layout;
+        placed.Offset += staged_at;
+        D3D12_TEXTURE_COPY_LOCATION {
+            pResource: borrow(buffer),
+            Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
+            Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { PlacedFootprint: placed },
+        }
+    }
+}
+
+fn borrow(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
+    ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
+}
+
+fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCATION {
+    D3D12_TEXTURE_COPY_LOCATION {
+        pResource: borrow(texture),
+        Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
+        Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: index },
+    }
+}
+
+/// The bytes that a row of what has this number holds: no two rows are alike.
+fn for_each_word(key: u64, part: u32, row: u64, bytes: &mut [u8], mut each: impl FnMut(&mut [u8], [u8; 8])) {
+    let seed = (key << 32 | u64::from(part) << 24 | row).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut word = seed;
+    for chunk in bytes.chunks_mut(8) {
+        each(chunk, word.to_le_bytes());
+        word = word.wrapping_add(0x0101_0203_0508_0d15);
+    }
+}
+
+fn staging(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    let desc = heapwright::buffer_desc(heapwright::ByteSize::new(STAGING));
+    let (mut resource, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
+    unsafe {
+        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut resource)
+    }
+    .expect("a staging buffer");
+    resource.expect("S_OK comes with a resource")
+}
+
+#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
+fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
+    let mut start = null_mut();
+    unsafe {
+        resource.Map(0, None, &mut start).ok().expect("mapped");
+        std::slice::from_raw_parts_mut(start.cast(), usize::try_from(STAGING).expect("small"))
+    }
+}
+
+impl Gpu {
+    pub(crate) fn new(device: &ID3D12Device) -> Self {
+        let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
+        let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
+        unsafe {
+            let queue = device.CreateCommandQueue(&desc).expect("a queue");
+            let allocator: ID3D12CommandAllocator =
+                device.CreateCommandAllocator(kind).expect("an allocator");
+            let list = device.CreateCommandList(0, kind, &allocator, None).expect("a list");
+            let fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("a fence");
+            let upload = staging(device, D3D12_HEAP_TYPE_UPLOAD);
+            let readback = staging(device, D3D12_HEAP_TYPE_READBACK);
+            let device = device.clone();
+            let (uploaded, expected, read) = (0, Vec::new(), 0);
+            Self { device, queue, allocator, list, fence, upload, readback, uploaded, expected, read }
+        }
+    }
+
+    /// Executes what is recorded and waits for it.
+    pub(crate) fn run(&mut self) {
+        unsafe {
+            self.list.Close().ok().expect("what was recorded is sound");
+            self.queue.ExecuteCommandLists(&[Some(self.list.cast().expect("a command list"))]);
+            let value = self.fence.GetCompletedValue() + 1;
+            self.queue.Signal(&self.fence, value).ok().expect("signalled");
+            self.fence.SetEventOnCompletion(value, HANDLE::default()).ok().expect("waited");
+            self.allocator.Reset().ok().expect("nothing uses it");
+            self.list.Reset(&self.allocator, None).ok().expect("it is closed");
+        }
+        self.uploaded = 0;
+    }
+
+    /// Records that a resource gets the content of a number. The last ones need a [`run`](Self::run).
+    pub(crate) fn fill(&mut self, resource: &ID3D12Resource, key: u64) {
+        let (parts, size) = Part::all(&self.device, resource);
+        if self.uploaded + size > STAGING {
+            self.run();
+        }
+        let at = self.uploaded;
+        self.uploaded = (at + size).next_multiple_of(PLACEMENT);
+        let staged = bytes(&self.upload);
+        for part in &parts {
+            for row in 0..part.rows {
+                let start = part.row(at, row);
+                let row_size = usize::try_from(part.row_size).expect("small");
+                let bytes = &mut staged[start..start + row_size];
+                for_each_word(key, part.index, row, bytes, |chunk, word| {
+                    chunk.copy_from_slice(&word[..chunk.len()]);
+                });
+            }
+            unsafe {
+                if part.is_buffer {
+                    self.list.CopyBufferRegion(resource, 0, &self.upload, at, part.row_size);
+                } else {
+                    let (to, from) = (subresource(resource, part.index), part.location(&self.upload, at));
+                    self.list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
+                }
+            }
+        }
+    }
+
+    /// Records a copy of everything in a resource to its like.
+    pub(crate) fn copy(&mut self, to: &ID3D12Resource, from: &ID3D12Resource) {
+        let (parts, _) = Part::all(&self.device, from);
+        for part in &parts {
+            unsafe {
+                if part.is_buffer {
+                    self.list.CopyBufferRegion(to, 0, from, 0, part.row_size);
+                } else {
+                    let (to, from) = (subresource(to, part.index), subresource(from, part.index));
+                    self.list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
+                }
+            }
+        }
+    }
+
+    /// Reads a resource back and compares it with the content of a number. The last ones need a [`finish`](Self::finish).
+    pub(crate) fn expect(&mut self, resource: &ID3D12Resource, key: u64) {
+        let (parts, size) = Part::all(&self.device, resource);
+        if self.read + size > STAGING {
+            self.finish();
+        }
+        let at = self.read;
+        self.read = (at + size).next_multiple_of(PLACEMENT);
+        for part in &parts {
+            unsafe {
+                if part.is_buffer {
+                    self.list.CopyBufferRegion(&self.readback, at, resource, 0, part.row_size);
+                } else {
+                    let (to, from) = (part.location(&self.readback, at), subresource(resource, part.index));
+                    self.list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
+                }
+            }
+        }
+        self.expected.push((key, parts, at));
+    }
+
+    /// Executes what [`expect`](Self::expect) has recorded, and compares.
+    pub(crate) fn finish(&mut self) {
+        self.run();
+        let used = usize::try_from(std::mem::take(&mut self.read)).expect("small");
+        let staged = bytes(&self.readback);
+        for (key, parts, at) in self.expected.drain(..) {
+            for part in parts {
+                for row in 0..part.rows {
+                    let start = part.row(at, row);
+                    let row_size = usize::try_from(part.row_size).expect("small");
+                    let mut is_equal = true;
+                    let bytes = &mut staged[start..start + row_size];
+                    for_each_word(key, part.index, row, bytes, |chunk, word| {
+                        is_equal &= *chunk == word[..chunk.len()];
+                    });
+                    let index = part.index;
+                    assert!(is_equal, "{key} has lost its content: row {row} of subresource {index}");
+                }
+            }
+        }
+        // What is there is not there by chance the next time.
+        staged.iter_mut().take(used).for_each(|byte| *byte = 0xcc);
+    }
+}

@@ -1,0 +1,332 @@
+//! Any order of calls, right ones and wrong ones, with several runs at once.
+
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, Defragmentation, DefragmentationBudget, DefragmentationDesc, FenceValue, HeapType,
+    InitialState, Move, Pool, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::scene::{Scene, texture_desc, usage};
+
+#[derive(Debug, Clone)]
+enum Call {
+    CreateBuffer(u64),
+    CreateTexture(u32),
+    /// In a pool.
+    CreatePooled(u64),
+    /// In an UPLOAD heap; perhaps as a part of another buffer, which no run may move.
+    CreateUpload {
+        size: u64,
+        within: bool,
+    },
+    Drop(Index),
+    /// Those of which the number leaves this rest of four.
+    DropMany(u64),
+    FreeAfter(Index),
+    Signal,
+    Rename(Index),
+    Begin {
+        of_pool: bool,
+    },
+    Step {
+        run: Index,
+        moves: u32,
+        kib: u64,
+    },
+    /// Creates the resource and copies.
+    Copy(Index),
+    CopyOfAnother(Index, Index),
+    Complete(Index),
+    CompleteAnother(Index, Index),
+    Abandon(Index),
+    EndRun(Index),
+    ReleaseEmpty,
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let size = || prop_oneof![6 => 1_u64..5000, 3 => 1_u64..100_000, 1 => 100_000_u64..1_500_000];
+    let call = prop_oneof![
+        14 => size().prop_map(Call::CreateBuffer),
+        3 => (0_u32..5).prop_map(|log2| Call::CreateTexture(32 << log2)),
+        6 => size().prop_map(Call::CreatePooled),
+        6 => (1_u64..30_000, any::<bool>()).prop_map(|(size, within)| Call::CreateUpload { size, within }),
+        6 => any::<Index>().prop_map(Call::Drop),
+        2 => (0_u64..4).prop_map(Call::DropMany),
+        1 => any::<Index>().prop_map(Call::FreeAfter),
+        1 => Just(Call::Signal),
+        1 => any::<Index>().prop_map(Call::Rename),
+        2 => any::<bool>().prop_map(|of_pool| Call::Begin { of_pool }),
+        16 => (any::<Index>(), 1_u32..20, 1_u64..2000)
+            .prop_map(|(run, moves, kib)| Call::Step { run, moves, kib }),
+        16 => any::<Index>().prop_map(Call::Copy),
+        1 => (any::<Index>(), any::<Index>()).prop_map(|(of, another)| Call::CopyOfAnother(of, another)),
+        14 => any::<Index>().prop_map(Call::Complete),
+        1 => (any::<Index>(), any::<Index>()).prop_map(|(of, another)| Call::CompleteAnother(of, another)),
+        1 => any::<Index>().prop_map(Call::Abandon),
+        1 => any::<Index>().prop_map(Call::EndRun),
+        1 => Just(Call::ReleaseEmpty),
+    ];
+    prop::collection::vec(call, 0..140)
+}
+
+struct Owner {
+    scene: Scene,
+    pool: Pool,
+    runs: Vec<Defragmentation>,
+    /// With whether its resource has the content.
+    moves: Vec<(Move, bool)>,
+    fence: ID3D12Fence,
+    signalled: u64,
+    /// Things that the CPU reaches, whose content is written by it.
+    uploads: Vec<u64>,
+}
+
+fn bytes_of(key: u64, size: usize) -> Vec<u8> {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes().into_iter().cycle().take(size).collect()
+}
+
+impl Owner {
+    fn new(profile: &str, flags: ResourceAllocatorFlags) -> Self {
+        let scene = Scene::with(profile, ResourceAllocatorDesc { flags, ..Default::default() });
+        let pool = PoolDesc { heap_size: ByteSize::from_mib(2), min_heap_count: 1, ..Default::default() };
+        let pool = scene.allocator.create_pool(pool).expect("sound");
+        let fence = unsafe { scene.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+        let (runs, moves, signalled, uploads) = (Vec::new(), Vec::new(), 0, Vec::new());
+        Self { scene, pool, runs, moves, fence, signalled, uploads }
+    }
+
+    fn key_at(&self, index: Index) -> Option<u64> {
+        let count = self.scene.things.len();
+        (count > 0).then(|| *self.scene.things.keys().nth(index.index(count)).expect("below the count"))
+    }
+
+    fn move_at(&self, index: Index) -> Option<usize> {
+        (!self.moves.is_empty()).then(|| index.index(self.moves.len()))
+    }
+
+    fn call(&mut self, call: Call) {
+        match call {
+            Call::CreateBuffer(size) => drop(self.scene.create(&buffer_desc(ByteSize::new(size)))),
+            Call::CreateTexture(side) => {
+                let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, side, 64, 1);
+                self.scene.create(&desc);
+            }
+            Call::CreatePooled(size) => {
+                let place = ResourceAllocationDesc { pool: Some(&self.pool), ..Default::default() };
+                let desc = buffer_desc(ByteSize::new(size));
+                self.scene.try_create(&place, &desc).expect("there is room");
+            }
+            Call::CreateUpload { size, within } => self.create_upload(size, within),
+            Call::Drop(index) => {
+                if let Some(key) = self.key_at(index) {
+                    self.scene.gpu.run();
+                    self.scene.things.remove(&key);
+                }
+            }
+            Call::DropMany(rest) => {
+                self.scene.gpu.run();
+                self.scene.things.retain(|key, _| key % 4 != rest);
+            }
+            Call::FreeAfter(index) => {
+                if let Some(key) = self.key_at(index) {
+                    self.scene.gpu.run();
+                    let thing = self.scene.things.remove(&key).expect("it lives");
+                    let value = FenceValue::new(self.signalled + 1);
+                    self.scene.allocator.free_after(thing, &self.fence, value);
+                }
+            }
+            Call::Signal => {
+                self.signalled += 1;
+                unsafe { self.fence.Signal(self.signalled) }.ok().expect("signalled");
+                self.scene.allocator.collect();
+            }
+            Call::Rename(index) => {
+                if let Some(key) = self.key_at(index) {
+                    let thing = self.scene.things.get_mut(&key).expect("it lives");
+                    thing.set_debug_name(&format!("{key}")).expect("named");
+                }
+            }
+            Call::Begin { of_pool } => {
+                let pool = of_pool.then_some(&self.pool);
+                let run = self.scene.allocator.defragment(DefragmentationDesc { pool }).expect("sound");
+                self.runs.push(run);
+                if self.runs.len() > 3 {
+                    self.runs.remove(0);
+                }
+            }
+            Call::Step { run, moves, kib } => {
+                if self.runs.is_empty() {
+                    self.call(Call::Begin { of_pool: false });
+                }
+                let run = run.index(self.runs.len());
+                let (bytes, time) = (ByteSize::from_kib(kib), Duration::from_secs(3600));
+                let step = self.runs[run].step(DefragmentationBudget { moves, bytes, time });
+                assert!(step.moves.len() <= moves as usize);
+                let sum = step.moves.iter().fold(0, |sum, planned| sum + planned.size().get());
+                assert!(sum <= bytes.get() || step.moves.len() == 1, "{sum} bytes of {bytes}");
+                self.moves.extend(step.moves.into_iter().map(|planned| (planned, false)));
+            }
+            Call::Copy(index) => self.copy(index),
+            Call::CopyOfAnother(index, another) => {
+                let (Some(at), Some(key)) = (self.move_at(index), self.key_at(another)) else { return };
+                let (planned, thing) = (&mut self.moves[at].0, &self.scene.things[&key]);
+                if planned.allocation() != thing.id() {
+                    planned.create_resource(thing, InitialState::default(), None).unwrap_err();
+                }
+            }
+            Call::Complete(index) => {
+                let Some(at) = self.move_at(index) else { return };
+                let (planned, is_copied) = self.moves.swap_remove(at);
+                let Some(thing) = self.scene.things.get_mut(&planned.user_data()) else { return };
+                let (before, is_it) = (thing.id(), thing.id() == planned.allocation());
+                let note = (thing.user_data(), thing.debug_name().map(str::to_owned));
+                let completed = planned.complete(thing);
+                assert_eq!(completed.is_ok(), is_it && is_copied, "{completed:?}");
+                assert_eq!(thing.id() != before, completed.is_ok());
+                assert_eq!((thing.user_data(), thing.debug_name().map(str::to_owned)), note);
+            }
+            Call::CompleteAnother(index, another) => {
+                let (Some(at), Some(key)) = (self.move_at(index), self.key_at(another)) else { return };
+                let thing = self.scene.things.get_mut(&key).expect("it lives");
+                if self.moves[at].0.allocation() != thing.id() {
+                    let (planned, _) = self.moves.swap_remove(at);
+                    planned.complete(thing).unwrap_err();
+                }
+            }
+            Call::Abandon(index) => {
+                if let Some(at) = self.move_at(index) {
+                    drop(self.moves.swap_remove(at));
+                }
+            }
+            Call::EndRun(index) => {
+                if !self.runs.is_empty() {
+                    self.runs.swap_remove(index.index(self.runs.len()));
+                }
+            }
+            Call::ReleaseEmpty => drop(self.scene.allocator.release_empty_heaps()),
+        }
+    }
+
+    fn create_upload(&mut self, size: u64, within: bool) {
+        let mut place = ResourceAllocationDesc::new(HeapType::Upload);
+        if within {
+            place.flags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        }
+        let key = self.scene.next_key();
+        place.user_data = key;
+        let (desc, state) = (buffer_desc(ByteSize::new(size)), D3D12_RESOURCE_STATE_GENERIC_READ);
+        let mut made = self.scene.allocator.create_resource(&place, &desc, state, None).expect("room");
+        let bytes = bytes_of(key, usize::try_from(size).expect("small"));
+        made.map().expect("mappable").write(0, &bytes).expect("inside");
+        self.scene.things.insert(key, made);
+        self.uploads.push(key);
+    }
+
+    fn copy(&mut self, index: Index) {
+        let Some(at) = self.move_at(index) else { return };
+        let (planned, is_copied) = &mut self.moves[at];
+        let Some(thing) = self.scene.things.get(&planned.user_data()) else { return };
+        if thing.id() != planned.allocation() {
+            planned.create_resource(thing, InitialState::default(), None).unwrap_err();
+            return;
+        }
+        let is_upload = thing.heap_type() == HeapType::Upload;
+        let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { D3D12_RESOURCE_STATE_COMMON };
+        let target = planned.create_resource(thing, InitialState::State(state), None).expect("created");
+        if is_upload {
+            let width = usize::try_from(unsafe { target.GetDesc() }.Width).expect("small");
+            let mut start = std::ptr::null_mut();
+            unsafe {
+                target.Map(0, None, &mut start).ok().expect("mapped");
+                let bytes = bytes_of(thing.user_data(), width);
+                start.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), width);
+                target.Unmap(0, None);
+            }
+        } else {
+            self.scene.gpu.copy(target, thing.resource());
+            self.scene.gpu.run();
+        }
+        *is_copied = true;
+    }
+
+    fn check(&self) {
+        self.scene.allocator.audit().expect("consistent after each call");
+        self.scene.check_places(self.moves.iter().map(|(planned, _)| planned));
+    }
+
+    fn check_contents(&mut self) {
+        for (&key, thing) in &mut self.scene.things {
+            if thing.heap_type() == HeapType::Upload {
+                let mapping = thing.map().expect("mappable");
+                let mut bytes = vec![0; usize::try_from(mapping.len().get()).expect("small")];
+                mapping.read(0, &mut bytes).expect("inside");
+                assert!(bytes == bytes_of(key, bytes.len()), "{key} has lost its content");
+            } else {
+                self.scene.gpu.expect(thing.resource(), key);
+            }
+        }
+        self.scene.gpu.finish();
+    }
+}
+
+/// What goes first in the end.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Things,
+    Moves,
+    Allocator,
+}
+
+fn run(calls: Vec<Call>, uma: bool, listed: bool, end: End) {
+    let flags = if listed { ResourceAllocatorFlags::NEVER_LEAK } else { ResourceAllocatorFlags::default() };
+    let mut owner = Owner::new(if uma { "uma" } else { "discrete" }, flags);
+    for call in calls {
+        owner.call(call);
+        owner.check();
+    }
+    owner.check_contents();
+    owner.signalled += 1;
+    unsafe { owner.fence.Signal(owner.signalled) }.ok().expect("signalled");
+    owner.scene.allocator.collect();
+    let Owner { mut scene, pool, runs, moves, .. } = owner;
+    match end {
+        End::Things => {
+            scene.things.clear();
+            scene.allocator.audit().expect("consistent");
+            drop((runs, moves, pool));
+            scene.end();
+        }
+        End::Moves => {
+            drop(moves);
+            scene.allocator.audit().expect("consistent");
+            drop((runs, pool));
+            scene.end();
+        }
+        End::Allocator => {
+            let Scene { instance, allocator, gpu, things, .. } = scene;
+            drop((allocator, runs));
+            drop(pool);
+            drop((things, moves, gpu));
+            assert_eq!(usage(&instance), ByteSize::ZERO, "memory was leaked");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_order_of_calls_loses_content_or_memory(
+        calls in calls(),
+        uma in any::<bool>(),
+        listed in any::<bool>(),
+        end in prop_oneof![Just(End::Things), Just(End::Moves), Just(End::Allocator)],
+    ) {
+        run(calls, uma, listed, end);
+    }
+}

@@ -1,0 +1,130 @@
+//! Defragmentation of a pool, and beside pools.
+
+use heapwright::{
+    ByteSize, DefragmentationDesc, HeapType, Pool, PoolDesc, ResourceAllocationDesc, SuballocationAlgorithm,
+    buffer_desc,
+};
+
+use super::scene::{Random, Scene, small_buffer};
+
+const HEAP: ByteSize = ByteSize::from_mib(2);
+
+/// A pool with 3,000 small buffers and 60 of 200 to 400 KiB, of which 30 in 100 live, and a few of the allocator's own.
+fn scene(desc: PoolDesc) -> (Scene, Pool) {
+    let mut scene = Scene::open("discrete");
+    let pool = scene.allocator.create_pool(desc).expect("a sound pool");
+    let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..3000 {
+        scene.try_create(&place, &small_buffer(&mut random)).expect("there is room");
+        if random.below(50) == 0 {
+            let large = buffer_desc(ByteSize::from_kib(200 + random.below(200)));
+            scene.try_create(&place, &large).expect("there is room");
+            scene.create(&large);
+        }
+    }
+    scene.thin_out(&mut random);
+    (scene, pool)
+}
+
+fn defragment(scene: &mut Scene, pool: Option<&Pool>) {
+    let mut run = scene.allocator.defragment(DefragmentationDesc { pool }).expect("the default algorithm");
+    scene.defragment(&mut run, Default::default(), 1, 100_000);
+    scene.check_contents();
+    scene.check_places([]);
+}
+
+#[test]
+fn a_pool_of_one_heap_size_is_emptied_into_its_own_heaps() {
+    let (mut scene, pool) =
+        scene(PoolDesc { heap_size: HEAP, min_heap_count: 2, max_heap_count: 40, ..Default::default() });
+    let (before, others) = (pool.totals(), scene.allocator.reserved().get() - pool.totals().reserved.get());
+    assert!(before.reserved.get() > 2 * before.used.get());
+    defragment(&mut scene, Some(&pool));
+    let after = pool.totals();
+    assert_eq!(after.used, before.used);
+    assert_eq!(after.reserved.get(), after.heap_count * HEAP.get(), "its heaps have one size");
+    // One heap of small allocations and one of large ones may be less than full.
+    assert!(after.reserved.get() <= after.used.get() * 115 / 100 + 2 * HEAP.get(), "{before:?} {after:?}");
+    assert_eq!(scene.allocator.reserved().get() - after.reserved.get(), others, "the others were left alone");
+    let heaps: std::collections::BTreeSet<_> = scene
+        .things
+        .values()
+        .filter_map(|thing| Some(unsafe { thing.heap()?.GetDesc() }.SizeInBytes))
+        .collect();
+    assert!(heaps.contains(&HEAP.get()));
+    drop(pool);
+    scene.end();
+}
+
+#[test]
+fn a_pool_whose_heaps_have_any_size_comes_as_far_as_the_allocators_own() {
+    let (mut scene, pool) = scene(PoolDesc::default());
+    let before = pool.totals();
+    defragment(&mut scene, Some(&pool));
+    let after = pool.totals();
+    assert!(before.reserved.get() > 2 * before.used.get());
+    assert!(after.reserved.get() * 100 <= after.used.get() * 115, "{after:?}");
+    drop(pool);
+    scene.end();
+}
+
+#[test]
+fn a_pool_keeps_the_heaps_that_it_is_to_have_at_least() {
+    let (mut scene, pool) = scene(PoolDesc { heap_size: HEAP, min_heap_count: 5, ..Default::default() });
+    let before = pool.totals();
+    assert!(before.heap_count > 5);
+    // Nothing is left in them.
+    let of_pool = |scene: &mut Scene, keep: usize| {
+        let keys: Vec<u64> = scene
+            .things
+            .iter()
+            .filter(|(_, thing)| {
+                thing.heap().is_some_and(|heap| unsafe { heap.GetDesc() }.SizeInBytes == HEAP.get())
+            })
+            .map(|(&key, _)| key)
+            .collect();
+        for key in &keys[keep..] {
+            scene.things.remove(key);
+        }
+    };
+    of_pool(&mut scene, 100);
+    defragment(&mut scene, Some(&pool));
+    assert_eq!(pool.totals().heap_count, 5, "{:?}", pool.totals());
+    of_pool(&mut scene, 0);
+    defragment(&mut scene, Some(&pool));
+    assert_eq!((pool.totals().heap_count, pool.totals().empty_heap_count), (5, 5));
+    drop(pool);
+    scene.end();
+}
+
+#[test]
+fn the_allocators_own_heaps_are_defragmented_without_its_pools() {
+    let (mut scene, pool) = scene(PoolDesc { heap_size: HEAP, ..Default::default() });
+    let before = pool.totals();
+    defragment(&mut scene, None);
+    assert_eq!(pool.totals(), before);
+    drop(pool);
+    scene.end();
+}
+
+#[test]
+fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
+    let scene = Scene::open("discrete");
+    for algorithm in [
+        SuballocationAlgorithm::Linear,
+        SuballocationAlgorithm::BuddySystem,
+        SuballocationAlgorithm::Slab,
+        SuballocationAlgorithm::Dedicated,
+    ] {
+        let pool = scene.allocator.create_pool(PoolDesc { algorithm, ..Default::default() }).expect("sound");
+        let error = scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).unwrap_err();
+        assert!(error.to_string().contains("default algorithm"), "{error}");
+    }
+    let other = Scene::open("discrete");
+    let pool = other.allocator.create_pool(PoolDesc { name: "theirs".into(), ..Default::default() });
+    let pool = pool.expect("sound");
+    let error = scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).unwrap_err();
+    assert!(error.to_string().contains("theirs"), "{error}");
+    assert_eq!(pool.heap_type(), HeapType::Default);
+}

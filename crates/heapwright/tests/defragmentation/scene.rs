@@ -1,0 +1,263 @@
+//! An owner of many resources, who finds them by number and carries moves out.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, Defragmentation, DefragmentationBudget, DefragmentationState, HeapType, InitialState, Move,
+    ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
+    buffer_desc,
+};
+use heapwright_runtime::{HostProfile, Instance};
+use windows_core::Interface;
+
+use super::gpu::Gpu;
+
+/// Numbers in an order that looks random, and is the same each time.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, below: u64) -> u64 {
+        // Xorshift, G. Marsaglia 2003.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) instance: Instance,
+    pub(crate) allocator: ResourceAllocator,
+    pub(crate) gpu: Gpu,
+    pub(crate) things: BTreeMap<u64, ResourceAllocation>,
+    next: u64,
+    /// What the staging buffers take.
+    staging: ByteSize,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Figures {
+    pub(crate) steps: u64,
+    pub(crate) moves: u64,
+    pub(crate) live: u64,
+    pub(crate) before: u64,
+    pub(crate) peak: u64,
+    pub(crate) after: u64,
+    pub(crate) worst: Duration,
+    pub(crate) all: Duration,
+}
+
+pub(crate) fn usage(instance: &Instance) -> ByteSize {
+    let of = |group| VideoMemoryInfo::query(&instance.adapter, group).expect("answered").current_usage;
+    of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
+}
+
+pub(crate) fn texture_desc(format: DXGI_FORMAT, width: u32, height: u32, mips: u16) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: width.into(),
+        Height: height,
+        DepthOrArraySize: 1,
+        MipLevels: mips,
+        Format: format,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    }
+}
+
+pub(crate) fn small_buffer(random: &mut Random) -> D3D12_RESOURCE_DESC {
+    buffer_desc(ByteSize::new(8 + random.below((16 << 10) - 7)))
+}
+
+/// 64x64 to 1024x1024, the large ones seldom, in several formats, half of them with mips, some to be drawn to.
+pub(crate) fn any_texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
+    let mut side = || 64_u32 << random.below(5).min(random.below(5));
+    let (width, height) = (side(), side());
+    let formats = [
+        DXGI_FORMAT_R8G8B8A8_UNORM,
+        DXGI_FORMAT_BC1_UNORM,
+        DXGI_FORMAT_R16G16_FLOAT,
+        DXGI_FORMAT_BC3_UNORM,
+        DXGI_FORMAT_R8_UNORM,
+    ];
+    let format = formats[usize::try_from(random.below(5)).expect("below 5")];
+    let mips = if random.below(2) == 0 { 1 } else { 5 };
+    let mut desc = texture_desc(format, width, height, mips);
+    if format == DXGI_FORMAT_R8G8B8A8_UNORM && random.below(3) == 0 {
+        desc.Flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
+    }
+    desc
+}
+
+impl Scene {
+    pub(crate) fn open(profile: &str) -> Self {
+        Self::with(profile, Default::default())
+    }
+
+    pub(crate) fn with(profile: &str, desc: heapwright::ResourceAllocatorDesc) -> Self {
+        let profile = HostProfile::find(profile).expect("a profile of that name");
+        let instance = Instance::open(profile).expect("a fresh instance");
+        let device = instance.device.clone();
+        Self::on(instance, &device, desc)
+    }
+
+    /// With a device in front of the instance's.
+    pub(crate) fn on(
+        instance: Instance,
+        device: &ID3D12Device,
+        desc: heapwright::ResourceAllocatorDesc,
+    ) -> Self {
+        let gpu = Gpu::new(&instance.device);
+        let staging = usage(&instance);
+        let allocator = ResourceAllocator::new(device, Some(&instance.adapter), desc).expect("sound");
+        Self { instance, allocator, gpu, things: BTreeMap::new(), next: 1, staging }
+    }
+
+    /// Creates a resource and fills it.
+    pub(crate) fn create(&mut self, desc: &D3D12_RESOURCE_DESC) -> u64 {
+        self.try_create(&ResourceAllocationDesc::new(HeapType::Default), desc).expect("there is room")
+    }
+
+    pub(crate) fn try_create(
+        &mut self,
+        place: &ResourceAllocationDesc<'_>,
+        desc: &D3D12_RESOURCE_DESC,
+    ) -> Result<u64, heapwright::Error> {
+        let key = self.next_key();
+        let place = ResourceAllocationDesc { user_data: key, ..*place };
+        let state = D3D12_RESOURCE_STATE_COMMON;
+        let made = self.allocator.create_resource(&place, desc, state, None)?;
+        self.gpu.fill(made.resource(), key);
+        self.things.insert(key, made);
+        Ok(key)
+    }
+
+    pub(crate) fn next_key(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Frees seven of ten.
+    pub(crate) fn thin_out(&mut self, random: &mut Random) {
+        self.gpu.run();
+        self.things.retain(|_, _| random.below(10) >= 7);
+    }
+
+    /// Creates the new resource and records the copy; gives the move back unless its owner does not know it.
+    pub(crate) fn begin(&mut self, mut planned: Move) -> Option<Move> {
+        let thing = self.things.get(&planned.user_data())?;
+        let target = planned.create_resource(thing, InitialState::default(), None).expect("created");
+        self.gpu.copy(target, thing.resource());
+        Some(planned)
+    }
+
+    pub(crate) fn complete(&mut self, planned: Move) {
+        let thing = self.things.get_mut(&planned.user_data()).expect("it lives");
+        let (before, size) = (thing.id(), thing.size());
+        planned.complete(thing).expect("it is the one");
+        assert_ne!(thing.id(), before);
+        assert_eq!(thing.size(), size);
+        assert_eq!(thing.offset().get() % thing.alignment().get(), 0);
+    }
+
+    /// Runs to the end, and completes moves so many steps after they were planned.
+    pub(crate) fn defragment(
+        &mut self,
+        run: &mut Defragmentation,
+        budget: DefragmentationBudget,
+        latency: usize,
+        most_steps: u64,
+    ) -> Figures {
+        let reserved = |scene: &Self| scene.allocator.reserved().get();
+        let mut figures = Figures { before: reserved(self), ..Default::default() };
+        let mut under_way: VecDeque<Vec<Move>> = VecDeque::new();
+        loop {
+            let begin = Instant::now();
+            let step = run.step(budget);
+            let time = begin.elapsed();
+            figures.worst = figures.worst.max(time);
+            figures.all += time;
+            figures.steps += 1;
+            figures.peak = figures.peak.max(reserved(self));
+            assert!(figures.steps <= most_steps, "it does not end: {:?} {figures:?}", run.progress());
+            let bytes = step.moves.iter().fold(0, |sum, planned| sum + planned.size().get());
+            assert!(step.moves.len() <= budget.moves as usize, "{} moves", step.moves.len());
+            assert!(bytes <= budget.bytes.get() || step.moves.len() == 1, "{bytes} bytes");
+            let moves: Vec<_> = step.moves.into_iter().filter_map(|planned| self.begin(planned)).collect();
+            if !moves.is_empty() {
+                self.gpu.run();
+            }
+            under_way.push_back(moves);
+            while under_way.len() > latency {
+                for planned in under_way.pop_front().into_iter().flatten() {
+                    self.complete(planned);
+                    figures.moves += 1;
+                }
+            }
+            self.allocator.audit().expect("consistent after each step");
+            if step.state == DefragmentationState::Finished {
+                break;
+            }
+        }
+        for planned in under_way.into_iter().flatten() {
+            self.complete(planned);
+            figures.moves += 1;
+        }
+        self.allocator.audit().expect("consistent in the end");
+        figures.live = self.allocator.stats().used.get();
+        figures.after = reserved(self);
+        figures
+    }
+
+    /// Reads every resource back.
+    pub(crate) fn check_contents(&mut self) {
+        for (&key, thing) in &self.things {
+            self.gpu.expect(thing.resource(), key);
+        }
+        self.gpu.finish();
+    }
+
+    /// That no two share a byte, nor one and the place that is held for another.
+    pub(crate) fn check_places<'a>(&self, moves: impl IntoIterator<Item = &'a Move>) {
+        let things = self.things.values().filter_map(|thing| {
+            let start = thing.offset().get() + thing.offset_from_resource().get();
+            Some((thing.heap()?.as_raw(), start, start + thing.size().get()))
+        });
+        let targets = moves.into_iter().filter_map(|planned| {
+            let (heap, start) = planned.destination()?;
+            Some((heap.as_raw(), start.get(), start.get() + planned.size().get()))
+        });
+        let mut places: Vec<_> = things.chain(targets).collect();
+        places.sort_unstable();
+        for pair in places.windows(2) {
+            let ((heap, _, end), (next_heap, next_start, _)) = (pair[0], pair[1]);
+            assert!(heap != next_heap || end <= next_start, "{pair:?} overlap");
+        }
+        let mut addresses: Vec<_> = self
+            .things
+            .values()
+            .filter_map(|thing| Some((thing.gpu_virtual_address()?.get(), thing.size().get())))
+            .collect();
+        addresses.sort_unstable();
+        for pair in addresses.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "GPU addresses {pair:x?} overlap");
+        }
+    }
+
+    /// Drops everything, and finds nothing left.
+    pub(crate) fn end(self) {
+        let Self { instance, allocator, gpu, things, staging, .. } = self;
+        drop(things);
+        allocator.audit().expect("consistent when it is empty");
+        assert_eq!(allocator.stats().allocation_count, 0);
+        assert_eq!(allocator.stats().used, ByteSize::ZERO);
+        allocator.release_empty_heaps();
+        assert_eq!(allocator.reserved(), ByteSize::ZERO);
+        assert_eq!(usage(&instance), staging, "memory was leaked");
+        drop((allocator, gpu));
+        assert_eq!(usage(&instance), ByteSize::ZERO, "memory was leaked");
+    }
+}

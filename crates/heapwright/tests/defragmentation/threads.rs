@@ -1,0 +1,75 @@
+//! Other threads allocate and free while a run goes on.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, DefragmentationBudget, DefragmentationDesc, HeapType, ResourceAllocationDesc, buffer_desc,
+};
+
+use super::scene::{Random, Scene, any_texture, small_buffer};
+
+#[test]
+fn what_others_do_meanwhile_harms_nobody() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut scene = Scene::open("discrete");
+    for _ in 0..4000 {
+        scene.create(&small_buffer(&mut random));
+    }
+    for _ in 0..60 {
+        scene.create(&any_texture(&mut random));
+    }
+    scene.thin_out(&mut random);
+    let allocator = scene.allocator.clone();
+    let (stop, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..3_u64 {
+            let (allocator, stop, rounds) = (&allocator, &stop, &rounds);
+            scope.spawn(move || {
+                let mut random = Random(0x9e37_79b9_7f4a_7c15 + thread);
+                // The numbers of others are unknown to the owner of the scene.
+                let place = ResourceAllocationDesc {
+                    user_data: u64::MAX - thread,
+                    ..ResourceAllocationDesc::new(HeapType::Default)
+                };
+                let mut held = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let desc = if random.below(20) == 0 {
+                        buffer_desc(ByteSize::from_kib(random.below(900) + 1))
+                    } else {
+                        small_buffer(&mut random)
+                    };
+                    let state = D3D12_RESOURCE_STATE_COMMON;
+                    let made = allocator.create_resource(&place, &desc, state, None).expect("there is room");
+                    held.push(made);
+                    while held.len() as u64 > 40 + 200 * random.below(2) {
+                        let at = usize::try_from(random.below(held.len() as u64)).expect("small");
+                        held.swap_remove(at);
+                    }
+                    rounds.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..2 {
+            let mut run = allocator.defragment(DefragmentationDesc::default()).expect("sound");
+            let time = Duration::from_secs(3600);
+            let budget = DefragmentationBudget { moves: 48, time, ..Default::default() };
+            // Moves of others' allocations are abandoned, and with them the heap.
+            scene.defragment(&mut run, budget, 1, 20_000);
+            assert!(run.progress().heaps_freed > 0);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(rounds.load(Ordering::Relaxed) > 100, "the others did nothing");
+    drop(allocator);
+    scene.check_contents();
+    scene.check_places([]);
+    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("sound");
+    let time = Duration::from_secs(3600);
+    let figures = scene.defragment(&mut run, DefragmentationBudget { time, ..Default::default() }, 0, 1000);
+    assert!(figures.after * 100 <= figures.live * 115, "{figures:?}");
+    scene.check_contents();
+    drop(run);
+    scene.end();
+}
