@@ -34,6 +34,18 @@ fn a_null_device_is_refused_and_objects_keep_their_counts() {
 }
 
 #[test]
+fn heap_types_that_are_none_are_refused_with_their_field() {
+    for heap_type in HeapType::ALL {
+        assert_eq!(HeapType::try_from(heap_type.to_d3d12()).expect("it is one"), heap_type);
+    }
+    for number in [0, D3D12_HEAP_TYPE_CUSTOM, 6, -1, i32::MIN, i32::MAX] {
+        let error = HeapType::try_from(number).expect_err("there is no such type");
+        assert!(error.to_string().starts_with("D3D12_HEAP_TYPE"), "{number}: {error}");
+        assert!(error.hresult().is_err());
+    }
+}
+
+#[test]
 fn flags_that_are_none_are_refused_with_their_field() {
     let gpu = open("discrete");
     for bit in (0..32).map(|bit| 1_u32 << bit) {
