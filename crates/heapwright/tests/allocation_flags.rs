@@ -202,13 +202,13 @@ fn always_committed_is_one_allocations_own() {
 fn within_budget_binds_one_allocation() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
-    gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(64));
+    gpu.set_budget(SegmentGroup::Local, ByteSize::from_kib(64));
     let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
-    let error = try_buffer(&allocator, &within, 100 * MIB).expect_err("over budget");
+    let error = try_buffer(&allocator, &within, 70 * KIB).expect_err("over budget");
     assert!(error.is_over_budget(), "{error}");
-    let over = local(&allocator, 100 * MIB);
+    let over = local(&allocator, 70 * KIB);
     // What is held already costs no budget.
-    let held = buffer(&allocator, &within, 3 * MIB);
+    let held = buffer(&allocator, &within, 70 * KIB);
     assert_eq!(over.heap(), held.heap(), "there is room behind it");
     let blind = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
     let error = try_buffer(&blind, &within, 1000).expect_err("nobody knows the budget");
