@@ -46,32 +46,10 @@ fn pairs(criterion: &mut Criterion) {
     };
     let _live = [live(&allocator, &default), live(&allocator, &within)];
 
-    let heap = D3D12_HEAP_DESC {
-        SizeInBytes: 1 << 20,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
-        ..Default::default()
-    };
-    let mut made: Option<ID3D12Heap> = None;
-    // SAFETY: the description and the result outlive the call.
-    unsafe { gpu.device.CreateHeap(&heap, &mut made) }.expect("created");
-    let heap = made.expect("S_OK comes with a heap");
-    let mut desc = buffer_desc(ByteSize::new(1000));
-    desc.Flags |= D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
-
+    let heap = large_heap(&gpu.device);
     for size in [1000, 100_000] {
-        desc.Width = size;
         criterion.bench_function(&format!("device alone, placed, {size} B"), |bencher| {
-            bencher.iter(|| {
-                let mut resource: Option<ID3D12Resource> = None;
-                let state = D3D12_RESOURCE_STATE_COMMON;
-                // SAFETY: the description and the result outlive the call; nothing else uses the range.
-                unsafe {
-                    gpu.device.CreatePlacedResource(&heap, 1024, black_box(&desc), state, None, &mut resource)
-                }
-                .expect("placed");
-                resource
-            });
+            bencher.iter(|| place_at(&gpu.device, &heap, 1024, black_box(size)));
         });
         criterion.bench_function(&format!("allocator, placed, {size} B"), |bencher| {
             bencher.iter(|| create(&allocator, black_box(&default), black_box(size)));
@@ -82,23 +60,22 @@ fn pairs(criterion: &mut Criterion) {
     });
 }
 
-/// Pairs that each of some threads makes in a while, in all.
-fn throughput(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>, threads: usize) -> f64 {
+/// Pairs that some threads make in a second, in all. Each thread has 64 things at a time, that `create` makes of a number.
+fn throughput<T>(threads: usize, create: impl Fn(u64) -> T + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let time = Duration::from_millis(500);
     let count: u64 = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
             .map(|thread| {
-                let barrier = &barrier;
+                let (barrier, create) = (&barrier, &create);
                 scope.spawn(move || {
-                    let mut ring: Vec<_> = (0..64).map(|i| create(allocator, place, 100 + i * 200)).collect();
+                    let mut ring: Vec<_> = (0..64).map(create).collect();
                     barrier.wait();
                     let begin = Instant::now();
                     let mut count = 0_u64;
                     while begin.elapsed() < time {
                         for (i, slot) in ring.iter_mut().enumerate() {
-                            *slot =
-                                create(allocator, place, 100 + (i as u64 * 7919 + thread as u64) % 12_000);
+                            *slot = create(i as u64 * 7919 + thread as u64);
                             count += 1;
                         }
                     }
@@ -111,24 +88,59 @@ fn throughput(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>,
     count as f64 / time.as_secs_f64()
 }
 
+/// Prints how many times the pairs of one thread four make: alternately, so that what else the machine does concerns both; the
+/// median of the ratios.
+fn print_scaling<T>(name: &str, create: impl Fn(u64) -> T + Sync) {
+    let mut ratios: Vec<f64> = (0..5)
+        .map(|_| {
+            let one = throughput(1, &create);
+            throughput(4, &create) / one
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("threads, {name}: 4 make {:.2} times the pairs of 1", ratios[2]);
+}
+
 fn threads(_: &mut Criterion) {
-    let (_gpu, allocator) = open();
+    let (gpu, allocator) = open();
     let default = ResourceAllocationDesc::new(HeapType::Default);
     let within = ResourceAllocationDesc {
         flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
         ..ResourceAllocationDesc::new(HeapType::Upload)
     };
-    for (name, place) in [("placed", &default), ("within a resource", &within)] {
-        // Alternately, so that what else the machine does concerns both; the median of the ratios.
-        let mut ratios: Vec<f64> = (0..5)
-            .map(|_| {
-                let one = throughput(&allocator, place, 1);
-                throughput(&allocator, place, 4) / one
-            })
-            .collect();
-        ratios.sort_by(f64::total_cmp);
-        println!("threads, {name}: 4 make {:.2} times the pairs of 1", ratios[2]);
-    }
+    print_scaling("placed", |i| create(&allocator, &default, 100 + i % 12_000));
+    print_scaling("within a resource", |i| create(&allocator, &within, 100 + i % 12_000));
+    let heap = large_heap(&gpu.device);
+    print_scaling("device alone, one heap", |i| {
+        place_at(&gpu.device, &heap, i % 1000 * 65_536, 100 + i % 12_000)
+    });
+    // What two cores have to give.
+    print_scaling("arithmetic alone", |i| (0..300).fold(i, |sum, i| black_box(sum.wrapping_mul(31) + i)));
+}
+
+fn large_heap(device: &ID3D12Device) -> ID3D12Heap {
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: 64 << 20,
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+        ..Default::default()
+    };
+    let mut made: Option<ID3D12Heap> = None;
+    // SAFETY: the description and the result outlive the call.
+    unsafe { device.CreateHeap(&desc, &mut made) }.expect("created");
+    made.expect("S_OK comes with a heap")
+}
+
+/// Resources may lie over each other; nobody uses them.
+fn place_at(device: &ID3D12Device, heap: &ID3D12Heap, offset: u64, size: u64) -> ID3D12Resource {
+    let mut desc = buffer_desc(ByteSize::new(size));
+    desc.Flags |= D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+    let mut resource: Option<ID3D12Resource> = None;
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    // SAFETY: the description and the result outlive the call.
+    unsafe { device.CreatePlacedResource(heap, offset, black_box(&desc), state, None, &mut resource) }
+        .expect("placed");
+    resource.expect("S_OK comes with a resource")
 }
 
 criterion_group!(benches, pairs, threads);
