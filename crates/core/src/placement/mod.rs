@@ -38,7 +38,9 @@ pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementErr
 pub use retention::HeapRetention;
 pub use reuse::HeapReuse;
 pub use room::Room;
-pub use shared_heap_set::{HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange};
+pub use shared_heap_set::{
+    HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange, lane_of_thread,
+};
 pub use sizing::HeapSizing;
 pub use slab_heap_set::SlabHeapSet;
 

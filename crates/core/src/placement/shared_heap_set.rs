@@ -389,9 +389,12 @@ fn placed<H: Clone>(lane: u32, slot: super::lane::Slot<'_, H>) -> SharedPlaced<H
     }
 }
 
-/// The number of the calling thread, counted from zero in the order in which threads first allocate.
+/// The number of the calling thread, counted from zero in the order in which threads first allocate: its lane, counted round.
+///
+/// For what else should be apart by threads in the same way. O(1).
 #[inline]
-fn lane_of_thread() -> u32 {
+#[must_use]
+pub fn lane_of_thread() -> u32 {
     static THREADS: AtomicU32 = AtomicU32::new(0);
     thread_local! {
         static NUMBER: u32 = THREADS.fetch_add(1, Ordering::Relaxed);

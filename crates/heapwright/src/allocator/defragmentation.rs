@@ -224,7 +224,7 @@ impl ResourceAllocator {
                 return Err(Error::invalid_argument("DefragmentationDesc::pool", rule));
             }
             Some(pool) => Run::new(pool.heaps()).into_iter().collect(),
-            None => inner.typed_heaps.iter().filter_map(Run::new).collect(),
+            None => inner.typed_heaps.iter().filter_map(|heaps| Run::new(heaps)).collect(),
         };
         if runs.is_empty() {
             return Err(Error::unsupported(

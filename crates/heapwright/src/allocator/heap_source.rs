@@ -192,14 +192,14 @@ impl Inner {
                 1 + u8::from(heaps.desc.segment_group != group)
             }
         };
-        let mut heaps: Vec<_> = self.typed_heaps.iter().cloned().chain(self.pools()).collect();
+        let mut heaps = self.all_heaps();
         heaps.sort_by_key(rank);
         self.release_from(&heaps, size.max(self.desc.release_size))
     }
 
     /// Gives empty heaps back to the device, whole ones until so many bytes are reached.
     pub(super) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let heaps: Vec<_> = self.typed_heaps.iter().cloned().chain(self.pools()).collect();
+        let heaps = self.all_heaps();
         self.release_from(&heaps, bytes)
     }
 

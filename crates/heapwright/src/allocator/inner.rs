@@ -19,6 +19,7 @@ use super::heap::Heap;
 use super::heap_source::{Refusal, Terms};
 use super::notes::{LiveList, next_number};
 use super::prefetch::Prefetcher;
+use super::striped::Striped;
 use super::typed_heaps::{HeapKind, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use super::within::{BackingBuffers, BackingKind};
 use crate::heap_family::{HeapFamilies, HeapFamily};
@@ -40,8 +41,8 @@ pub(super) struct Inner {
     pub(super) extra_heap_flags: D3D12_HEAP_FLAGS,
     pub(super) heap_families: HeapFamilies,
     pub(super) requirements: RequirementsQuery,
-    pub(super) typed_heaps: [Arc<TypedHeaps>; HeapKind::COUNT],
-    pub(super) within: [Arc<BackingBuffers>; BackingKind::COUNT],
+    pub(super) typed_heaps: [Striped<TypedHeaps>; HeapKind::COUNT],
+    pub(super) within: [Striped<BackingBuffers>; BackingKind::COUNT],
     pools: Mutex<Vec<Weak<TypedHeaps>>>,
     pub(super) accounts: Arc<Accounts>,
     pub(super) decisions: Decisions,
@@ -135,9 +136,9 @@ impl Inner {
                     }
                     None => (Arc::new(HeapPool::new(pooling(&desc, alignment))), Arc::default()),
                 };
-                TypedHeaps::new(typed, spare, kin, Arc::clone(&accounts), Weak::clone(this))
+                Striped::new(TypedHeaps::new(typed, spare, kin, Arc::clone(&accounts), Weak::clone(this)))
             }),
-            within: BackingKind::all().map(BackingBuffers::new),
+            within: BackingKind::all().map(|kind| Striped::new(BackingBuffers::new(kind))),
             requirements: RequirementsQuery::new(device, &effective_caps, options),
             adapter: adapter.cloned(),
             vendor_id,
@@ -160,7 +161,7 @@ impl Inner {
 
     /// The allocator's own heaps of a kind.
     #[inline]
-    pub(super) fn heaps(&self, family: HeapFamily, class: ResourceClass) -> &Arc<TypedHeaps> {
+    pub(super) fn heaps(&self, family: HeapFamily, class: ResourceClass) -> &Striped<TypedHeaps> {
         &self.typed_heaps[HeapKind::index_of(family, class)]
     }
 
@@ -168,6 +169,11 @@ impl Inner {
     pub(super) fn pools(&self) -> Vec<Arc<TypedHeaps>> {
         let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The allocator's own heaps, and those of its pools.
+    pub(super) fn all_heaps(&self) -> Vec<Arc<TypedHeaps>> {
+        self.typed_heaps.iter().map(|heaps| Arc::clone(heaps)).chain(self.pools()).collect()
     }
 
     pub(super) fn add_pool(&self, heaps: &Arc<TypedHeaps>) {
@@ -231,7 +237,7 @@ impl Inner {
     }
 
     pub(super) fn audit(&self) -> Result<(), String> {
-        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+        for heaps in &self.all_heaps() {
             heaps.audit()?;
         }
         self.within.iter().try_for_each(|backing| backing.audit())

@@ -12,6 +12,7 @@
 //! | `defragmentation` | emptying heaps, a few moves at a time |
 //! | `probe` | what an allocation would do |
 //! | `accounts` | what is held, and what may be; `stats`: the same for users |
+//! | `striped` | references that each thread counts for itself |
 //! | `deferred` | memory that comes back once the GPU is done with it |
 //! | `report` | everything that is held, one by one |
 //! | `notes` | names and numbers that users give to allocations, and who is alive |
@@ -46,6 +47,7 @@ mod probe;
 mod report;
 mod resource_allocator;
 mod stats;
+mod striped;
 mod typed_heaps;
 mod ways;
 mod within;

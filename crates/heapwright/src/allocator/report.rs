@@ -10,6 +10,7 @@ use super::ResourceAllocator;
 use super::decision::Placement;
 use super::heap::Heap;
 use super::notes::{AllocationId, Note};
+use super::striped::Striped;
 use super::typed_heaps::TypedHeaps;
 use super::within::{BackingAddress, BackingBuffers};
 use crate::heap_family::HeapFamily;
@@ -91,7 +92,7 @@ impl ResourceAllocator {
 /// What lies in backing buffers, by the buffer.
 type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
 
-fn parts(within: &[Arc<BackingBuffers>]) -> Parts {
+fn parts(within: &[Striped<BackingBuffers>]) -> Parts {
     let mut parts = Parts::new();
     for buffers in within {
         for (address, ranges) in buffers.survey() {

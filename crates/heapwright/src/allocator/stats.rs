@@ -103,7 +103,7 @@ impl Inner {
     /// Of the allocator's own heaps and its pools, with what is committed.
     pub(super) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
         let mut sum = MemoryTotals::default();
-        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+        for heaps in &self.all_heaps() {
             if heaps.desc.heap_type == heap_type {
                 sum.add(heaps.totals());
             }
@@ -177,7 +177,7 @@ impl Inner {
         stats.used_block_count = stats.allocation_count - stats.committed_count.min(stats.allocation_count);
         stats.used = stats.used.saturating_add(stats.imported);
         stats.allocation_count += stats.imported_count;
-        for heaps in self.typed_heaps.iter().chain(&self.pools()) {
+        for heaps in &self.all_heaps() {
             stats.free_heap_usage = stats.free_heap_usage.saturating_add(heaps.totals().empty);
             if self.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
                 let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();

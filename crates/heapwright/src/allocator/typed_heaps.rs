@@ -1,5 +1,6 @@
 //! The heaps of one kind: an engine that divides them, and where empty ones wait.
 
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -18,6 +19,7 @@ use super::devices::Devices;
 use super::heap::Heap;
 use super::notes::Notes;
 use super::prefetch::Prefetch;
+use super::striped::{Stripe, Striped};
 use super::{HeapType, Inner};
 use crate::error::Obstacle;
 use crate::heap_family::{HeapFamilies, HeapFamily};
@@ -109,6 +111,26 @@ impl Drop for Seat {
     }
 }
 
+/// What keeps the heaps of a range alive.
+#[derive(Debug)]
+enum HeapsReference {
+    Counted(Arc<TypedHeaps>),
+    /// Of a slot, which is allocated and freed without anything that other threads use.
+    Striped(Arc<Stripe<TypedHeaps>>),
+}
+
+impl Deref for HeapsReference {
+    type Target = Arc<TypedHeaps>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<TypedHeaps> {
+        match self {
+            Self::Counted(heaps) => heaps,
+            Self::Striped(stripe) => stripe,
+        }
+    }
+}
+
 /// A range of a heap that belongs to one allocation until dropped.
 ///
 /// # Invariants
@@ -117,7 +139,7 @@ impl Drop for Seat {
 /// slab has one until the slot is freed; and the slab is a part of `heaps`.
 #[derive(Debug)]
 pub(super) struct PlacedRange {
-    heaps: Arc<TypedHeaps>,
+    heaps: HeapsReference,
     heap: NonNull<Heap>,
     id: SharedPlacementId,
     range: HeapRange,
@@ -147,6 +169,7 @@ impl PlacedRange {
     ) -> Self {
         let SharedPlaced { id, range, heap } = placed;
         let (pointer, held) = (NonNull::from(&*heap), Some(heap));
+        let heaps = HeapsReference::Counted(heaps);
         Self { heaps, heap: pointer, id, range, sharing, alignment, _held: held, is_held: true }
     }
 
@@ -264,23 +287,6 @@ impl TypedHeaps {
     ) -> Result<Option<PlacedRange>, PlacementError> {
         let placed = self.engine(sharing).allocate_anywhere(request)?;
         Ok(placed.map(|placed| PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment)))
-    }
-
-    /// A slot of the thread's slabs, if they have one that serves the request. It takes no reference to the heap.
-    #[inline(always)]
-    pub(super) fn find_slot(self: &Arc<Self>, request: &PlacementRequest) -> Option<PlacedRange> {
-        let placed = self.shared.slot_at_hand(request, |heap| NonNull::from(&**heap))?;
-        let SharedPlaced { id, range, heap } = placed;
-        Some(PlacedRange {
-            heaps: Arc::clone(self),
-            heap,
-            id,
-            range,
-            sharing: Sharing::Shared,
-            alignment: request.alignment,
-            _held: None,
-            is_held: true,
-        })
     }
 
     /// Room in a heap that joins them.
@@ -519,6 +525,25 @@ impl TypedHeaps {
             })?;
         }
         Ok(())
+    }
+}
+
+impl Striped<TypedHeaps> {
+    /// A slot of the thread's slabs, if they have one that serves the request. It takes no reference to the heap.
+    #[inline(always)]
+    pub(super) fn find_slot(&self, request: &PlacementRequest) -> Option<PlacedRange> {
+        let placed = self.shared.slot_at_hand(request, |heap| NonNull::from(&**heap))?;
+        let SharedPlaced { id, range, heap } = placed;
+        Some(PlacedRange {
+            heaps: HeapsReference::Striped(self.reference()),
+            heap,
+            id,
+            range,
+            sharing: Sharing::Shared,
+            alignment: request.alignment,
+            _held: None,
+            is_held: true,
+        })
     }
 }
 

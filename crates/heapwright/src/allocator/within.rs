@@ -17,6 +17,7 @@ use super::create::Wanted;
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
 use super::heap_source::{Refusal, Terms};
 use super::notes::{Note, Notes, next_number};
+use super::striped::Stripe;
 use super::typed_heaps::PlacedRange;
 use super::{HeapType, Inner};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
@@ -127,7 +128,7 @@ pub(super) struct BackingAddress(usize);
 /// A part of a backing buffer that belongs to one allocation until dropped.
 #[derive(Debug)]
 pub(super) struct WithinRange {
-    buffers: Arc<BackingBuffers>,
+    buffers: Arc<Stripe<BackingBuffers>>,
     buffer: BackingRef,
     id: SharedPlacementId,
     range: HeapRange,
@@ -345,7 +346,7 @@ impl Inner {
             Err(error) => return Err(refused(&error)),
         };
         let SharedPlaced { id, range, heap: buffer } = placed;
-        Ok(WithinRange { buffers: Arc::clone(buffers), buffer, id, range, alignment })
+        Ok(WithinRange { buffers: buffers.reference(), buffer, id, range, alignment })
     }
 
     /// What [`allocate_within`](Self::allocate_within) would find: room, or the size of a new backing buffer.
@@ -373,7 +374,7 @@ impl Inner {
         let size = ByteSize::new(resource.desc.Width);
         let placed = buffers.set.slot_at_hand(size, alignment, |&buffer| buffer)?;
         let SharedPlaced { id, range, heap: buffer } = placed;
-        Some(WithinRange { buffers: Arc::clone(buffers), buffer, id, range, alignment })
+        Some(WithinRange { buffers: buffers.reference(), buffer, id, range, alignment })
     }
 
     #[cold]
