@@ -34,7 +34,10 @@ fn create(
 }
 
 fn live(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>) -> Vec<ResourceAllocation> {
-    (0..1000).map(|i| create(allocator, place, 1 + i * 37 % 16_000)).collect()
+    // Small ones, and some that are no slots of slabs.
+    (0..1000)
+        .map(|i| create(allocator, place, if i % 10 == 0 { 20_000 + i * 200 } else { 1 + i * 37 % 16_000 }))
+        .collect()
 }
 
 fn pairs(criterion: &mut Criterion) {
