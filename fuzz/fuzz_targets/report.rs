@@ -68,7 +68,7 @@ fn any_report(input: &mut Unstructured<'_>) -> Result<AllocatorReport> {
         )
         .in_pool(input.choose_index(report.pools.len())?)
         .with_algorithm(text(input)?)
-        .with_flags(i32::arbitrary(input)?)
+        .with_flags(u32::arbitrary(input)?)
         .with_gpu_virtual_address(GpuVirtualAddress::new(u64::from(u32::arbitrary(input)?)));
         heap.allocations = allocations(input, size, 0)?;
         report.heaps.push(heap);
