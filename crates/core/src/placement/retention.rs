@@ -11,7 +11,7 @@ use crate::ByteSize;
 ///
 /// Measured on 2026-11-21 over the five traces that heapwright is developed with, as in [`HeapSizing`](super::HeapSizing)
 /// (geometric mean of peak held over peak live; heaps created per allocation, worst trace): `decay_log2` 10: 1.027 and 6.1 %,
-/// 14: 1.027 and 3.6 %, 16: 1.027 and 3.4 %, 18: 1.028 and 3.3 %, never sinking: 1.028 and 3.3 %.
+/// 14: 1.031 and 3.6 %, 16: 1.027 and 3.4 %, 18: 1.028 and 3.3 %, never sinking: 1.028 and 3.3 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
     /// The mark sinks by 1/2^this of its distance to what is in use, with each free. Default 18. At 0 it sinks at once,
