@@ -2,7 +2,8 @@
 //!
 //! In this order; what cannot go differently from what was tried before is left out:
 //!
-//! 1. an empty heap that is held already: made in advance, in the pool, or of an allocator nested with this one;
+//! 1. an empty heap that is held already: where a new one may be refused (budget, limits, flags), any of the same heaps,
+//!    however much it wastes; one that was made in advance, is in the pool, or belongs to an allocator nested with this one;
 //! 2. a new heap of the size that is wanted;
 //! 3. after empty heaps of the whole allocator went back to the device (unless `NEVER_OVER_ALLOCATE`), the same again;
 //! 4. a new heap as small as the request allows.
@@ -85,8 +86,8 @@ impl Inner {
         request: &PlacementRequest,
         terms: Terms,
     ) -> Result<PlacedRange, Refusal> {
-        // What a new heap would be exchanged for is better than none. Planning one gives it up.
-        if !terms.may_create_heap
+        // Planning a heap gives up empty ones for it. Where it may be refused, these are better than none.
+        if self.may_be_refused(heaps, terms)
             && let Some(range) = heaps.find_any_room(sharing, request).map_err(misplaced)?
         {
             return Ok(range);
@@ -104,6 +105,15 @@ impl Inner {
         let least = if heaps.takes_any_heap() { least } else { wanted };
         let heap = self.obtain_heap(heaps, wanted, least, terms)?;
         heaps.room_in_new(sharing, heap, request).map_err(misplaced)
+    }
+
+    /// Whether something else than the device may keep a heap from being created.
+    pub(super) fn may_be_refused(&self, heaps: &TypedHeaps, terms: Terms) -> bool {
+        !terms.may_create_heap
+            || terms.within_budget
+            || self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
+            || self.desc.limits.of(heaps.desc.heap_type).is_some()
+            || heaps.desc.max_heap_count != 0
     }
 
     /// A heap that nothing is in.

@@ -9,7 +9,7 @@ use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFl
 use super::heap_source::{Refusal, Terms, misplaced};
 use super::typed_heaps::{Sharing, TypedHeaps};
 use super::ways::{Way, ways};
-use super::within::alignment_within;
+use super::within::{alignment_within, backing_desc};
 use super::{HeapType, Inner, ResourceAllocator};
 use crate::error::{self, Obstacle};
 use crate::requirements::Creation;
@@ -131,7 +131,10 @@ impl Inner {
                 let size = ByteSize::new(resource.desc.Width);
                 let memory = match self.backing_room(granted, size, alignment)? {
                     Room::Held => Ok(ProbedMemory::Held),
-                    Room::NewHeap { size } => self.probe_backing(wanted, size),
+                    Room::NewHeap { size: buffer } => {
+                        let least = size.align_up(HEAP_GRANULARITY).unwrap_or(buffer);
+                        self.probe_backing(wanted, buffer, least)
+                    }
                 };
                 if let Ok(memory) = memory {
                     let decision = Decision::new(Placement::WithinResource, Reason::Usual);
@@ -187,8 +190,12 @@ impl Inner {
         let least = request.size.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let limit = heaps.desc.max_heap_size;
         let too_large = |limit| Refusal::of(error::Way::NewHeap(least), Obstacle::HeapSize { limit });
+        let has_any_room = || heaps.has_any_room(sharing, request).map_err(misplaced);
         let wanted = match heaps.room_for(sharing, request) {
             Ok(Room::Held) => return Ok(ProbedMemory::Held),
+            Ok(Room::NewHeap { .. }) if self.may_be_refused(heaps, terms) && has_any_room()? => {
+                return Ok(ProbedMemory::Held);
+            }
             Ok(Room::NewHeap { size }) => size.min(limit),
             Err(error) => return Err(misplaced(error)),
         };
@@ -214,8 +221,22 @@ impl Inner {
         }
     }
 
-    fn probe_backing(&self, wanted: &Wanted<'_>, size: ByteSize) -> Result<ProbedMemory, Refusal> {
-        let desc = ResourceDesc::new(&crate::buffer_desc(size));
+    /// What making a backing buffer of `size` bytes, or of `least`, would do.
+    fn probe_backing(
+        &self,
+        wanted: &Wanted<'_>,
+        size: ByteSize,
+        least: ByteSize,
+    ) -> Result<ProbedMemory, Refusal> {
+        match self.probe_buffer(wanted, size) {
+            Err(refusal) if least < size && refusal.is_shortage() => self.probe_buffer(wanted, least),
+            probed => probed,
+        }
+    }
+
+    /// What [`place_buffer`](Self::place_buffer) would do for a backing buffer.
+    fn probe_buffer(&self, wanted: &Wanted<'_>, size: ByteSize) -> Result<ProbedMemory, Refusal> {
+        let desc = backing_desc(&wanted.granted, size);
         let allocation = ResourceAllocationDesc::default();
         let backing = Wanted { allocation: &allocation, resource: &desc, ..*wanted };
         let requested = self.requested(&backing);
@@ -223,7 +244,12 @@ impl Inner {
         let heaps = self.heaps_for(&backing, &placed)?;
         let request = self.placement_request(&backing, heaps, &placed)?;
         let sharing = if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared };
-        self.probe_place(heaps, sharing, &request, wanted.terms)
+        match self.probe_place(heaps, sharing, &request, wanted.terms) {
+            Err(refusal) if refusal.is_about_size() => {
+                self.probe_place(heaps, Sharing::Own, &request, wanted.terms)
+            }
+            probed => probed,
+        }
     }
 
     /// Whether a heap, or a committed resource, of a size may be asked for.

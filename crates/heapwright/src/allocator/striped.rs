@@ -71,7 +71,7 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
         drop(striped);
-        assert!(references.iter().all(|reference| ***reference == 7));
+        assert!(references.iter().all(|reference| ****reference == 7));
         assert!(Arc::strong_count(&owned) > 1);
         drop(references);
         assert_eq!(Arc::strong_count(&owned), 1);

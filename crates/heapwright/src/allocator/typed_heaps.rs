@@ -343,6 +343,15 @@ impl TypedHeaps {
         })
     }
 
+    /// Whether [`find_any_room`](Self::find_any_room) would find room.
+    pub(super) fn has_any_room(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<bool, PlacementError> {
+        self.engine(sharing).has_room_anywhere(request)
+    }
+
     /// Whether [`take_spare`](Self::take_spare) would find a heap, those of relatives left out.
     pub(super) fn has_spare(&self, at_least: ByteSize, wanted: ByteSize) -> bool {
         let [count, size] = self.prefetch.held();

@@ -329,6 +329,14 @@ fn is_sound(resource: &ResourceDesc<'_>) -> bool {
         && resource.protected_session.is_none()
 }
 
+/// A backing buffer's description.
+///
+/// Parts are aligned within the buffer, so it must be itself, to what the largest of them may ask for.
+pub(super) fn backing_desc(granted: &GrantedHeaps, size: ByteSize) -> ResourceDesc<'static> {
+    let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
+    ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type))
+}
+
 impl Inner {
     /// A part of a backing buffer.
     #[inline]
@@ -413,9 +421,7 @@ impl Inner {
         size: ByteSize,
         terms: Terms,
     ) -> Result<BackingBuffer, Refusal> {
-        // Parts are aligned within the buffer, so it must be itself, to what the largest of them may ask for.
-        let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
-        let desc = ResourceDesc::in_state(&aligned, canonical_state(granted.heap_type));
+        let desc = backing_desc(granted, size);
         let (resource, range) = self.place_buffer(granted, &desc, terms)?;
         let mut mapped = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays

@@ -309,7 +309,7 @@ impl<H: Clone> HeapEngine<H> {
 
     /// Adds an empty heap: the least that a pool holds, or one that was fetched in advance.
     ///
-    /// It serves the next request that fits, and leaves when the last one in it does, as any other.
+    /// It serves the next request that fits and that it is not too large for, and leaves when the last one in it does, as any other.
     /// O(1) with the default algorithm, else O(log n) for n distinct sizes of empty heaps.
     ///
     /// # Errors
@@ -371,6 +371,18 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) => set.totals(),
             Inner::Locked(_, locked) => lock(locked).engine().totals(),
+        }
+    }
+
+    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request, without changing anything.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn has_room_anywhere(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        match &self.0 {
+            Inner::Default(set) => set.has_room_anywhere(request.size, request.alignment),
+            Inner::Locked(..) => Ok(self.room_for(request)? == Room::Held),
         }
     }
 

@@ -64,6 +64,20 @@ impl<H> HeapSet<H> {
         self.has_room(size, size, alignment)
     }
 
+    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub(in crate::placement) fn has_room_anywhere(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<bool, PlacementError> {
+        // An empty heap begins where every alignment divides.
+        Ok(self.has_room(size, size, alignment)? || self.empty.find(&self.table, size.get()).is_some())
+    }
+
     /// The size of the heap that [`plan`](Self::plan) would answer when `freed` bytes fewer are in use.
     ///
     /// # Errors

@@ -37,6 +37,16 @@ impl<H: Clone> SharedHeapSet<H> {
         self.room_on(lane_of_thread(), size, alignment)
     }
 
+    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread, without changing anything.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
+        let is_held = self.room_for(size, alignment)? == Room::Held;
+        Ok(is_held || lock(&self.heaps.0).has_room_anywhere(size, alignment)?)
+    }
+
     /// As [`room_for`](Self::room_for), on a lane.
     pub(in super::super) fn room_on(
         &self,

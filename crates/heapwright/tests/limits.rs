@@ -1,0 +1,67 @@
+//! An empty heap that is much too large for a request is better than none.
+#![allow(missing_docs, reason = "a test")]
+
+use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+use heapwright::{
+    ByteSize, HeapLimits, HeapType, Probe, ProbedMemory, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc,
+    buffer_desc,
+};
+use heapwright_runtime::{HostProfile, Instance};
+
+const MIB: u64 = 1 << 20;
+
+fn create(allocator: &ResourceAllocator, flags: ResourceAllocationFlags, size: u64) -> ResourceAllocation {
+    let place = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+    let desc = buffer_desc(ByteSize::new(size));
+    allocator.create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None).expect("there is room")
+}
+
+/// Holds a heap of 100 MiB that nothing is in, and close to the high-water mark one that is full, so that a small request would
+/// exchange the empty one for a smaller.
+fn with_large_empty_heap(desc: ResourceAllocatorDesc) -> (Instance, ResourceAllocator, ResourceAllocation) {
+    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
+    let full = create(&allocator, ResourceAllocationFlags::empty(), 100 * MIB);
+    drop(create(&allocator, ResourceAllocationFlags::empty(), 100 * MIB));
+    assert_eq!(allocator.reserved(), ByteSize::from_mib(200));
+    (gpu, allocator, full)
+}
+
+fn probe(allocator: &ResourceAllocator, flags: ResourceAllocationFlags, size: u64) -> Probe {
+    let place = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+    allocator.probe(&place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size)))).expect("there is room")
+}
+
+#[test]
+fn it_is_exchanged_for_one_that_fits_as_a_rule() {
+    let (_gpu, allocator, _full) = with_large_empty_heap(ResourceAllocatorDesc::default());
+    let usual = ResourceAllocationFlags::empty();
+    assert_eq!(probe(&allocator, usual, 3 * MIB).memory, ProbedMemory::NewHeap(ByteSize::from_mib(3)));
+    let small = create(&allocator, ResourceAllocationFlags::empty(), 3 * MIB);
+    assert_eq!(allocator.reserved(), ByteSize::from_mib(103));
+    drop(small);
+}
+
+#[test]
+fn it_is_used_where_a_new_one_may_be_refused() {
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(250)), ..Default::default() };
+    let never = ResourceAllocatorFlags::NEVER_OVER_ALLOCATE;
+    let within = ResourceAllocationFlags::WITHIN_BUDGET;
+    let usual = ResourceAllocationFlags::empty();
+    let cases = [
+        (ResourceAllocatorDesc { limits, ..Default::default() }, usual),
+        (ResourceAllocatorDesc { flags: never, ..Default::default() }, usual),
+        (ResourceAllocatorDesc::default(), within),
+        (ResourceAllocatorDesc::default(), ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+    ];
+    for (desc, flags) in cases {
+        let (_gpu, allocator, _full) = with_large_empty_heap(desc.clone());
+        assert_eq!(probe(&allocator, flags, 3 * MIB).memory, ProbedMemory::Held);
+        let small = create(&allocator, flags, 3 * MIB);
+        assert_eq!(allocator.reserved(), ByteSize::from_mib(200), "{desc:?} {flags:?}");
+        assert_eq!(allocator.stats().heaps_created, 2);
+        drop(small);
+        allocator.audit().expect("consistent");
+    }
+}
