@@ -55,8 +55,10 @@ impl ProbedMemory {
 impl ResourceAllocator {
     /// What [`create`](Self::create) would do now, without doing it: nothing is created, placed or kept.
     ///
-    /// Limits and, where it matters, the budget are looked at; whether the device has memory for a new heap only it knows. On one
-    /// thread it is what the next `create` does unless the device refuses.
+    /// Limits and, where it matters, the budget are looked at, with empty heaps counted as given back; whether the device has memory
+    /// for a new heap only it knows. On one thread it is what the next `create` does unless the device refuses, or a limit is so near
+    /// that heaps make the difference in which slabs lie that nothing is in: these `create` gives back as well. For a part of a buffer it may tell
+    /// of a new heap where the old buffer that goes leaves room for the new one.
     ///
     /// Cost: O(1), with the device asked for what the resource takes.
     ///
@@ -266,11 +268,17 @@ impl Inner {
         if size > self.max_heap_size {
             return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
         }
-        self.check_budget(heaps.desc.segment_group, size, terms)
-            .map_err(|obstacle| Refusal::of(way, obstacle))?;
-        self.accounts.check(heaps.desc.heap_type, size).map_err(|obstacle| Refusal::of(way, obstacle))?;
+        let refused = |obstacle| Refusal::of(way, obstacle);
+        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
+        // Empty heaps go back before a new one is refused.
+        if terms.within_budget {
+            let missing = size.saturating_sub(self.totals_in(group).empty);
+            self.check_budget(group, missing, terms).map_err(refused)?;
+        }
+        let missing = size.saturating_sub(self.totals_of(heap_type).empty);
+        self.accounts.check(heap_type, missing).map_err(refused)?;
         if matches!(way, error::Way::NewHeap(_)) {
-            heaps.check_seat().map_err(|obstacle| Refusal::of(way, obstacle))?;
+            heaps.check_seat().map_err(refused)?;
         }
         Ok(())
     }

@@ -362,7 +362,9 @@ impl TypedHeaps {
     /// Whether there may be one heap more.
     pub(super) fn check_seat(&self) -> Result<(), Obstacle> {
         let limit = self.desc.max_heap_count;
-        if self.desc.pool.is_some() && limit != 0 && self.seats.load(Ordering::Relaxed) >= limit {
+        let empty = self.totals().empty_heap_count;
+        let needed = self.seats.load(Ordering::Relaxed).saturating_sub(empty);
+        if self.desc.pool.is_some() && limit != 0 && needed.max(self.desc.min_heap_count) >= limit {
             return Err(Obstacle::HeapCount { limit });
         }
         Ok(())
