@@ -29,7 +29,7 @@
 //! | `GetOffsetFromResource` | [`ResourceAllocation::offset_from_resource`] | |
 //! | `GetInfo` | [`ResourceAllocation::info`] | |
 //! | `GetMemory` | [`ResourceAllocation::heap`] | the `ID3D12Heap`; the residency heap comes with its own issue |
-//! | `GetResourceAllocator` | [`ResourceAllocation::allocator`] | `None` once the allocator is gone, and for committed and imported resources |
+//! | `GetResourceAllocator` | [`ResourceAllocation::allocator`] | `None` once the allocator is gone |
 //! | `Map`, `Unmap` | [`ResourceAllocation::map`], [`Mapping`] | one mapping at a time, unmapped when dropped, never beyond its bytes; buffers only. A part begins at its own first byte, as there |
 //! | `pReadRange`, `ppDataOut`, `resourceDescriptor`, `initialResourceState`, `pClearValue`, `ppResourceAllocationOut` | parameters of these calls | |
 //!

@@ -167,3 +167,20 @@ fn no_limit_concerns_what_is_imported() {
     drop(allocator);
     assert_eq!(made.size(), ByteSize::from_mib(1), "it outlives its allocator");
 }
+
+#[test]
+fn an_allocation_of_every_kind_knows_its_allocator() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let of = |flags| buffer(&allocator, &place(HeapType::Upload, flags), 1000);
+    let committed = of(ResourceAllocationFlags::ALWAYS_COMMITTED);
+    let imported = allocator.import(&Default::default(), committed.resource()).expect("of this device");
+    let within = of(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let all = [of(ResourceAllocationFlags::empty()), committed, imported, within];
+    for allocation in &all {
+        let found = allocation.allocator().expect("it is alive");
+        assert_eq!(found.stats(), allocator.stats(), "{allocation:?}");
+    }
+    drop(allocator);
+    assert!(all.iter().all(|allocation| allocation.allocator().is_none()));
+}

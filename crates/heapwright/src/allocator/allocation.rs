@@ -1,7 +1,7 @@
 //! What the user of an allocator holds.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
@@ -11,7 +11,7 @@ use super::decision::{Decision, Placement, Reason};
 use super::notes::{AllocationId, Note, Ticket};
 use super::typed_heaps::PlacedRange;
 use super::within::WithinRange;
-use super::{HeapType, Mapping, ResourceAllocator};
+use super::{HeapType, Inner, Mapping, ResourceAllocator};
 use crate::Error;
 use crate::heap_family::GrantedHeaps;
 
@@ -41,7 +41,17 @@ pub struct ResourceAllocation {
 enum Memory {
     Placed { resource: ID3D12Resource, range: PlacedRange },
     Within(WithinRange),
-    Standalone { resource: ID3D12Resource, size: ByteSize, alignment: Alignment, _charge: Charge },
+    Standalone(Standalone),
+}
+
+/// A resource whose heap is none of the allocator's.
+pub(super) struct Standalone {
+    pub(super) resource: ID3D12Resource,
+    pub(super) size: ByteSize,
+    pub(super) alignment: Alignment,
+    /// Held for its drop.
+    pub(super) _charge: Charge,
+    pub(super) allocator: Weak<Inner>,
 }
 
 #[derive(Default)]
@@ -133,16 +143,12 @@ impl ResourceAllocation {
     }
 
     pub(super) fn standalone(
-        resource: ID3D12Resource,
-        charge: Charge,
-        size: ByteSize,
-        alignment: Alignment,
+        made: Standalone,
         desc: &D3D12_RESOURCE_DESC1,
         granted: &GrantedHeaps,
         decision: Decision,
     ) -> Self {
-        let memory = Memory::Standalone { resource, size, alignment, _charge: charge };
-        Self::new(memory, desc, granted, decision)
+        Self::new(Memory::Standalone(made), desc, granted, decision)
     }
 
     fn extras_mut(&mut self) -> &mut Extras {
@@ -163,7 +169,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.heaps().notes.set(id, note.clone()),
             Memory::Within(range) => range.buffers().notes.set(id, note.clone()),
-            Memory::Standalone { .. } => {}
+            Memory::Standalone(_) => {}
         }
         let extras = self.extras_mut();
         extras.note = note;
@@ -184,7 +190,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.heaps().notes.remove(self.id()),
             Memory::Within(range) => range.buffers().notes.remove(self.id()),
-            Memory::Standalone { .. } => {}
+            Memory::Standalone(_) => {}
         }
     }
 
@@ -210,7 +216,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.id(),
             Memory::Within(range) => range.id(),
-            Memory::Standalone { .. } => {
+            Memory::Standalone(_) => {
                 let ticket = self.extras.as_deref().and_then(|extras| extras.ticket.as_ref());
                 AllocationId::listed(ticket.map_or(u64::MAX, Ticket::number))
             }
@@ -222,7 +228,7 @@ impl ResourceAllocation {
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
         match &self.memory {
-            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => resource,
+            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => resource,
             Memory::Within(range) => range.resource(),
         }
     }
@@ -233,7 +239,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => Some(range.heap().d3d12()),
             Memory::Within(range) => Some(range.backing().heap().d3d12()),
-            Memory::Standalone { .. } => None,
+            Memory::Standalone(_) => None,
         }
     }
 
@@ -243,7 +249,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.range().start(),
             Memory::Within(range) => range.backing().range().start(),
-            Memory::Standalone { .. } => HeapOffset::ZERO,
+            Memory::Standalone(_) => HeapOffset::ZERO,
         }
     }
 
@@ -253,7 +259,7 @@ impl ResourceAllocation {
     pub fn offset_from_resource(&self) -> ByteSize {
         match &self.memory {
             Memory::Within(range) => ByteSize::new(range.range().start().get()),
-            Memory::Placed { .. } | Memory::Standalone { .. } => ByteSize::ZERO,
+            Memory::Placed { .. } | Memory::Standalone(_) => ByteSize::ZERO,
         }
     }
 
@@ -263,7 +269,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.range().size(),
             Memory::Within(range) => range.range().size(),
-            Memory::Standalone { size, .. } => *size,
+            Memory::Standalone(Standalone { size, .. }) => *size,
         }
     }
 
@@ -273,7 +279,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.alignment(),
             Memory::Within(range) => range.alignment(),
-            Memory::Standalone { alignment, .. } => *alignment,
+            Memory::Standalone(Standalone { alignment, .. }) => *alignment,
         }
     }
 
@@ -286,7 +292,7 @@ impl ResourceAllocation {
             }
             Memory::Placed { .. } => (self.size(), ResourceAllocationType::Suballocated),
             Memory::Within(_) => (self.size(), ResourceAllocationType::SuballocatedWithin),
-            Memory::Standalone { .. } => (self.size(), ResourceAllocationType::Standalone),
+            Memory::Standalone(_) => (self.size(), ResourceAllocationType::Standalone),
         };
         ResourceAllocationInfo { size, alignment: self.alignment(), allocation_type }
     }
@@ -322,7 +328,7 @@ impl ResourceAllocation {
     pub fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress> {
         match &self.memory {
             Memory::Within(range) => range.gpu_virtual_address(),
-            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
+            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
                 // SAFETY: the resource is a live COM object.
                 let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { resource.GetGPUVirtualAddress() };
                 GpuVirtualAddress::new(address)
@@ -333,12 +339,12 @@ impl ResourceAllocation {
     /// The allocator that made it, unless its last handle is gone.
     #[must_use]
     pub fn allocator(&self) -> Option<ResourceAllocator> {
-        let heaps = match &self.memory {
-            Memory::Placed { range, .. } => range.heaps(),
-            Memory::Within(range) => range.backing().heaps(),
-            Memory::Standalone { .. } => return None,
+        let allocator = match &self.memory {
+            Memory::Placed { range, .. } => &range.heaps().allocator,
+            Memory::Within(range) => &range.backing().heaps().allocator,
+            Memory::Standalone(made) => &made.allocator,
         };
-        heaps.allocator.upgrade().map(ResourceAllocator::from_inner)
+        allocator.upgrade().map(ResourceAllocator::from_inner)
     }
 
     /// Gives it a name, for reports, and for D3D12's own tools unless it is a part of a resource.
@@ -351,7 +357,7 @@ impl ResourceAllocation {
         self.set_note(Note { name: Some(Arc::from(name)), user_data, backing: None });
         match &self.memory {
             Memory::Within(_) => Ok(()),
-            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
+            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
                 super::debug_name::set(resource, name)
             }
         }
@@ -393,7 +399,7 @@ impl ResourceAllocation {
         let width = ByteSize::new(self.width);
         match &self.memory {
             Memory::Within(range) => Ok(Mapping::of_mapped(range, width)),
-            Memory::Placed { resource, .. } | Memory::Standalone { resource, .. } => {
+            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
                 Mapping::new(resource, width)
             }
         }

@@ -7,7 +7,7 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::accounts::Charged;
-use super::allocation::ResourceAllocation;
+use super::allocation::{ResourceAllocation, Standalone};
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use super::device_resource::{check_interfaces, create_committed, create_placed};
@@ -380,7 +380,7 @@ impl Inner {
 
     /// A committed resource: D3D12 makes the heap.
     fn commit(
-        &self,
+        self: &Arc<Self>,
         wanted: &Wanted<'_>,
         requested: &RequestedResource<'_>,
         reason: Reason,
@@ -431,7 +431,9 @@ impl Inner {
         let decision = Decision::new(Placement::Committed, reason);
         let alignment = requirements.alignment;
         let desc = &requirements.desc;
-        Ok(ResourceAllocation::standalone(made, charge, size, alignment, desc, granted, decision))
+        let allocator = Arc::downgrade(self);
+        let made = Standalone { resource: made, size, alignment, _charge: charge, allocator };
+        Ok(ResourceAllocation::standalone(made, desc, granted, decision))
     }
 
     /// Whether there is anything to note of an allocation that is made in the usual way.

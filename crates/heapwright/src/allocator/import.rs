@@ -8,7 +8,7 @@ use windows_core::{IUnknown, Interface};
 
 use super::Inner;
 use super::accounts::Charged;
-use super::allocation::ResourceAllocation;
+use super::allocation::{ResourceAllocation, Standalone};
 use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
@@ -69,9 +69,10 @@ impl Inner {
         })?;
         let desc = ResourceDesc::new(&desc);
         let decision = Decision::new(Placement::Imported, Reason::Usual);
+        let allocator = Arc::downgrade(self);
         let resource = resource.clone();
-        let mut made =
-            ResourceAllocation::standalone(resource, charge, size, alignment, &desc.desc, &granted, decision);
+        let made = Standalone { resource, size, alignment, _charge: charge, allocator };
+        let mut made = ResourceAllocation::standalone(made, &desc.desc, &granted, decision);
         let wanted = Wanted { allocation, resource: &desc, granted, terms: self.terms(allocation) };
         self.note(&mut made, &wanted);
         Ok(made)
