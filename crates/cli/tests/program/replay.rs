@@ -73,15 +73,19 @@ fn they_verify_on_every_device() {
     }
 }
 
-/// The overhead that the project asks for: at most 0.05 above the better of two well-known allocators, which reserve
-/// 1.158 and 1.584 times the peak of these traces; and a heap created for at most one allocation in twenty.
+/// The overhead that the project asks for: at most that of the better of two well-known allocators, which reserve 1.158 and 1.584
+/// times the peak of these traces, and 1.06 in the mean; and a heap created for at most one allocation in 25.
 #[test]
 fn the_allocator_reserves_little_and_creates_few_heaps() {
     let objects = objects(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
-    for (object, limit) in objects.iter().zip([1.158 + 0.05, 1.584 + 0.05]) {
-        assert!(object["overhead"].as_f64().unwrap() <= limit, "{object}");
-        assert!(number(object, "heaps_created") * 20 <= number(object, "allocations"), "{object}");
+    let mut product = 1.0;
+    for (object, limit) in objects.iter().zip([1.158, 1.584]) {
+        let overhead = object["overhead"].as_f64().unwrap();
+        assert!(overhead <= limit, "{object}");
+        assert!(number(object, "heaps_created") * 25 <= number(object, "allocations"), "{object}");
+        product *= overhead;
     }
+    assert!(product.sqrt() <= 1.06, "{objects:?}");
 }
 
 #[test]
@@ -91,6 +95,7 @@ fn the_json_keys_are_exactly_those_documented() {
     let keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
     let mut expected = [
         "trace",
+        "configuration",
         "events",
         "allocations",
         "peak_live_bytes",
@@ -109,6 +114,43 @@ fn the_json_keys_are_exactly_those_documented() {
         let keys: Vec<&str> = object[times].as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["max", "p50", "p99"]);
     }
+}
+
+#[test]
+fn compare_replays_each_trace_with_each_allocator() {
+    let stdout = heapwright(["replay", "--compare", "--json", RECORDED[1]]).ok();
+    let objects = objects(&stdout);
+    let of = |key: &str| -> Vec<Value> { objects.iter().map(|object| object[key].clone()).collect() };
+    assert_eq!(of("configuration"), ["default", "gpgmm", "dedicated"]);
+    assert_eq!(of("failures"), [0, 0, 0]);
+    let overhead: Vec<f64> = objects.iter().map(|object| object["overhead"].as_f64().unwrap()).collect();
+    assert!(overhead[0] < overhead[1], "GPGMM's heaps are powers of two, one size each: {overhead:?}");
+    assert_eq!(number(&objects[2], "heaps_created"), number(&objects[2], "allocations"));
+    let table = heapwright(["replay", "--compare", RECORDED[1]]).ok();
+    for name in ["heapwright", "as GPGMM", "a heap each"] {
+        assert_eq!(table.matches(name).count(), 1, "{table}");
+    }
+}
+
+#[test]
+fn report_writes_what_is_held_when_most_is_live() {
+    let folder = Folder::new();
+    let trace =
+        folder.trace("t.csv", "0,alloc,7,1000\n1,alloc,8,5000\n2,free,7,1000\n3,alloc,9,10\n4,free,8,5000\n");
+    let path = folder.path().join("t.json");
+    let path = path.to_str().unwrap();
+    heapwright(["replay", "--report", path, &trace]).ok();
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let names: Vec<&str> = report["heaps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|heap| heap["allocations"].as_array().unwrap())
+        .map(|allocation| allocation["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["7", "8"]);
+    let summary = heapwright(["report", path, "--json"]).ok();
+    assert!(summary.contains("\"allocation_count\":2"), "{summary}");
 }
 
 #[test]
@@ -136,7 +178,7 @@ fn a_trace_without_events_has_nothing_to_measure() {
     let objects = objects(&heapwright(["replay", "--verify", "--json", &empty]).ok());
     let nothing = serde_json::json!({ "p50": null, "p99": null, "max": null });
     let expected = serde_json::json!({
-        "trace": "empty", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
+        "trace": "empty", "configuration": "default", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
         "overhead": null, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
         "failures": 0,
     });
