@@ -140,7 +140,7 @@ fn report_writes_what_is_held_when_most_is_live() {
     let path = folder.path().join("t.json");
     let path = path.to_str().unwrap();
     heapwright(["replay", "--report", path, &trace]).ok();
-    let report: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let names: Vec<&str> = report["heaps"]
         .as_array()
         .unwrap()
