@@ -322,3 +322,15 @@ fn never_tight_alignment_keeps_buffers_64_kib_apart() {
         assert_eq!(is_tight, flags.is_empty());
     }
 }
+
+#[test]
+fn looking_for_what_to_prefetch_gives_no_empty_heap_up() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
+    let _small = local(&allocator, 1000);
+    let _large = local(&allocator, 100 * MIB);
+    drop(local(&allocator, 90 * MIB));
+    let held = allocator.reserved();
+    let _fits = local(&allocator, 1000);
+    assert_eq!(allocator.reserved(), held, "the empty heap stays");
+}

@@ -204,7 +204,7 @@ impl Inner {
         }
         let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
         let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
-            let planned = heaps.plan(sharing, request).ok();
+            let planned = heaps.new_heap_size(sharing, request).ok();
             planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
         } else {
             heaps.shared().next_heap(request)

@@ -174,8 +174,8 @@ impl ResourceAllocator {
     /// When the device has no memory for a new heap, empty heaps of the whole allocator go back and it is asked again, then for
     /// one as small as the request allows. [`ResourceAllocation::decision`] says which way it was, and why.
     ///
-    /// Cost: O(1); two calls of the device (`GetResourceAllocationInfo`, `CreatePlacedResource`), a third (`CreateHeap`) when no
-    /// heap has room, and none within a resource.
+    /// Cost: O(1); `CreatePlacedResource`, before it `GetResourceAllocationInfo` unless the answer about such a buffer is remembered,
+    /// and `CreateHeap` when no heap has room. No call of the device within a resource.
     ///
     /// # Errors
     ///

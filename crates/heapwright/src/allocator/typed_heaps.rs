@@ -314,6 +314,18 @@ impl TypedHeaps {
         Ok(planned.size)
     }
 
+    /// The size of the heap that a request would need, with nothing changed.
+    pub(super) fn new_heap_size(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<ByteSize, PlacementError> {
+        if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() {
+            return Ok(self.desc.heap_size);
+        }
+        self.engine(sharing).new_heap_size(request)
+    }
+
     /// An empty heap of a fitting size that is held already: made in advance, in the pool, or a relative's.
     pub(super) fn take_spare(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
         if let Some(heap) = self.prefetch.take(at_least, wanted) {

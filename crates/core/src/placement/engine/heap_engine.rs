@@ -374,6 +374,18 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// The size of the heap that [`plan`](Self::plan) would want, with no empty heap given up.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
+        match &self.0 {
+            Inner::Default(set) => set.new_heap_size(request.size, request.alignment),
+            Inner::Locked(_, locked) => lock(locked).engine().heap_size(request),
+        }
+    }
+
     /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request, without changing anything.
     ///
     /// # Errors

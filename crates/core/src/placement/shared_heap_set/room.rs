@@ -37,6 +37,19 @@ impl<H: Clone> SharedHeapSet<H> {
         self.room_on(lane_of_thread(), size, alignment)
     }
 
+    /// The size of the heap that [`plan`](Self::plan) would want on this thread, with no empty heap given up. O(1).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn new_heap_size(&self, size: ByteSize, alignment: Alignment) -> Result<ByteSize, PlacementError> {
+        let wanted = match self.slots.class_of(size, alignment) {
+            Some(class) => self.lock_lane(lane_of_thread()).1.next_shape(class).bytes(),
+            None => size,
+        };
+        lock(&self.heaps.0).new_heap_size(wanted, ByteSize::ZERO)
+    }
+
     /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread, without changing anything.
     ///
     /// # Errors
