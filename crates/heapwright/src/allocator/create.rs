@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_core::placement::PlacementRequest;
-use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::accounts::Charged;
@@ -558,9 +558,4 @@ fn warn_on_mismatch(made: &ResourceAllocation, resource: &ResourceDesc<'_>) {
             "the allocation is larger than what was asked for"
         );
     }
-}
-
-/// A resource's alignment as the number that D3D12 knows.
-pub(super) fn alignment_or_one(alignment: u64) -> Alignment {
-    Alignment::new(alignment).unwrap_or(Alignment::ONE)
 }

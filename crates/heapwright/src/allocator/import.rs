@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heapwright_core::ByteSize;
+use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
@@ -62,8 +62,9 @@ impl Inner {
         let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
         // SAFETY: the device is a live COM object, and the description outlives the call.
         let info = unsafe { self.devices.device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
-        let (size, alignment) = read_allocation_info(info)
-            .unwrap_or_else(|| (ByteSize::new(desc.Width), super::create::alignment_or_one(desc.Alignment)));
+        let (size, alignment) = read_allocation_info(info).unwrap_or_else(|| {
+            (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
+        });
         let charge = self.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
             Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
         })?;

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{EngineDesc, HeapPool, HeapPooling, HeapSetTotals};
+use heapwright_core::placement::{HeapPool, HeapPooling, HeapSetTotals};
 use heapwright_d3d12::*;
 
 use super::desc::{PoolDesc, ResourceKind, SuballocationAlgorithm};
+use super::engine::engine_desc;
 use super::heap_source::Terms;
 use super::notes::next_number;
 use super::typed_heaps::{Kin, Recycling, TypedHeaps, TypedHeapsDesc};
@@ -162,8 +163,15 @@ impl Inner {
             Alignment: alignment,
             Flags: flags | desc.extra_heap_flags,
         };
-        let engine =
-            self.engine_desc(desc.algorithm, alignment, desc.heap_size, u64::from(desc.max_heap_count));
+        let engine = engine_desc(
+            &self.desc,
+            self.desc.heap_retention,
+            self.max_heap_size,
+            desc.algorithm,
+            alignment,
+            desc.heap_size,
+            u64::from(desc.max_heap_count),
+        );
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: Some(Arc::from(desc.name.as_str())),
@@ -208,24 +216,5 @@ impl Inner {
             resource_heap_tier: self.effective_caps.resource_heap_tier,
             allocator: Arc::downgrade(self),
         })
-    }
-
-    /// The engine of an algorithm. `heap_size` and `max_heap_count` are zero where nothing is fixed.
-    pub(super) fn engine_desc(
-        &self,
-        algorithm: SuballocationAlgorithm,
-        heap_alignment: u64,
-        heap_size: ByteSize,
-        max_heap_count: u64,
-    ) -> EngineDesc {
-        super::engine::engine_desc(
-            &self.desc,
-            self.desc.heap_retention,
-            self.max_heap_size,
-            algorithm,
-            heap_alignment,
-            heap_size,
-            max_heap_count,
-        )
     }
 }
