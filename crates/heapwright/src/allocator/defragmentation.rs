@@ -210,7 +210,8 @@ impl DefragmentationProgress {
 impl ResourceAllocator {
     /// Begins a defragmentation. Nothing happens before its first [step](Defragmentation::step). O(heap types).
     ///
-    /// Several may run at the same time, over the same heaps too; they share the work by chance then.
+    /// Several may run at the same time, over the same heaps too; they share the work by chance then. When one of them abandons a
+    /// move, another may plan a move of an allocation that the first one moves already; whichever is completed last is refused.
     ///
     /// # Errors
     ///

@@ -10,6 +10,15 @@ use heapwright::{
 
 use super::scene::{Random, Scene, any_texture, small_buffer};
 
+/// Ends the other threads, also when a check fails: they would go on for ever.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn what_others_do_meanwhile_harms_nobody() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
@@ -24,6 +33,7 @@ fn what_others_do_meanwhile_harms_nobody() {
     let allocator = scene.allocator.clone();
     let (stop, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _stop = StopAtEnd(&stop);
         for thread in 0..3_u64 {
             let (allocator, stop, rounds) = (&allocator, &stop, &rounds);
             scope.spawn(move || {
@@ -59,7 +69,6 @@ fn what_others_do_meanwhile_harms_nobody() {
             scene.defragment(&mut run, budget, 1, 20_000);
             assert!(run.progress().heaps_freed > 0);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(rounds.load(Ordering::Relaxed) > 100, "the others did nothing");
     drop(allocator);

@@ -24,7 +24,7 @@ enum State {
     Open,
     /// It was closed, or left the set.
     Taken,
-    /// It could not be emptied.
+    /// It could not be emptied. Room in it may be used.
     GivenUp,
 }
 
@@ -57,6 +57,8 @@ pub(super) struct Candidates {
     heaps: Vec<Option<Candidate>>,
     /// What a scan of the slabs has found, by the slot of the heap.
     scanned: Vec<SlabOccupancy>,
+    /// The heap of a slot that was given up last. It is noted apart from the heaps: those are forgotten while they are closed.
+    given_up: Vec<Option<HeapId>>,
     /// How many moves into a heap are neither completed nor abandoned, by its slot.
     in_flight: Vec<u32>,
 }
@@ -95,10 +97,9 @@ impl Candidates {
         if at >= self.heaps.len() {
             self.heaps.resize(at + 1, None);
         }
-        let before = self.heaps[at];
+        let given_up = self.given_up.get(at).copied().flatten();
         self.heaps[at] = heap.map(|heap| {
-            let is_given_up =
-                before.is_some_and(|before| before.heap.id == heap.id && before.state == State::GivenUp);
+            let is_given_up = given_up == Some(heap.id);
             let slabs = self.scanned.get(at).copied().unwrap_or(NO_SLABS);
             let state = if is_given_up { State::GivenUp } else { State::Open };
             Candidate { heap, slabs, arrived: 0, state }
@@ -169,8 +170,13 @@ impl Candidates {
         self.set_state(heap, State::Taken);
     }
 
-    /// The heap is not to be chosen again.
+    /// The heap is not to be chosen again, in no round. O(1), amortised.
     pub(super) fn give_up(&mut self, heap: HeapId) {
+        let at = heap.slot() as usize;
+        if at >= self.given_up.len() {
+            self.given_up.resize(at + 1, None);
+        }
+        self.given_up[at] = Some(heap);
         self.set_state(heap, State::GivenUp);
     }
 

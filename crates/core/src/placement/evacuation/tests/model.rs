@@ -193,6 +193,8 @@ impl<'a> Scene<'a> {
             let name = target.heap.0;
             assert!(!closed.contains(&name), "{planned:?} goes to a closed heap");
             let number = *number;
+            let is_under_way = self.moves.iter().any(|(other, _)| other.source == planned.source);
+            assert!(!is_under_way, "{planned:?} is under way already");
             *self.moved.entry((number, planned.source_heap.0)).or_default() += 1;
             self.moves.push((planned, number));
         }
@@ -217,7 +219,13 @@ impl<'a> Scene<'a> {
         let released = self.run.abandon(&planned);
         self.release(released);
         let name = planned.source_heap.0;
-        assert!(!self.closed().contains(&name) || !self.heaps.contains_key(&name), "it is open again");
+        let closed = self.set.survey().into_iter().find(|heap| heap.is_closed && heap.heap.0 == name);
+        assert!(
+            closed.is_none() || !self.heaps.contains_key(&name),
+            "{closed:?} is closed after {planned:?}, {:?}, supplied {:?}",
+            self.run,
+            self.supplied
+        );
     }
 
     fn supply(&mut self, is_made: bool) {

@@ -124,6 +124,40 @@ fn an_abandoned_heap_is_not_chosen_again() {
 }
 
 #[test]
+fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
+    let (set, mut kept) = set_of(&[8, 8, 2, 2]);
+    let mut run = Evacuation::new(&set);
+    let first = step(&mut run, 2).moves;
+    let second = step(&mut run, 2).moves;
+    assert_eq!((first.len(), second.len()), (2, 2));
+    // Others free most of where the second heap goes to, so that there is another round with the first one still closed.
+    let thinned = second[0].target.heap;
+    assert_ne!(thinned, first[0].target.heap);
+    for one in kept[thinned].drain(1..) {
+        assert!(set.free(one.id).unwrap().is_empty());
+    }
+    assert_eq!(step(&mut run, 64).state, EvacuationState::AwaitingMoves);
+    second.iter().for_each(|one| assert!(run.complete(one).is_moved));
+    assert!(run.abandon(&first[0]).is_empty());
+    let mut has_closed = false;
+    for _ in 0..10 {
+        let next = step(&mut run, 64);
+        has_closed |= next.create.is_some();
+        for one in &next.moves {
+            assert_ne!(one.source_heap, first[0].source_heap, "{one:?}");
+            assert!(run.complete(one).is_moved);
+        }
+        if let Some(size) = next.create {
+            run.supply(size, None).unwrap();
+        }
+    }
+    assert!(has_closed, "there was no other round");
+    assert!(run.complete(&first[1]).is_moved);
+    assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
+    set.audit().unwrap();
+}
+
+#[test]
 fn what_is_freed_while_it_moves_is_no_error() {
     let (set, kept) = set_of(&[7, 2]);
     let mut run = Evacuation::new(&set);
