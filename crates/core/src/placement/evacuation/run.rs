@@ -300,7 +300,12 @@ where
     #[must_use = "the heaps left the set"]
     pub fn abandon(&mut self, planned: &PlannedMove<H>) -> Vec<H> {
         self.candidates.settle(planned.to);
-        let release = self.set.free(planned.target.id).unwrap_or_default();
+        let mut release = self.set.free(planned.target.id).unwrap_or_default();
+        release.extend(self.take_drained());
+        if !self.set.lock_heaps().contains(planned.from) {
+            // It became empty: there is nothing to open or to spare any more.
+            return release;
+        }
         if let Some(at) = self.draining.iter().position(|heap| heap.id == planned.from) {
             let heap = self.draining.swap_remove(at);
             self.reopen(&heap);
@@ -350,8 +355,13 @@ where
                 }
             }
         }
+        release.extend(self.take_drained());
+    }
+
+    /// Closed heaps that nothing is in, out of the set.
+    fn take_drained(&self) -> Vec<H> {
         let mut heaps = self.set.lock_heaps();
-        release.extend(std::iter::from_fn(|| heaps.take_drained()));
+        std::iter::from_fn(|| heaps.take_drained()).collect()
     }
 
     /// Forgets the heaps that left the set.

@@ -158,6 +158,23 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
 }
 
 #[test]
+fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
+    let set: SharedHeapSet<usize> = SharedHeapSet::default();
+    let size = ByteSize::from_kib(4);
+    let thin = set.allocate_in_new(MIB, 0, size, ONE).unwrap();
+    set.allocate_in_new(MIB, 1, ByteSize::from_kib(15), ONE).unwrap();
+    let mut run = Evacuation::new(&set);
+    let planned = step(&mut run, 1).moves;
+    assert_eq!(planned[0].source, thin.id);
+    assert!(set.free(thin.id).unwrap().is_empty(), "its slab is left");
+    // The request that finds no room takes the memory of slabs that nothing is in, those of closed heaps, too.
+    while set.allocate(size, ONE).unwrap().is_some() {}
+    assert_eq!(run.abandon(&planned[0]), [0]);
+    assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
+    assert_eq!(run.progress().freed_heaps, 1);
+}
+
+#[test]
 fn what_is_freed_while_it_moves_is_no_error() {
     let (set, kept) = set_of(&[7, 2]);
     let mut run = Evacuation::new(&set);
