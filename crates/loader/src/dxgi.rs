@@ -60,12 +60,12 @@ impl Dxgi {
     fn factory(&self) -> Result<IDXGIFactory1, LoadError> {
         let mut factory = ptr::null_mut();
         let (call, hresult) = match self.create {
-            // SAFETY: a GUID, and room for one pointer.
             CreateFactory::Two(create) => {
+                // SAFETY: a GUID, and room for one pointer.
                 ("CreateDXGIFactory2", unsafe { create(0, &IDXGIFactory1::IID, &mut factory) })
             }
-            // SAFETY: a GUID, and room for one pointer.
             CreateFactory::One(create) => {
+                // SAFETY: a GUID, and room for one pointer.
                 ("CreateDXGIFactory1", unsafe { create(&IDXGIFactory1::IID, &mut factory) })
             }
         };
