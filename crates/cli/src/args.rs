@@ -17,9 +17,10 @@ macro_rules! device_help {
             "d3d12:PATH    the Direct3D 12 in a shared library, on its default adapter; a file whose\n",
             "              name is a number needs its directory: d3d12:./7\n\n",
             "A shared library is one that exports D3D12CreateDevice, on Windows or elsewhere, such as ",
-            "vkd3d-proton's native build or heapwright's own runtime. What it needs must lie beside it or ",
-            "where the system looks. If it exports CreateDXGIFactory2 or CreateDXGIFactory1 as well, it has ",
-            "an adapter; without one, usage and budgets are not known.\n\n",
+            "vkd3d-proton's native build or heapwright's own runtime. The libraries that it needs are ",
+            "looked for beside it on Windows, and elsewhere where the system looks (LD_LIBRARY_PATH). If it ",
+            "exports CreateDXGIFactory2 or CreateDXGIFactory1 as well, it has an adapter; without one, usage ",
+            "and budgets are not known.\n\n",
             "Example: --device d3d12:/opt/vkd3d-proton/lib/libvkd3d-proton-d3d12.so",
         )
     };
