@@ -139,6 +139,14 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to check"))]
     pub(crate) device: String,
 
+    /// File of checks that are known to fail on the device: a check's id and the reason, one a line
+    ///
+    /// After the id come white space and the reason; empty lines and those that begin with # mean nothing. A check that is
+    /// listed and fails is counted as known, and does not make the answer no. One that is listed and passes does, so that
+    /// the list stays true. One that is listed and skipped is told.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known_gaps: Option<PathBuf>,
+
     /// Run only checks whose id has this in it, as tight/; commas separate several
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
@@ -270,17 +278,28 @@ Examples:
   heapwright conformance --json --filter heap/,buffer/placed
 
 JSON, stable; a change of meaning gets a new key:
-  device (what --device takes), passed, failed, skipped, checks [{id, spec, result, detail}].
-  result is pass, fail or skip. detail is one line: the figures that were found, what was
-  expected and found, or why the check does not apply; its words may change.
+  device (what --device takes), passed, failed, known, skipped, no_longer_failing [id],
+  known_but_skipped [id], checks [{id, spec, result, detail, known_gap}].
+  result is pass, fail, known or skip. detail is one line: the figures that were found, what was
+  expected and found, or why the check does not apply; its words may change. known_gap is the
+  reason that --known-gaps gives, or null; the two lists are of those that have one and passed or
+  were skipped. known are failures that --known-gaps lists, failed are the others.
 
 Example of the JSON:
-  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"skipped\":0,\"checks\":[{
+  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0,
+  \"no_longer_failing\":[],\"known_but_skipped\":[],\"checks\":[{
   \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
-  \"result\":\"pass\",\"detail\":\"18 widths, at most 256\"}]}
+  \"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
 
-Exit codes: 0 no check failed; 1 a check failed, or the device does not open; 2 bad input: no such
-device, or no check that the filter takes.";
+Example of a file of known gaps:
+  # Wine 8
+  heap/size-0-refused  it rounds the size up
+
+Without an adapter, as a shared library may have none, checks of usage and budgets are skipped.
+
+Exit codes: 0 no check failed, or known gaps alone; 1 a check failed, a known gap passed, or the
+device does not open; 2 bad input: no such device, no check that the filter takes, or a wrong line
+in the file of known gaps.";
 
 const REPORT_HELP: &str = "\
 Examples:
