@@ -109,3 +109,6 @@ pub(crate) unsafe fn object<T: Interface>(
     // SAFETY: the caller's promise; it is not null.
     Ok(unsafe { T::from_raw(pointer) })
 }
+
+#[cfg(test)]
+mod tests;
