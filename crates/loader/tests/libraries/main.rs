@@ -3,4 +3,6 @@
 
 mod runtime;
 mod support;
+#[cfg(unix)]
+mod without_dxgi;
 mod written_in_c;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use heapwright::d3d12::{D3D12_RESOURCE_STATE_COMMON, ID3D12Device, LUID};
 use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
-use heapwright_loader::Gpu;
+use heapwright_loader::{D3d12, Gpu};
 
 /// The runtime as a library, which cargo builds into the directory of the test program.
 pub(crate) fn runtime() -> PathBuf {
@@ -44,6 +44,22 @@ pub(crate) fn compile(directory: &Path, name: &str, source: &str) -> Option<Path
     };
     assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
     Some(path)
+}
+
+/// What the sources share: `EXPORT`, and D3D12's types as far as calls need them.
+pub(crate) const PRELUDE: &str = "\
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility(\"default\")))
+#endif
+typedef int HRESULT;
+";
+
+/// A library with these functions, loaded.
+pub(crate) fn library(directory: &Path, name: &str, functions: &str) -> Option<D3d12> {
+    let path = compile(directory, name, &format!("{PRELUDE}{functions}"))?;
+    Some(D3d12::open(path).unwrap())
 }
 
 /// The device takes a heap and a buffer placed in it, which holds what is written to it.

@@ -1,26 +1,9 @@
 //! Libraries that are wrong, or have less than the runtime's.
 
-use std::path::Path;
-
 use heapwright::d3d12::{DXGI_ERROR_UNSUPPORTED, E_NOINTERFACE};
 use heapwright_loader::{D3d12, LoadError};
 
-use crate::support::{compile, luid, place_a_buffer, runtime, shared};
-
-/// What the sources share: `EXPORT`, and D3D12's types as far as calls need them.
-const PRELUDE: &str = "\
-#if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility(\"default\")))
-#endif
-typedef int HRESULT;
-";
-
-fn library(directory: &Path, name: &str, functions: &str) -> Option<D3d12> {
-    let path = compile(directory, name, &format!("{PRELUDE}{functions}"))?;
-    Some(D3d12::open(path).unwrap())
-}
+use crate::support::{PRELUDE, compile, library, shared};
 
 fn create_device_that_answers(answer: &str) -> String {
     format!(
@@ -153,34 +136,4 @@ fn a_library_that_is_called_in_another_way_is_refused() {
         assert!(error.is_about_library());
         assert!(error.to_string().contains("calling convention"), "{error}");
     }
-}
-
-/// As vkd3d-proton's native build is: D3D12 alone. It hands every call on to the runtime's library.
-#[cfg(unix)]
-#[test]
-fn a_d3d12_without_dxgi_has_devices_without_adapter() {
-    let directory = tempfile::tempdir().unwrap();
-    let source = format!(
-        "#include <dlfcn.h>\n{PRELUDE}\
-         typedef HRESULT (*create_device)(void *, int, const void *, void **);\n\
-         EXPORT HRESULT D3D12CreateDevice(void *adapter, int level, const void *riid, void **device) {{\n\
-         void *library = dlopen({path:?}, RTLD_NOW);\n\
-         if (library == 0) return (HRESULT)0x80004005;\n\
-         union {{ void *pointer; create_device function; }} found;\n\
-         found.pointer = dlsym(library, \"D3D12CreateDevice\");\n\
-         return found.function(adapter, level, riid, device);\n\
-         }}\n",
-        path = runtime().to_str().unwrap()
-    );
-    let Some(d3d12) = library(directory.path(), "without_dxgi", &source) else { return };
-    assert!(d3d12.adapters().unwrap().is_empty());
-    let gpu = d3d12.create_device(None).unwrap();
-    assert_eq!(gpu.adapter, None);
-    place_a_buffer(&gpu);
-
-    // An adapter of the library behind it may be given, and is the device's then.
-    let adapters = D3d12::open(runtime()).unwrap().adapters().unwrap();
-    let gpu = d3d12.create_device(Some(&adapters[0])).unwrap();
-    assert_eq!(gpu.adapter.as_ref(), Some(&adapters[0]));
-    assert_ne!(luid(&gpu.device), Default::default());
 }
