@@ -1,0 +1,218 @@
+//! A DXGI whose adapters a test chooses.
+
+use std::cell::RefCell;
+
+use windows_core::{BOOL, ComObject, GUID, IUnknown, OutRef, Ref, Result, implement};
+
+use super::*;
+
+/// How a made-up factory behaves.
+#[derive(Clone, Debug)]
+struct Script {
+    adapters: Vec<ScriptedAdapter>,
+    /// What it answers past the last adapter.
+    end: HRESULT,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ScriptedAdapter {
+    number: u32,
+    is_software: bool,
+    /// Whether it answers to IDXGIAdapter3.
+    has_budgets: bool,
+    /// What GetDesc1 answers.
+    desc: HRESULT,
+}
+
+const fn adapter(number: u32) -> ScriptedAdapter {
+    ScriptedAdapter { number, is_software: false, has_budgets: true, desc: S_OK }
+}
+
+thread_local! {
+    static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
+}
+
+/// The numbers of the adapters that are enumerated from `script`.
+fn enumerate(script: Script) -> std::result::Result<Vec<u32>, LoadError> {
+    SCRIPT.set(Some(script));
+    let dxgi = Dxgi { library: "scripted".into(), create: CreateFactory::One(create_factory) };
+    let numbers = dxgi.adapters()?.into_iter().map(|adapter| {
+        let mut desc = DXGI_ADAPTER_DESC1::default();
+        // SAFETY: the adapter is a live COM object, and the description is writable.
+        unsafe { adapter.GetDesc1(&mut desc) }.ok().expect("it answered before");
+        desc.DeviceId
+    });
+    Ok(numbers.collect())
+}
+
+unsafe extern "system" fn create_factory(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
+    let Some(script) = SCRIPT.take() else { return E_FAIL };
+    let factory: IUnknown = ComObject::new(Factory { script }).to_interface();
+    // SAFETY: the caller gives a GUID, and room for one pointer.
+    unsafe { factory.query(riid, ppfactory) }
+}
+
+#[test]
+fn software_comes_last_and_what_has_no_budget_is_left_out() {
+    let software = |number| ScriptedAdapter { is_software: true, ..adapter(number) };
+    let old = ScriptedAdapter { has_budgets: false, ..adapter(3) };
+    let adapters = vec![software(0), adapter(1), software(2), old, adapter(4)];
+    assert_eq!(enumerate(Script { adapters, end: DXGI_ERROR_NOT_FOUND }), Ok(vec![1, 4, 0, 2]));
+    assert_eq!(enumerate(Script { adapters: vec![], end: DXGI_ERROR_NOT_FOUND }), Ok(vec![]));
+}
+
+#[test]
+fn an_enumeration_that_fails_is_an_error() {
+    let failed = |call| Err(LoadError::Call { library: "scripted".into(), call, hresult: E_OUTOFMEMORY });
+    let script = Script { adapters: vec![adapter(0)], end: E_OUTOFMEMORY };
+    assert_eq!(enumerate(script), failed("IDXGIFactory1::EnumAdapters1"));
+    let silent = ScriptedAdapter { desc: E_OUTOFMEMORY, ..adapter(0) };
+    let script = Script { adapters: vec![silent], end: DXGI_ERROR_NOT_FOUND };
+    assert_eq!(enumerate(script), failed("IDXGIAdapter1::GetDesc1"));
+}
+
+/// A factory without IDXGIFactory4 cannot look for an adapter.
+#[test]
+fn an_old_factory_knows_no_luid() {
+    SCRIPT.set(Some(Script { adapters: vec![adapter(0)], end: DXGI_ERROR_NOT_FOUND }));
+    let dxgi = Dxgi { library: "scripted".into(), create: CreateFactory::One(create_factory) };
+    assert_eq!(dxgi.adapter_by_luid(LUID::default()), None);
+    // Nor does one that cannot be created: the script has been taken.
+    assert_eq!(dxgi.adapter_by_luid(LUID::default()), None);
+}
+
+#[implement(IDXGIFactory1)]
+struct Factory {
+    script: Script,
+}
+
+#[implement(IDXGIAdapter1)]
+struct OldAdapter(ScriptedAdapter);
+
+#[implement(IDXGIAdapter3)]
+struct NewAdapter(ScriptedAdapter);
+
+/// What nobody calls here.
+fn not_implemented<T>() -> Result<T> {
+    Err(E_NOTIMPL.into())
+}
+
+macro_rules! impl_object {
+    ($($object:ident),*) => {
+        $(
+            impl IDXGIObject_Impl for $object {
+                fn SetPrivateData(&self, _: *const GUID, _: u32, _: *const c_void) -> Result<()> {
+                    not_implemented()
+                }
+                fn SetPrivateDataInterface(&self, _: *const GUID, _: Ref<'_, IUnknown>) -> Result<()> {
+                    not_implemented()
+                }
+                fn GetPrivateData(&self, _: *const GUID, _: *mut u32, _: *mut c_void) -> Result<()> {
+                    not_implemented()
+                }
+                fn GetParent(&self, _: *const GUID, _: *mut *mut c_void) -> Result<()> {
+                    not_implemented()
+                }
+            }
+        )*
+    };
+}
+
+impl_object!(Factory_Impl, OldAdapter_Impl, NewAdapter_Impl);
+
+macro_rules! impl_adapter {
+    ($($object:ident),*) => {
+        $(
+            impl IDXGIAdapter_Impl for $object {
+                fn EnumOutputs(&self, _: u32, _: OutRef<'_, IDXGIOutput>) -> Result<()> {
+                    not_implemented()
+                }
+                fn GetDesc(&self, _: *mut DXGI_ADAPTER_DESC) -> Result<()> {
+                    not_implemented()
+                }
+                fn CheckInterfaceSupport(&self, _: *const GUID) -> Result<i64> {
+                    not_implemented()
+                }
+            }
+            impl IDXGIAdapter1_Impl for $object {
+                fn GetDesc1(&self, pdesc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
+                    let flags = if self.0.is_software { DXGI_ADAPTER_FLAG_SOFTWARE } else { 0 };
+                    // SAFETY: the caller gives a writable description.
+                    unsafe {
+                        (*pdesc).DeviceId = self.0.number;
+                        (*pdesc).Flags = flags.cast_unsigned();
+                    }
+                    self.0.desc.ok()
+                }
+            }
+        )*
+    };
+}
+
+impl_adapter!(OldAdapter_Impl, NewAdapter_Impl);
+
+impl IDXGIAdapter2_Impl for NewAdapter_Impl {
+    fn GetDesc2(&self, _: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
+        not_implemented()
+    }
+}
+
+impl IDXGIAdapter3_Impl for NewAdapter_Impl {
+    fn RegisterHardwareContentProtectionTeardownStatusEvent(&self, _: HANDLE) -> Result<u32> {
+        not_implemented()
+    }
+    fn UnregisterHardwareContentProtectionTeardownStatus(&self, _: u32) {}
+    fn QueryVideoMemoryInfo(
+        &self,
+        _: u32,
+        _: DXGI_MEMORY_SEGMENT_GROUP,
+        _: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
+    ) -> Result<()> {
+        not_implemented()
+    }
+    fn SetVideoMemoryReservation(&self, _: u32, _: DXGI_MEMORY_SEGMENT_GROUP, _: u64) -> Result<()> {
+        not_implemented()
+    }
+    fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, _: HANDLE) -> Result<u32> {
+        not_implemented()
+    }
+    fn UnregisterVideoMemoryBudgetChangeNotification(&self, _: u32) {}
+}
+
+impl IDXGIFactory_Impl for Factory_Impl {
+    fn EnumAdapters(&self, _: u32) -> Result<IDXGIAdapter> {
+        not_implemented()
+    }
+    fn MakeWindowAssociation(&self, _: HWND, _: u32) -> Result<()> {
+        not_implemented()
+    }
+    fn GetWindowAssociation(&self) -> Result<HWND> {
+        not_implemented()
+    }
+    fn CreateSwapChain(
+        &self,
+        _: Ref<'_, IUnknown>,
+        _: *const DXGI_SWAP_CHAIN_DESC,
+    ) -> Result<IDXGISwapChain> {
+        not_implemented()
+    }
+    fn CreateSoftwareAdapter(&self, _: HMODULE) -> Result<IDXGIAdapter> {
+        not_implemented()
+    }
+}
+
+impl IDXGIFactory1_Impl for Factory_Impl {
+    fn EnumAdapters1(&self, adapter: u32) -> Result<IDXGIAdapter1> {
+        let index = usize::try_from(adapter).unwrap_or(usize::MAX);
+        match self.script.adapters.get(index) {
+            None => Err(self.script.end.into()),
+            Some(&adapter) if adapter.has_budgets => {
+                ComObject::new(NewAdapter(adapter)).to_interface::<IDXGIAdapter3>().cast()
+            }
+            Some(&adapter) => Ok(ComObject::new(OldAdapter(adapter)).to_interface()),
+        }
+    }
+    fn IsCurrent(&self) -> BOOL {
+        true.into()
+    }
+}
