@@ -13,7 +13,7 @@ use crate::library::{CreateDevice, Library};
 /// A D3D12 that was loaded: the system's, or that of a shared library.
 ///
 /// It is no more than the library's functions: cheap to clone, and nothing is unloaded with it. It may be used from any
-/// thread.
+/// thread, and locks nothing.
 ///
 /// ```no_run
 /// use heapwright_loader::D3d12;
@@ -32,7 +32,9 @@ pub struct D3d12 {
     dxgi: Option<Dxgi>,
 }
 
-/// A device, and the adapter that counts its memory.
+/// A device, and the adapter that counts its memory: what heapwright's allocator is made from.
+///
+/// Both are free-threaded, and neither needs the [`D3d12`] that they came from.
 #[derive(Debug, Clone)]
 pub struct Gpu {
     /// The device.
@@ -94,8 +96,8 @@ impl D3d12 {
 
     /// The adapters in DXGI's order, those that render in software last. Empty where there is no DXGI.
     ///
-    /// An adapter that does not answer to `IDXGIAdapter3`, which says budgets, is left out. The list is made afresh each time:
-    /// adapters come and go.
+    /// An adapter that does not answer to `IDXGIAdapter3`, which says budgets, is left out. The list is made afresh each time,
+    /// with a factory of its own, as adapters come and go: O(adapters) calls of DXGI.
     ///
     /// # Errors
     ///
@@ -107,12 +109,22 @@ impl D3d12 {
     /// Creates a device of feature level 11_0 or higher on `adapter`, or on the default one: the library chooses it, and
     /// DXGI, where there is one, says which it is.
     ///
-    /// While a device of an adapter lives, D3D12 hands out the same one again.
+    /// An adapter is one of this D3D12; what it says of another's is its own affair. While a device of an adapter lives,
+    /// D3D12 hands out the same one again.
     ///
     /// # Errors
     ///
     /// [`LoadError::Call`] with what `D3D12CreateDevice` answered: DXGI_ERROR_UNSUPPORTED (0x887a0004) for an adapter without
     /// D3D12. [`LoadError::NoObject`] if it answered success and there is no device.
+    ///
+    /// ```no_run
+    /// use heapwright::ResourceAllocator;
+    /// use heapwright_loader::D3d12;
+    ///
+    /// let gpu = D3d12::open("libvkd3d-proton-d3d12.so")?.create_device(None)?;
+    /// let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn create_device(&self, adapter: Option<&IDXGIAdapter3>) -> Result<Gpu, LoadError> {
         let adapter_pointer = adapter.map_or(ptr::null_mut(), Interface::as_raw);
         let mut device = ptr::null_mut();

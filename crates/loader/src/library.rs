@@ -111,7 +111,14 @@ mod module {
             #[cfg(windows)]
             let library =
                 unsafe { os::Library::load_with_flags(path.as_os_str(), os::LOAD_WITH_ALTERED_SEARCH_PATH) };
-            library.map(|library| Self(ManuallyDrop::new(library))).map_err(|error| reason(&error, path))
+            library.map(|library| Self(ManuallyDrop::new(library))).map_err(|error| {
+                let mut reason = reason(&error, path);
+                // Windows' words name neither the file nor what it needs; other systems' do.
+                if cfg!(windows) && reason.ends_with(MODULE_NOT_FOUND) && path.exists() {
+                    reason.push_str("; the file is there, a DLL that it needs is not");
+                }
+                reason
+            })
         }
 
         /// Loads a library that Windows finds by its name.
@@ -142,6 +149,9 @@ mod module {
             unsafe { self.function::<unsafe extern "system" fn()>(symbol) }.is_some()
         }
     }
+
+    /// How the words for Windows' ERROR_MOD_NOT_FOUND end.
+    const MODULE_NOT_FOUND: &str = "(os error 126)";
 
     /// The system's words, without the path that they may begin with.
     fn reason(error: &libloading::Error, path: &Path) -> String {

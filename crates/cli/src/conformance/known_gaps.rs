@@ -1,8 +1,8 @@
 //! `--known-gaps`: checks that are known to fail on a device, each with the reason.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use heapwright_conformance::checks;
 
@@ -37,13 +37,17 @@ pub(super) enum WrongLine {
 impl KnownGaps {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, KnownGapsError> {
+        let cannot_read = |reason| KnownGapsError::Read { path: path.to_owned(), reason };
+        // Systems differ in what they say of a directory.
+        if path.is_dir() {
+            return Err(cannot_read("is a directory, not a file of known gaps".to_owned()));
+        }
         let bytes = fs::read(path).map_err(|error| {
-            let reason = match error.kind() {
-                std::io::ErrorKind::NotFound => "no such file".to_owned(),
-                std::io::ErrorKind::IsADirectory => "is a directory, not a file of known gaps".to_owned(),
-                _ => error.to_string(),
-            };
-            KnownGapsError::Read { path: path.to_owned(), reason }
+            cannot_read(match error.kind() {
+                io::ErrorKind::NotFound => "no such file".to_owned(),
+                io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+                _ => format!("cannot be read: {error}"),
+            })
         })?;
         Self::parse(&bytes).map_err(|(line, rule)| KnownGapsError::Wrong {
             path: path.to_owned(),

@@ -89,7 +89,7 @@ fn make_page(source: &Path, page: Option<&Path>) -> Result<(AllocatorReport, Pat
     if !is_stdin && is_same_file(source, &page) {
         return Err(CannotReport::SameFile { page: name() });
     }
-    let file = File::create(&page)
+    let file = create_file(&page)
         .map_err(|error| CannotReport::Create { page: name(), reason: reason(&error, "no such folder") })?;
     let mut writer = BufWriter::new(file);
     report
@@ -100,12 +100,19 @@ fn make_page(source: &Path, page: Option<&Path>) -> Result<(AllocatorReport, Pat
 }
 
 fn read_file(path: &Path, json: &mut Vec<u8>) -> io::Result<()> {
-    if path.is_dir() {
-        // Systems differ in what they say of it, and when.
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
+    no_directory(path)?;
     *json = fs::read(path)?;
     Ok(())
+}
+
+fn create_file(path: &Path) -> io::Result<File> {
+    no_directory(path)?;
+    File::create(path)
+}
+
+/// Systems differ in what they say of a directory, and when.
+fn no_directory(path: &Path) -> io::Result<()> {
+    if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
 }
 
 fn is_same_file(report: &Path, page: &Path) -> bool {

@@ -186,7 +186,10 @@ fn a_size_over_the_limit_of_the_device() {
 #[test]
 fn a_path_with_a_line_break_is_still_one_line() {
     let said = heapwright(["replay", "no\nsuch.csv"]);
-    assert_eq!(said.one_error(2), "no\\u{a}such.csv: no such file");
+    let reason =
+        said.one_error(2).strip_prefix("no\\u{a}such.csv: ").unwrap_or_else(|| panic!("{}", said.stderr));
+    // On Windows no file can be called so, which is the reason there.
+    assert!(reason == "no such file" || cfg!(windows), "{reason}");
 }
 
 #[test]

@@ -171,7 +171,11 @@ fn files_that_cannot_be_are_told() {
     let folder = Folder::new();
     let path = file(&folder, "r.json");
     let here = folder.path().to_str().unwrap();
-    assert_eq!(heapwright(["report", "no/such\n.json"]).one_error(2), "no/such\\u{a}.json: no such file");
+    assert_eq!(heapwright(["report", "no/such.json"]).one_error(2), "no/such.json: no such file");
+    // On Windows no file can be called so, which is the reason there.
+    let said = heapwright(["report", "no/such\n.json"]);
+    let reason = said.one_error(2).strip_prefix("no/such\\u{a}.json: ");
+    assert!(reason.is_some_and(|reason| reason == "no such file" || cfg!(windows)), "{}", said.stderr);
     assert_eq!(heapwright(["report", here]).one_error(2), format!("{here}: is a directory"));
     let page = format!("{here}/no/page.html");
     assert_eq!(heapwright(["report", &path, "-o", &page]).one_error(2), format!("{page}: no such folder"));

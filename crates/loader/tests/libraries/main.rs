@@ -3,6 +3,7 @@
 
 mod runtime;
 mod support;
+mod system;
 #[cfg(unix)]
 mod without_dxgi;
 mod written_in_c;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use heapwright::d3d12::{D3D12_RESOURCE_STATE_COMMON, ID3D12Device, LUID};
+use heapwright::d3d12::{D3D12_RESOURCE_STATE_GENERIC_READ, ID3D12Device, LUID};
 use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
 use heapwright_loader::{D3d12, Gpu};
 
@@ -67,7 +67,8 @@ pub(crate) fn place_a_buffer(gpu: &Gpu) {
     let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default()).unwrap();
     let upload = ResourceAllocationDesc::new(HeapType::Upload);
     let desc = buffer_desc(ByteSize::from_kib(4));
-    let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_COMMON, None).unwrap();
+    let mut buffer =
+        allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None).unwrap();
     buffer.map().unwrap().write(7, b"hello").unwrap();
     let mut read = [0; 5];
     buffer.map().unwrap().read(7, &mut read).unwrap();
