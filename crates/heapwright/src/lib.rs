@@ -37,6 +37,9 @@
 //! Everything here is `Send` and `Sync` and works through `&self`. No lock is held while the device creates or destroys
 //! anything.
 
+#[doc(hidden)]
+#[path = "windows_interop.rs"]
+pub mod __windows_interop;
 mod adapter;
 mod allocator;
 mod caps;
