@@ -27,10 +27,12 @@ use crate::Error;
 /// | `AdapterToHeapwright` | every `IDXGIAdapter*` | `adapter.to_heapwright()?`, its `IDXGIAdapter3` by QueryInterface |
 /// | `ValueToHeapwright` | `D3D12_RESOURCE_STATES`, `D3D12_RESOURCE_FLAGS`, `D3D12_HEAP_FLAGS`, `D3D12_BARRIER_LAYOUT`, `D3D12_CPU_PAGE_PROPERTY`, `D3D12_MEMORY_POOL`, `D3D12_RESIDENCY_PRIORITY`, `DXGI_FORMAT` | `value.to_heapwright()`, the number: heapwright's enumerations are plain integers |
 ///
-/// `as_` and `into_` cost nothing: no call, no reference is counted. A later interface passes for the first one, as everywhere in
-/// `windows`: `ID3D12Device5` has `as_heapwright` as well.
+/// `as_` and `into_` cost nothing: no call, no reference is counted. A later interface passes for the first one where it derefs to it, as
+/// `ID3D12Device5` does in `windows` 0.56 and later: it has `as_heapwright` as well.
 ///
 /// ```
+/// #![forbid(unsafe_code)]
+///
 /// // [dependencies]
 /// // windows = { version = "…", features = [
 /// //     "Win32_Graphics_Direct3D12", "Win32_Graphics_Dxgi", "Win32_Graphics_Dxgi_Common" ] }
@@ -69,7 +71,7 @@ use crate::Error;
 /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
 /// # let desc = heapwright::buffer_desc(heapwright::ByteSize::from_kib(4));
 /// # let resource = upload_buffer(&gpu.device, &gpu.adapter, &desc)?;
-/// # assert_eq!(unsafe { resource.GetDesc() }.Width, 4096);
+/// # assert_eq!(resource, heapwright::d3d12::windows_core::Interface::cast(&resource)?);
 /// # Ok(())
 /// # }
 /// ```
@@ -78,8 +80,8 @@ use crate::Error;
 ///
 /// # Which versions
 ///
-/// `windows` 0.52 and later, with the three features above. What the conversions rely on is checked when your crate is compiled, so a
-/// version that differs is a compile error and not a wrong pointer.
+/// Seen to work: `windows` 0.48 to 0.62, with the three features above; later ones for as long as they keep the names. What the
+/// conversions rely on is checked when your crate is compiled, so a version that differs is a compile error and not a wrong pointer.
 ///
 /// # Soundness
 ///
@@ -179,17 +181,8 @@ macro_rules! windows_interop {
                 ) -> ::core::result::Result<$crate::d3d12::IDXGIAdapter3, $crate::Error>;
             }
 
-            impl AdapterToHeapwright for their_dxgi::IDXGIAdapter {
-                fn to_heapwright(
-                    &self,
-                ) -> ::core::result::Result<$crate::d3d12::IDXGIAdapter3, $crate::Error> {
-                    const {
-                        $crate::__windows_interop_assert_interface!(IDXGIAdapter: their_dxgi::IDXGIAdapter)
-                    };
-                    // SAFETY: asserted above: one COM pointer of the same interface on both sides.
-                    let adapter = unsafe { $crate::__windows_interop::cast_ref(self) };
-                    $crate::__windows_interop::to_adapter3(adapter)
-                }
+            $crate::__windows_interop_adapters! {
+                IDXGIAdapter, IDXGIAdapter1, IDXGIAdapter2, IDXGIAdapter3, IDXGIAdapter4
             }
 
             $crate::__windows_interop_interfaces! {
@@ -242,6 +235,25 @@ macro_rules! __windows_interop_assert_interface {
             ::core::concat!("`windows` has another IID for ", ::core::stringify!($name), " than heapwright"),
         );
     }};
+}
+
+/// Part of [`windows_interop!`]: adapters, to heapwright.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __windows_interop_adapters {
+    ($($name:ident),+) => {$(
+        const _: () = $crate::__windows_interop_assert_interface!($name: their_dxgi::$name);
+
+        impl AdapterToHeapwright for their_dxgi::$name {
+            fn to_heapwright(
+                &self,
+            ) -> ::core::result::Result<$crate::d3d12::IDXGIAdapter3, $crate::Error> {
+                // SAFETY: asserted above: one COM pointer of the same interface on both sides.
+                let adapter: &$crate::d3d12::$name = unsafe { $crate::__windows_interop::cast_ref(self) };
+                $crate::__windows_interop::to_adapter3(adapter)
+            }
+        }
+    )+};
 }
 
 /// Part of [`windows_interop!`]: interfaces, in both directions.
@@ -341,6 +353,56 @@ macro_rules! __windows_interop_enumerations {
         }
     )+)+};
 }
+
+/// What does not agree does not compile; beside each refusal, what is like it and compiles.
+///
+/// ```
+/// use heapwright::d3d12::{ID3D12Device, windows_core as their_core};
+/// const _: () = heapwright::__windows_interop_assert_interface!(ID3D12Device: ID3D12Device);
+/// ```
+///
+/// ```compile_fail,E0080
+/// use heapwright::d3d12::{ID3D12Device1, windows_core as their_core};
+/// const _: () = heapwright::__windows_interop_assert_interface!(ID3D12Device: ID3D12Device1);
+/// ```
+///
+/// ```compile_fail,E0277
+/// use heapwright::d3d12::{ID3D12Device, windows_core as their_core};
+/// struct NoInterface;
+/// impl NoInterface {
+///     const IID: their_core::GUID = <ID3D12Device as their_core::Interface>::IID;
+/// }
+/// const _: () = heapwright::__windows_interop_assert_interface!(ID3D12Device: NoInterface);
+/// ```
+///
+/// ```
+/// mod their_d3d12 {
+///     #[repr(C)]
+///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Height: u32, pub Depth: u32 }
+/// }
+/// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
+/// heapwright::__windows_interop_structures!(D3D12_MIP_REGION { Width, Height, Depth });
+/// ```
+///
+/// ```compile_fail,E0080
+/// mod their_d3d12 {
+///     #[repr(C)]
+///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Depth: u32, pub Height: u32 }
+/// }
+/// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
+/// heapwright::__windows_interop_structures!(D3D12_MIP_REGION { Width, Height, Depth });
+/// ```
+///
+/// ```compile_fail,E0080
+/// mod their_d3d12 {
+///     #[repr(C)]
+///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Height: u32, pub Depth: u16 }
+/// }
+/// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
+/// heapwright::__windows_interop_structures!(D3D12_MIP_REGION { Width, Height, Depth });
+/// ```
+#[cfg(doctest)]
+struct Disagreements;
 
 /// Whether these are the fields of an interface's IID.
 #[must_use]
