@@ -4,6 +4,28 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
+/// The long help of `--device`, which means the same for every command. A macro, as what it is for comes first.
+macro_rules! device_help {
+    ($what:literal) => {
+        concat!(
+            $what,
+            ":\n\n",
+            "host          the simulated GPU host:discrete\n",
+            "host:PROFILE  a simulated GPU, as `heapwright devices` lists them\n",
+            "d3d12         Windows' Direct3D 12, on the adapter that it takes by default\n",
+            "d3d12:N       Windows' Direct3D 12, on adapter N as `heapwright devices` lists them\n",
+            "d3d12:PATH    the Direct3D 12 in a shared library, on its default adapter; a file whose\n",
+            "              name is a number needs its directory: d3d12:./7\n\n",
+            "A shared library is one that exports D3D12CreateDevice, on Windows or elsewhere, such as ",
+            "vkd3d-proton's native build or heapwright's own runtime. The libraries that it needs are ",
+            "looked for beside it on Windows, and elsewhere where the system looks (LD_LIBRARY_PATH). If it ",
+            "exports CreateDXGIFactory2 or CreateDXGIFactory1 as well, it has an adapter; without one, usage ",
+            "and budgets are not known.\n\n",
+            "Example: --device d3d12:/opt/vkd3d-proton/lib/libvkd3d-proton-d3d12.so",
+        )
+    };
+}
+
 /// GPU memory management for Direct3D 12, on any machine.
 ///
 /// Runs the heapwright library on a Direct3D 12 device. Without Windows or a GPU that is a simulated one, which comes
@@ -35,7 +57,9 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// List the devices that --device takes
     ///
-    /// Every device is opened, and asked what it can do and how much memory it has.
+    /// Every device is opened, and asked what it can do and how much memory it has: the simulated GPUs that come with
+    /// the program, and on Windows the adapters of the system. A D3D12 in a shared library is shown on demand, with
+    /// --device.
     Devices(DevicesArgs),
     /// Check whether a device keeps Direct3D 12's rules of memory
     ///
@@ -60,8 +84,8 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
 
-    /// Device to replay on, as `heapwright devices` lists them
-    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    /// Device to replay on, as `heapwright devices` lists them; or d3d12:PATH, a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to replay on"))]
     pub(crate) device: String,
 
     /// Heap type of the buffers; auto is default, or with --verify one that the CPU can write to
@@ -98,6 +122,10 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = DEVICES_HELP, after_long_help = DEVICES_LONG_HELP)]
 pub(crate) struct DevicesArgs {
+    /// Show this one alone; d3d12:PATH is one of a shared library
+    #[arg(long, value_name = "DEVICE", long_help = device_help!("Show this device alone"))]
+    pub(crate) device: Option<String>,
+
     /// Print one JSON object for each device, one per line
     #[arg(long)]
     pub(crate) json: bool,
@@ -107,9 +135,17 @@ pub(crate) struct DevicesArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = CONFORMANCE_HELP, after_long_help = CONFORMANCE_LONG_HELP)]
 pub(crate) struct ConformanceArgs {
-    /// Device to check, as `heapwright devices` lists them
-    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    /// Device to check, as `heapwright devices` lists them; or d3d12:PATH, a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to check"))]
     pub(crate) device: String,
+
+    /// File of checks that are known to fail on the device: a check's id and the reason, one a line
+    ///
+    /// After the id come white space and the reason; empty lines and those that begin with # mean nothing. A check that is
+    /// listed and fails is counted as known, and does not make the answer no. One that is listed and passes does, so that
+    /// the list stays true. One that is listed and skipped is told.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known_gaps: Option<PathBuf>,
 
     /// Run only checks whose id has this in it, as tight/; commas separate several
     #[arg(long, value_name = "TEXT")]
@@ -201,24 +237,34 @@ JSON, stable; a change of meaning gets a new key:
   Times are in nanoseconds. A number is null where nothing was measured, as in a trace that
   frees nothing.
 
+Without an adapter, as a shared library may have none, everything is measured as with one. Usage
+and budgets are not known: the table says so, a report of --report leaves current_usage and budget
+out. That CurrentUsage at the end is what it was before is checked on simulated GPUs alone; an
+operating system counts more than the allocator's heaps.
+
 Exit codes: 0 done; 1 an allocation failed, a check found something, or memory was not given
 back; 2 bad input.";
 
 const DEVICES_HELP: &str = "\
 Examples:
   heapwright devices
-  heapwright devices --json";
+  heapwright devices --json
+  heapwright devices --device host:uma";
 
 const DEVICES_LONG_HELP: &str = "\
 Examples:
   heapwright devices
   heapwright devices --json
+  heapwright devices --device host:uma
 
 JSON, stable; a change of meaning gets a new key:
   device (what --device takes), default, description, adapter, architecture, resource_heap_tier,
   tight_alignment_tier, gpu_upload_heaps, gpu_va_bits_per_resource, gpu_va_bits_per_process,
   interface_version, dedicated_video_memory_bytes, shared_system_memory_bytes, and local and
-  non_local, each with budget_bytes and current_usage_bytes.";
+  non_local, each with budget_bytes and current_usage_bytes. Where the device has no adapter,
+  adapter, dedicated_video_memory_bytes, shared_system_memory_bytes, local and non_local are null.
+
+Exit codes: 0 done; 1 a device does not open or does not answer; 2 bad input: no such device.";
 
 const CONFORMANCE_HELP: &str = "\
 Examples:
@@ -232,17 +278,28 @@ Examples:
   heapwright conformance --json --filter heap/,buffer/placed
 
 JSON, stable; a change of meaning gets a new key:
-  device (what --device takes), passed, failed, skipped, checks [{id, spec, result, detail}].
-  result is pass, fail or skip. detail is one line: the figures that were found, what was
-  expected and found, or why the check does not apply; its words may change.
+  device (what --device takes), passed, failed, known, skipped, no_longer_failing [id],
+  known_but_skipped [id], checks [{id, spec, result, detail, known_gap}].
+  result is pass, fail, known or skip. detail is one line: the figures that were found, what was
+  expected and found, or why the check does not apply; its words may change. known_gap is the
+  reason that --known-gaps gives, or null; the two lists are of those that have one and passed or
+  were skipped. known are failures that --known-gaps lists, failed are the others.
 
 Example of the JSON:
-  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"skipped\":0,\"checks\":[{
+  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0,
+  \"no_longer_failing\":[],\"known_but_skipped\":[],\"checks\":[{
   \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
-  \"result\":\"pass\",\"detail\":\"18 widths, at most 256\"}]}
+  \"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
 
-Exit codes: 0 no check failed; 1 a check failed, or the device does not open; 2 bad input: no such
-device, or no check that the filter takes.";
+Example of a file of known gaps:
+  # Wine 8
+  heap/size-0-refused  it rounds the size up
+
+Without an adapter, as a shared library may have none, checks of usage and budgets are skipped.
+
+Exit codes: 0 no check failed, or known gaps alone; 1 a check failed, a known gap passed, or the
+device does not open; 2 bad input: no such device, no check that the filter takes, or a wrong line
+in the file of known gaps.";
 
 const REPORT_HELP: &str = "\
 Examples:

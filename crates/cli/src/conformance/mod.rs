@@ -1,16 +1,19 @@
 //! `heapwright conformance`: whether a device keeps D3D12's rules of memory.
 //!
+//! - [`known_gaps`]: the file of `--known-gaps`.
 //! - [`report`]: what is printed, as JSON and for people.
 //! - [`table`]: how the summary looks to people.
 
+mod known_gaps;
 mod report;
 mod table;
 
 use heapwright_conformance::{CannotRun, Filter, Options, Target, run as run_checks};
 
+use self::known_gaps::{KnownGaps, KnownGapsError};
 use self::report::ConformanceReport;
 use crate::args::ConformanceArgs;
-use crate::device::{DeviceChoice, UnknownDevice};
+use crate::device::{DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
 
@@ -28,16 +31,18 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
     } else {
         output.result(&report.for_people(verbosity > 0))?;
     }
-    Ok(if report.failed() > 0 { Exit::No } else { Exit::Done })
+    Ok(if report.is_as_expected() { Exit::Done } else { Exit::No })
 }
 
 /// Why nothing was checked.
 #[derive(Debug, thiserror::Error)]
 enum ConformanceError {
     #[error("--device: {0}")]
-    UnknownDevice(#[from] UnknownDevice),
+    NoDevice(#[from] NoDevice),
     #[error("--filter: no check has {0:?} in its id; `heapwright conformance -v` lists what there is")]
     NothingMatches(String),
+    #[error("--known-gaps: {0}")]
+    KnownGaps(#[from] KnownGapsError),
     #[error(transparent)]
     CannotRun(#[from] CannotRun),
 }
@@ -45,7 +50,8 @@ enum ConformanceError {
 impl ConformanceError {
     fn exit(&self) -> Exit {
         match self {
-            Self::UnknownDevice(_) | Self::NothingMatches(_) => Exit::BadInput,
+            Self::NoDevice(error) => error.exit(),
+            Self::NothingMatches(_) | Self::KnownGaps(_) => Exit::BadInput,
             Self::CannotRun(_) => Exit::No,
         }
     }
@@ -59,13 +65,17 @@ fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, C
     if let Some(text) = text.filter(|text| count == 0 || text.trim().is_empty()) {
         return Err(ConformanceError::NothingMatches(text.to_owned()));
     }
+    let known_gaps = match &args.known_gaps {
+        Some(path) => KnownGaps::read(path)?,
+        None => KnownGaps::default(),
+    };
     let name = choice.name();
     let bar = output.progress(!args.json, &name, u64::try_from(count).unwrap_or(u64::MAX));
     let open = || {
         let gpu = choice.open().map_err(|error| error.to_string())?;
-        Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+        Ok(Target { device: gpu.device, adapter: gpu.adapter })
     };
     let report = run_checks(open, &options, |_| bar.inc(1));
     bar.finish_and_clear();
-    Ok(ConformanceReport::new(name, &report?))
+    Ok(ConformanceReport::new(name, &report?, &known_gaps))
 }

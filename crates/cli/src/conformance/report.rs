@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use heapwright::report::Visible;
 use heapwright_conformance::{CheckReport, Outcome, Report};
 use serde::Serialize;
 
+use super::known_gaps::KnownGaps;
 use super::table::{self, Area};
 use crate::format;
 
@@ -15,8 +17,14 @@ pub(super) struct ConformanceReport {
     /// What `--device` takes.
     device: String,
     passed: usize,
+    /// Without those that are known gaps.
     failed: usize,
+    known: usize,
     skipped: usize,
+    /// Known gaps that passed.
+    no_longer_failing: Vec<&'static str>,
+    /// Known gaps that were skipped.
+    known_but_skipped: Vec<&'static str>,
     checks: Vec<CheckLine>,
 }
 
@@ -29,6 +37,8 @@ struct CheckLine {
     result: CheckResult,
     /// The figures, what was expected and found, or why the check does not apply.
     detail: String,
+    /// Why it is known to fail.
+    known_gap: Option<String>,
 }
 
 /// How a check ended.
@@ -37,22 +47,38 @@ struct CheckLine {
 enum CheckResult {
     Pass,
     Fail,
+    /// It failed, as is known.
+    Known,
     Skip,
 }
 
 impl ConformanceReport {
-    pub(super) fn new(device: String, report: &Report) -> Self {
+    pub(super) fn new(device: String, report: &Report, known_gaps: &KnownGaps) -> Self {
+        let checks = report.checks.iter().map(|report| CheckLine::new(report, known_gaps)).collect();
+        Self::of_checks(device, checks)
+    }
+
+    fn of_checks(device: String, checks: Vec<CheckLine>) -> Self {
+        let count = |result| checks.iter().filter(|check| check.result == result).count();
+        let listed = |result| {
+            let listed = checks.iter().filter(|check| check.result == result && check.known_gap.is_some());
+            listed.map(|check| check.id).collect()
+        };
         Self {
             device,
-            passed: report.passed().count(),
-            failed: report.failed().count(),
-            skipped: report.skipped().count(),
-            checks: report.checks.iter().map(CheckLine::new).collect(),
+            passed: count(CheckResult::Pass),
+            failed: count(CheckResult::Fail),
+            known: count(CheckResult::Known),
+            skipped: count(CheckResult::Skip),
+            no_longer_failing: listed(CheckResult::Pass),
+            known_but_skipped: listed(CheckResult::Skip),
+            checks,
         }
     }
 
-    pub(super) fn failed(&self) -> usize {
-        self.failed
+    /// Whether nothing failed but what is known to, and all of that did that was not skipped.
+    pub(super) fn is_as_expected(&self) -> bool {
+        self.failed == 0 && self.no_longer_failing.is_empty()
     }
 
     /// One line.
@@ -76,12 +102,13 @@ impl ConformanceReport {
         for check in &self.checks {
             let name = check.id.split_once('/').map_or(check.id, |(area, _)| area);
             if areas.last().is_none_or(|area| area.name != name) {
-                areas.push(Area { name, passed: 0, failed: 0, skipped: 0 });
+                areas.push(Area { name, passed: 0, failed: 0, known: 0, skipped: 0 });
             }
             if let Some(area) = areas.last_mut() {
                 match check.result {
                     CheckResult::Pass => area.passed += 1,
                     CheckResult::Fail => area.failed += 1,
+                    CheckResult::Known => area.known += 1,
                     CheckResult::Skip => area.skipped += 1,
                 }
             }
@@ -91,16 +118,19 @@ impl ConformanceReport {
 }
 
 impl CheckLine {
-    fn new(report: &CheckReport) -> Self {
+    fn new(report: &CheckReport, known_gaps: &KnownGaps) -> Self {
+        let known_gap = known_gaps.reason(report.check.id);
         Self {
             id: report.check.id,
             spec: report.check.spec,
             result: match report.outcome {
                 Outcome::Passed => CheckResult::Pass,
+                Outcome::Failed if known_gap.is_some() => CheckResult::Known,
                 Outcome::Failed => CheckResult::Fail,
                 Outcome::Skipped => CheckResult::Skip,
             },
             detail: report.detail.clone(),
+            known_gap: known_gap.map(str::to_owned),
         }
     }
 }
@@ -117,10 +147,23 @@ impl fmt::Display for ForPeople<'_> {
         for check in report.ended(CheckResult::Fail) {
             writeln!(f, "{red}failed{red:#} {}: {} [{}]", check.id, check.detail, check.spec)?;
         }
-        if report.failed > 0 {
+        for id in &report.no_longer_failing {
+            writeln!(f, "{red}no longer fails{red:#} {id}: take it off the list of known gaps")?;
+        }
+        if !report.is_as_expected() {
             writeln!(f)?;
         }
         writeln!(f, "{}", table::render(&report.areas()))?;
+        if report.known > 0 || !report.known_but_skipped.is_empty() {
+            writeln!(f)?;
+        }
+        for check in report.ended(CheckResult::Known) {
+            let reason = check.known_gap.as_deref().unwrap_or_default();
+            writeln!(f, "known {}: {}", check.id, Visible(reason))?;
+        }
+        for id in &report.known_but_skipped {
+            writeln!(f, "known {id}: skipped here")?;
+        }
         if lists_skipped {
             writeln!(f)?;
             for check in report.ended(CheckResult::Skip) {
@@ -135,10 +178,11 @@ impl fmt::Display for ForPeople<'_> {
         let count = |number: usize| format::count(u64::try_from(number).unwrap_or(u64::MAX));
         write!(
             f,
-            "\n{}: {} passed, {} failed, {} skipped",
-            report.device,
+            "\n{}: {} passed, {} failed, {} known, {} skipped",
+            Visible(&report.device),
             count(report.passed),
             count(report.failed),
+            count(report.known),
             count(report.skipped)
         )
     }
@@ -162,23 +206,25 @@ mod tests {
     use super::*;
 
     fn line(id: &'static str, result: CheckResult, detail: &str) -> CheckLine {
-        CheckLine { id, spec: "TIGHT, somewhere", result, detail: detail.to_owned() }
+        CheckLine { id, spec: "TIGHT, somewhere", result, detail: detail.to_owned(), known_gap: None }
     }
 
-    fn report() -> ConformanceReport {
-        ConformanceReport {
-            device: "host:discrete".to_owned(),
-            passed: 1,
-            failed: 1,
-            skipped: 3,
-            checks: vec![
-                line("heap/size", CheckResult::Pass, "64 KiB"),
-                line("heap/flags", CheckResult::Fail, "expected E_INVALIDARG, found S_OK"),
-                line("tiles/one", CheckResult::Skip, "no tiles"),
-                line("tiles/two", CheckResult::Skip, "no adapter"),
-                line("tiles/three", CheckResult::Skip, "no tiles"),
-            ],
-        }
+    fn gap(id: &'static str, result: CheckResult, reason: &str) -> CheckLine {
+        CheckLine { known_gap: Some(reason.to_owned()), ..line(id, result, "what came of it") }
+    }
+
+    fn lines() -> Vec<CheckLine> {
+        vec![
+            line("heap/size", CheckResult::Pass, "64 KiB"),
+            line("heap/flags", CheckResult::Fail, "expected E_INVALIDARG, found S_OK"),
+            line("tiles/one", CheckResult::Skip, "no tiles"),
+            line("tiles/two", CheckResult::Skip, "no adapter"),
+            line("tiles/three", CheckResult::Skip, "no tiles"),
+        ]
+    }
+
+    fn report(lines: Vec<CheckLine>) -> ConformanceReport {
+        ConformanceReport::of_checks("host:discrete".to_owned(), lines)
     }
 
     fn plain(text: &impl fmt::Display) -> String {
@@ -190,21 +236,81 @@ mod tests {
         let expected = "\
 failed heap/flags: expected E_INVALIDARG, found S_OK [TIGHT, somewhere]
 
-area   checks  passed  failed  skipped
-heap        2       1       1        -
-tiles       3       -       -        3
+area   checks  passed  failed  known  skipped
+heap        2       1       1      -        -
+tiles       3       -       -      -        3
 
 skipped   2: no tiles
 skipped   1: no adapter
 
-host:discrete: 1 passed, 1 failed, 3 skipped";
-        assert_eq!(plain(&report().for_people(false)), expected);
+host:discrete: 1 passed, 1 failed, 0 known, 3 skipped";
+        let report = report(lines());
+        assert_eq!(plain(&report.for_people(false)), expected);
+        assert!(!report.is_as_expected());
     }
 
     #[test]
     fn skips_are_listed_on_demand() {
-        let text = plain(&report().for_people(true));
+        let text = plain(&report(lines()).for_people(true));
         assert!(text.contains("\nskipped tiles/two: no adapter\n"), "{text}");
         assert!(!text.contains("  1: no adapter"), "{text}");
+    }
+
+    #[test]
+    fn known_gaps_are_as_expected_where_they_fail_or_are_skipped() {
+        let expected = "\
+area   checks  passed  failed  known  skipped
+heap        2       1       -      1        -
+tiles       1       -       -      -        1
+
+known heap/flags: it takes all of them
+known tiles/one: skipped here
+
+skipped   1: what came of it
+
+host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
+        let report = report(vec![
+            line("heap/size", CheckResult::Pass, "64 KiB"),
+            gap("heap/flags", CheckResult::Known, "it takes all of them"),
+            gap("tiles/one", CheckResult::Skip, "it has none"),
+        ]);
+        assert_eq!(plain(&report.for_people(false)), expected);
+        assert!(report.is_as_expected());
+    }
+
+    #[test]
+    fn a_known_gap_that_passes_is_not_as_expected() {
+        let report = report(vec![
+            gap("heap/size", CheckResult::Pass, "too small"),
+            gap("heap/flags", CheckResult::Known, "it takes all of them"),
+        ]);
+        assert!(!report.is_as_expected());
+        let text = plain(&report.for_people(false));
+        let start = "no longer fails heap/size: take it off the list of known gaps\n\narea";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.ends_with("host:discrete: 1 passed, 0 failed, 1 known, 0 skipped"), "{text}");
+    }
+
+    #[test]
+    fn the_json_has_exactly_the_documented_keys_in_their_order() {
+        let report = report(vec![
+            gap("heap/size", CheckResult::Pass, "too small"),
+            gap("heap/flags", CheckResult::Known, "all"),
+            gap("tiles/one", CheckResult::Skip, "none"),
+            line("tiles/two", CheckResult::Fail, "wrong"),
+        ]);
+        assert_eq!(
+            report.to_json(),
+            "{\"device\":\"host:discrete\",\"passed\":1,\"failed\":1,\"known\":1,\"skipped\":1,\
+             \"no_longer_failing\":[\"heap/size\"],\"known_but_skipped\":[\"tiles/one\"],\"checks\":[\
+             {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"result\":\"pass\",\
+             \"detail\":\"what came of it\",\"known_gap\":\"too small\"},\
+             {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"result\":\"known\",\
+             \"detail\":\"what came of it\",\"known_gap\":\"all\"},\
+             {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"result\":\"skip\",\
+             \"detail\":\"what came of it\",\"known_gap\":\"none\"},\
+             {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"result\":\"fail\",\
+             \"detail\":\"wrong\",\"known_gap\":null}]}"
+        );
     }
 }

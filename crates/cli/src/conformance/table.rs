@@ -8,6 +8,8 @@ pub(super) struct Area<'a> {
     pub(super) name: &'a str,
     pub(super) passed: usize,
     pub(super) failed: usize,
+    /// Failures that are known gaps.
+    pub(super) known: usize,
     pub(super) skipped: usize,
 }
 
@@ -15,14 +17,15 @@ pub(super) struct Area<'a> {
 pub(super) fn render(areas: &[Area<'_>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["area", "checks", "passed", "failed", "skipped"].map(Cell::new));
+    table.set_header(["area", "checks", "passed", "failed", "known", "skipped"].map(Cell::new));
     for area in areas {
-        let Area { name, passed, failed, skipped } = *area;
+        let Area { name, passed, failed, known, skipped } = *area;
         let number = |number: usize| if number == 0 { "-".to_owned() } else { number.to_string() };
-        let checks = passed + failed + skipped;
-        table.add_row([name.to_owned(), number(checks), number(passed), number(failed), number(skipped)]);
+        let checks = passed + failed + known + skipped;
+        let [checks, passed, failed, known, skipped] = [checks, passed, failed, known, skipped].map(number);
+        table.add_row([name.to_owned(), checks, passed, failed, known, skipped]);
     }
-    for place in 0..5 {
+    for place in 0..6 {
         let Some(column) = table.column_mut(place) else { continue };
         column.set_padding((if place == 0 { 0 } else { 2 }, 0));
         column.set_cell_alignment(if place == 0 { CellAlignment::Left } else { CellAlignment::Right });

@@ -3,6 +3,9 @@
 mod bad_input;
 mod conformance;
 mod help;
+mod known_gaps;
+mod library;
+mod loaded_device;
 mod replay;
 mod report;
 mod support;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// What the program said.
@@ -49,6 +50,16 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn heapwright<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Said {
     Said::from_output(command().args(args).output().unwrap())
+}
+
+/// What `--device` takes for each simulated GPU. On Windows the system's adapters are listed as well.
+pub(crate) fn simulated_devices() -> Vec<String> {
+    let stdout = heapwright(["devices", "--json"]).ok();
+    let devices = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let names = devices.map(|device| device["device"].as_str().unwrap().to_owned());
+    let names: Vec<String> = names.filter(|name| name.starts_with("host:")).collect();
+    assert!(names.len() > 1, "{names:?}");
+    names
 }
 
 pub(crate) fn repository() -> PathBuf {

@@ -1,0 +1,65 @@
+//! Where libraries are, and how one in C comes to be.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use heapwright::d3d12::{D3D12_RESOURCE_STATE_COMMON, ID3D12Device, LUID};
+use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+use heapwright_loader::Gpu;
+
+/// The runtime as a library, which cargo builds into the directory of the test program.
+pub(crate) fn runtime() -> PathBuf {
+    let directory = std::env::current_exe().expect("the test program's path");
+    let directory = directory.parent().expect("it is in a directory");
+    let path = directory.join(shared("heapwright_d3d12_runtime"));
+    assert!(path.exists(), "cargo builds {} before the test", path.display());
+    path
+}
+
+/// How the file of a shared library is called.
+pub(crate) fn shared(name: &str) -> String {
+    format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+}
+
+/// Compiles `source` into a shared library in `directory`. None where there is no C compiler, which is said.
+#[allow(clippy::print_stderr, reason = "why the test is skipped")]
+pub(crate) fn compile(directory: &Path, name: &str, source: &str) -> Option<PathBuf> {
+    let file = directory.join(format!("{name}.c"));
+    std::fs::write(&file, source).expect("the source can be written");
+    let path = directory.join(shared(name));
+    let mut compile = Command::new("cc");
+    compile.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-o"]).arg(&path).arg(&file);
+    if cfg!(unix) {
+        compile.arg("-fPIC");
+    }
+    if cfg!(target_os = "linux") {
+        compile.arg("-ldl");
+    }
+    let output = match compile.output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("skipped: there is no C compiler (running `cc`: {error})");
+            return None;
+        }
+    };
+    assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
+    Some(path)
+}
+
+/// The device takes a heap and a buffer placed in it, which holds what is written to it.
+pub(crate) fn place_a_buffer(gpu: &Gpu) {
+    let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default()).unwrap();
+    let upload = ResourceAllocationDesc::new(HeapType::Upload);
+    let desc = buffer_desc(ByteSize::from_kib(4));
+    let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_COMMON, None).unwrap();
+    buffer.map().unwrap().write(7, b"hello").unwrap();
+    let mut read = [0; 5];
+    buffer.map().unwrap().read(7, &mut read).unwrap();
+    assert_eq!(&read, b"hello");
+    assert!(allocator.stats().reserved >= ByteSize::from_kib(4));
+}
+
+pub(crate) fn luid(device: &ID3D12Device) -> LUID {
+    // SAFETY: the device is a live COM object.
+    unsafe { device.GetAdapterLuid() }
+}
