@@ -4,12 +4,13 @@
 //! cargo run -p heapwright --example hello_allocator             a simulated GPU, on any operating system
 //! cargo run -p heapwright --example hello_allocator -- d3d12    Windows' D3D12
 //! ```
-#![allow(clippy::print_stdout, reason = "it tells what it does")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
 mod device;
 
 use std::error::Error;
 use std::mem::ManuallyDrop;
+use std::process::ExitCode;
 
 use heapwright::d3d12::windows_core::Interface as _;
 use heapwright::d3d12::*;
@@ -21,8 +22,14 @@ use heapwright::{
 const VERTICES: usize = 1000;
 const SIDE: u32 = 100;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    run(std::env::args().nth(1).as_deref())
+fn main() -> ExitCode {
+    match run(std::env::args().nth(1).as_deref()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 pub(crate) fn run(argument: Option<&str>) -> Result<(), Box<dyn Error>> {
