@@ -36,7 +36,7 @@ use crate::Error;
 /// // [dependencies]
 /// // windows = { version = "…", features = [
 /// //     "Win32_Graphics_Direct3D12", "Win32_Graphics_Dxgi", "Win32_Graphics_Dxgi_Common" ] }
-/// use heapwright::{HeapType, ResourceAllocationDesc, ResourceAllocator};
+/// use heapwright::{HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator};
 /// use interop::{AdapterToHeapwright as _, ToHeapwright as _, ToWindows as _, ValueToHeapwright as _};
 /// # use windows::{D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATE_COMMON, ID3D12Device, ID3D12Resource, IDXGIAdapter};
 /// # mod windows { // has the shape of the crate
@@ -58,20 +58,22 @@ use crate::Error;
 ///     device: &ID3D12Device,
 ///     adapter: &IDXGIAdapter,
 ///     desc: &D3D12_RESOURCE_DESC,
-/// ) -> Result<ID3D12Resource, heapwright::Error> {
+/// ) -> Result<ResourceAllocation, heapwright::Error> {
 ///     let adapter = adapter.to_heapwright()?;
 ///     let allocator = ResourceAllocator::new(device.as_heapwright(), Some(&adapter), Default::default())?;
 ///     let upload = ResourceAllocationDesc::new(HeapType::Upload);
 ///     let state = D3D12_RESOURCE_STATE_COMMON.to_heapwright();
-///     let buffer = allocator.create_resource(&upload, desc.as_heapwright(), state, None)?;
-///     // A clone for the example: the memory is the allocation's, which a program keeps for as long as the resource is used.
-///     Ok(buffer.resource().as_windows().clone())
+///     allocator.create_resource(&upload, desc.as_heapwright(), state, None)
+/// }
+///
+/// fn resource(buffer: &ResourceAllocation) -> &ID3D12Resource {
+///     buffer.resource().as_windows()
 /// }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
 /// # let desc = heapwright::buffer_desc(heapwright::ByteSize::from_kib(4));
-/// # let resource = upload_buffer(&gpu.device, &gpu.adapter, &desc)?;
-/// # assert_eq!(resource, heapwright::d3d12::windows_core::Interface::cast(&resource)?);
+/// # let buffer = upload_buffer(&gpu.device, &gpu.adapter, &desc)?;
+/// # assert_eq!(resource(&buffer), buffer.resource());
 /// # Ok(())
 /// # }
 /// ```
@@ -175,7 +177,7 @@ macro_rules! windows_interop {
                 ///
                 /// # Errors
                 ///
-                /// What QueryInterface answers; Windows 10 and later know the interface.
+                /// What QueryInterface answers; DXGI 1.4 and later know the interface.
                 fn to_heapwright(
                     &self,
                 ) -> ::core::result::Result<$crate::d3d12::IDXGIAdapter3, $crate::Error>;
