@@ -18,7 +18,8 @@ use crate::Error;
 /// heapwright has its own bindings (those of `windows` do not build on Linux and lack D3D12's newer features), so its `ID3D12Device` is
 /// another Rust type than yours, though both are the same COM pointer. The module turns one into the other, whatever version
 /// yours is: heapwright does not depend on `windows`, so there is no version to agree on, and nothing to upgrade together. Call it once
-/// for each version that a crate uses, under the name that the version has in `Cargo.toml`; any path to such a module does.
+/// for each version that a crate uses, under the name that the version has in `Cargo.toml`. Where the crate is reached by a path, as another
+/// crate's public module, it is `for unsafe engine::windows`: see below.
 ///
 /// | in the module | for | gives |
 /// |---|---|---|
@@ -52,7 +53,7 @@ use crate::Error;
 /// # macro_rules! for_windows { () => {
 /// heapwright::windows_interop!(mod interop for windows);
 /// # } }
-/// # heapwright::windows_interop!(mod interop for crate::windows);
+/// # heapwright::windows_interop!(mod interop for unsafe crate::windows);
 ///
 /// fn upload_buffer(
 ///     device: &ID3D12Device,
@@ -92,6 +93,9 @@ use crate::Error;
 /// alignment, and that their IIDs are equal: equal IIDs are equal tables of functions, which is COM's law. Of each pair of structures it asserts
 /// size, alignment, and offset and size of each field; they hold integers and floats alone, any value of which is valid.
 ///
+/// What cannot be checked is that the types are those of the crate `windows`, and not another's that only look like them. A name alone is always
+/// that of a dependency. A path may be anything, hence the word `unsafe`: who writes it vouches that it is the crate.
+///
 /// # Raw pointers
 ///
 /// Bindings that are not `windows`, and other languages, hand over the pointer itself, borrowed with
@@ -127,7 +131,19 @@ use crate::Error;
 /// ```
 #[macro_export]
 macro_rules! windows_interop {
-    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for $($windows:tt)+) => {
+    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for unsafe $($windows:tt)+) => {
+        $crate::__windows_interop_module!([$(#[$attribute])* $visibility] $name: $($windows)+);
+    };
+    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for $windows:ident) => {
+        $crate::__windows_interop_module!([$(#[$attribute])* $visibility] $name: ::$windows);
+    };
+}
+
+/// Part of [`windows_interop!`]: the module.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __windows_interop_module {
+    ([$(#[$attribute:meta])* $visibility:vis] $name:ident: $($windows:tt)+) => {
         $(#[$attribute])*
         #[doc = "Conversions between a version of the crate `windows` and heapwright's bindings, made by"]
         #[doc = "[`heapwright::windows_interop!`], which describes them."]

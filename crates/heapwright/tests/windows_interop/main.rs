@@ -19,7 +19,8 @@ use windows_core::Interface;
 
 use objects::{OldAdapter, as_their, references};
 
-heapwright::windows_interop!(mod interop for crate::stand_in);
+// SAFETY: the stand-in's interfaces are one COM pointer each, its enumerations integers.
+heapwright::windows_interop!(mod interop for unsafe crate::stand_in);
 
 fn open() -> Instance {
     Instance::open(HostProfile::default_profile()).expect("a fresh instance")
