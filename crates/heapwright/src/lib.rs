@@ -29,6 +29,7 @@
 //! | [`ResourceAllocator`]: resources placed in shared heaps, in heaps of their own, within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](Defragmentation); [`probe`](ResourceAllocator::probe) | here |
 //! | [`report`]: everything that an allocator holds, as JSON and as a page | here |
 //! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
+//! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | here |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
 //! | reserved resources, residency, aliasing, recording | not yet |
 //!
@@ -37,12 +38,16 @@
 //! Everything here is `Send` and `Sync` and works through `&self`. No lock is held while the device creates or destroys
 //! anything.
 
+#[doc(hidden)]
+#[path = "windows_interop.rs"]
+pub mod __windows_interop;
 mod adapter;
 mod allocator;
 mod caps;
 mod error;
 pub mod gpgmm;
 mod heap_family;
+pub mod on_windows;
 pub mod report;
 mod requirements;
 

@@ -1,0 +1,199 @@
+//! heapwright on Windows: which version has what, the Agility SDK, the debug layer, and moving from another allocator.
+//!
+//! # A device
+//!
+//! heapwright takes any `ID3D12Device`, and the `IDXGIAdapter3` that it belongs to where there is one:
+//!
+//! * from the crate `windows`, of whatever version: [`windows_interop!`](crate::windows_interop);
+//! * from C++, or other bindings, as a pointer: [`ResourceAllocator::from_raw`](crate::ResourceAllocator::from_raw);
+//! * from heapwright's own bindings: `D3D12CreateDevice` in [`d3d12`](crate::d3d12).
+//!
+//! Without an adapter everything works but budgets. Nothing in heapwright links d3d12.dll or dxgi.dll: a program decides where its
+//! device comes from.
+//!
+//! # Which version has what
+//!
+//! heapwright asks the device, never for a version number: `CheckFeatureSupport` and `QueryInterface`, once for each allocator
+//! ([`DeviceCaps`](crate::DeviceCaps) has the answers). A feature that a device does not know counts as absent. *SDK* is the Agility SDK of that
+//! number, as a retail release; a Windows whose own D3D12 is as new has it too. Most features want a driver that knows them, besides.
+//!
+//! | feature | since | heapwright uses it for | where it is absent |
+//! |---|---|---|---|
+//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo) | no adapter: what needs a budget is refused, limits of one's own work ([`HeapLimits`](crate::HeapLimits)) |
+//! | `ID3D12Device1` | Windows 10 Anniversary Update | residency priorities of pools | the pool's priority is not set |
+//! | `ID3D12Device4` | Windows 10 build 20348 at the latest | heaps and committed resources of a protected session | unsupported, by name |
+//! | `ID3D12Device8` | as above | sampler feedback regions | unsupported, by name |
+//! | heap flag CREATE_NOT_RESIDENT | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT); taken to be there with `ID3D12Device8` | heaps are created resident, and a warning says so |
+//! | heap flag CREATE_NOT_ZEROED | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_ZEROED`](crate::ResourceAllocatorFlags::CREATE_NOT_ZEROED), for who asks for it | do not ask for it |
+//! | `ID3D12Device10`, enhanced barriers | SDK 1.608 | initial layouts: [`InitialState::Layout`](crate::InitialState::Layout) | unsupported, by name; [`InitialState::State`](crate::InitialState::State) works |
+//! | castable formats | SDK 1.608 creates with them (`ID3D12Device10`), SDK 1.610 says what they take (`ID3D12Device12`) | [`ResourceDesc::castable_formats`](crate::ResourceDesc) | unsupported, by name |
+//! | GPU upload heaps | SDK 1.613; resizable BAR (UMA has them by nature), Windows and driver that know them | [`HeapType::GpuUpload`](crate::HeapType) | the next heap type of the [preference](crate::HeapTypePreference), else unsupported; [`needs_copy`](crate::ResourceAllocation::needs_copy) says which it was |
+//! | tight alignment | SDK 1.618.1 | every resource that may have it: a placed buffer takes its own bytes instead of 64 KiB | 64 KiB, 4 KiB for small textures |
+//! | an alignment beside it as a floor | SDK 1.619.4 | [`AlignmentBesideTight::Floor`](crate::AlignmentBesideTight), if you say so: no device tells | the resource is placed at that alignment all the same |
+//! | manual write tracking (OPTIONS17) | SDK 1.610 | not yet | |
+//! | recreate-at addresses (OPTIONS20) | a driver that says so (document RECREATE) | not yet | |
+//! | trim notifications (`ID3D12Device15`) | SDK 1.619 | not yet | |
+//!
+//! # The Agility SDK
+//!
+//! A program that brings D3D12Core.dll along has the newest features on Windows 10 1909 and later. d3d12.dll looks for two exported variables in the
+//! *executable*: the version that the program brings, and the folder, relative to the executable. If Windows' own D3D12 is as new or newer, that
+//! is used instead. The NuGet package `Microsoft.Direct3D.D3D12` has the files.
+//!
+//! ```
+//! // main.rs
+//! # #![allow(non_upper_case_globals)]
+//! #[unsafe(no_mangle)]
+//! pub static D3D12SDKVersion: u32 = 618;
+//! #[unsafe(no_mangle)]
+//! pub static D3D12SDKPath: &[u8; 9] = b".\\D3D12\\\0";
+//! # assert_eq!(size_of_val(&D3D12SDKPath), size_of::<*const u8>());
+//! ```
+//!
+//! Rust exports nothing from executables by itself, so the linker is told to:
+//!
+//! ```no_run
+//! // build.rs
+//! use std::path::Path;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let exports = Path::new(&std::env::var("OUT_DIR")?).join("exports.def");
+//!     std::fs::write(&exports, "EXPORTS\n    D3D12SDKVersion DATA\n    D3D12SDKPath DATA\n")?;
+//!     match std::env::var("CARGO_CFG_TARGET_ENV")?.as_str() {
+//!         "gnu" => println!("cargo::rustc-link-arg-bins={}", exports.display()),
+//!         "msvc" => println!("cargo::rustc-link-arg-bins=/DEF:{}", exports.display()),
+//!         _ => {}
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A library cannot choose: the executable does, for all of the process. Whether it worked: [`DeviceCaps`](crate::DeviceCaps) of a device shows
+//! the newest interface, and `heapwright devices` prints the same.
+//!
+//! # Without a GPU
+//!
+//! WARP, Windows' software rasterizer, is an adapter as others: `IDXGIFactory4::EnumWarpAdapter`. A newer one comes as the NuGet package
+//! `Microsoft.Direct3D.WARP`. The crate heapwright-runtime is a simulated GPU, for tests of memory on any operating system: its
+//! devices know everything above, or as little as an old Windows.
+//!
+//! # The debug layer
+//!
+//! It checks each call, and says in words what is wrong with it. It is switched on before the first device is created, and wants Windows'
+//! optional feature *Graphics Tools*, also with the debug layer of an Agility SDK (D3D12SDKLayers.dll beside D3D12Core.dll, of the same version).
+//!
+//! ```no_run
+//! use heapwright::d3d12::windows_core::{self, Interface as _};
+//! use heapwright::d3d12::*;
+//!
+//! fn check_everything(on_the_gpu_too: bool) -> windows_core::Result<()> {
+//!     let mut debug: Option<ID3D12Debug> = None;
+//!     let mut dred: Option<ID3D12DeviceRemovedExtendedDataSettings> = None;
+//!     // SAFETY: each result is of the interface that is asked for.
+//!     unsafe {
+//!         D3D12GetDebugInterface(&mut debug)?;
+//!         let Some(debug) = debug else { return Ok(()) };
+//!         debug.EnableDebugLayer();
+//!         if on_the_gpu_too {
+//!             // What shaders really access: descriptors, states, bounds. Much slower.
+//!             debug.cast::<ID3D12Debug1>()?.SetEnableGPUBasedValidation(true.into());
+//!         }
+//!         // Device removed extended data, Windows 10 1903: what the GPU was at, and which memory it missed, when a device is lost.
+//!         if D3D12GetDebugInterface(&mut dred).is_ok()
+//!             && let Some(dred) = dred
+//!         {
+//!             dred.SetAutoBreadcrumbsEnablement(D3D12_DRED_ENABLEMENT_FORCED_ON);
+//!             dred.SetPageFaultEnablement(D3D12_DRED_ENABLEMENT_FORCED_ON);
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! heapwright asks a device for nothing that the device did not say it has, and tries nothing out. An error of the debug layer in one
+//! of its calls is about a description that it was handed, or it is a defect: please report it.
+//!
+//! # Its messages together with heapwright's
+//!
+//! heapwright speaks through `tracing`, under targets that begin with `heapwright`, a message with its values as fields:
+//!
+//! | level | what |
+//! |---|---|
+//! | warn | what is not as asked for and no error: a device without CREATE_NOT_RESIDENT or without a pool's priority, unified memory where there is none, tiers that waste memory, an allocation larger than asked for ([`ALWAYS_WARN_ON_ALIGNMENT_MISMATCH`](crate::ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH)), leaks ([`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK)), frees that never come |
+//! | debug | heaps that are created, memory that is given back to try again, prefetches that fail, resources that become committed and why |
+//!
+//! Errors are returned, not logged. The debug layer's messages join them by a callback:
+//!
+//! ```
+//! use std::ffi::c_void;
+//!
+//! use heapwright::d3d12::windows_core::{Interface as _, PCSTR};
+//! use heapwright::d3d12::*;
+//! # use std::sync::atomic::{AtomicU32, Ordering};
+//! # static TOLD: AtomicU32 = AtomicU32::new(0);
+//!
+//! /// Called on any thread, from inside D3D12: it must not call D3D12, and must not panic.
+//! unsafe extern "system" fn tell(
+//!     _category: D3D12_MESSAGE_CATEGORY,
+//!     severity: D3D12_MESSAGE_SEVERITY,
+//!     id: D3D12_MESSAGE_ID,
+//!     text: PCSTR,
+//!     _context: *mut c_void,
+//! ) {
+//!     // SAFETY: the text ends with a zero, and lives until this returns.
+//!     let text = unsafe { text.to_string() }.unwrap_or_default();
+//! #   TOLD.fetch_add(1, Ordering::Relaxed);
+//!     match severity {
+//!         D3D12_MESSAGE_SEVERITY_CORRUPTION | D3D12_MESSAGE_SEVERITY_ERROR => {
+//!             tracing::error!(target: "d3d12", id, "{text}");
+//!         }
+//!         D3D12_MESSAGE_SEVERITY_WARNING => tracing::warn!(target: "d3d12", id, "{text}"),
+//!         _ => tracing::debug!(target: "d3d12", id, "{text}"),
+//!     }
+//! }
+//!
+//! /// `false`: there is no debug layer, or it is older than `ID3D12InfoQueue1`.
+//! fn log_messages_of(device: &ID3D12Device) -> bool {
+//!     let Ok(queue) = device.cast::<ID3D12InfoQueue1>() else { return false };
+//!     let mut cookie = 0; // for UnregisterMessageCallback
+//!     // SAFETY: the function is for any thread and has no context; there is room for the cookie.
+//!     let answer = unsafe {
+//!         let flags = D3D12_MESSAGE_CALLBACK_FLAG_NONE;
+//!         queue.RegisterMessageCallback(Some(tell), flags, std::ptr::null_mut(), &mut cookie)
+//!     };
+//!     answer.is_ok()
+//! }
+//! # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+//! # assert!(log_messages_of(&gpu.device));
+//! # let mut heap: Option<ID3D12Heap> = None;
+//! # assert!(unsafe { gpu.device.CreateHeap(&D3D12_HEAP_DESC::default(), &mut heap) }.is_err());
+//! # assert_eq!(TOLD.load(Ordering::Relaxed), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! With a subscriber's filter `heapwright=debug,d3d12=warn` (as `RUST_LOG` takes it) both are in one log, in order. Names help on both
+//! sides: [`ResourceAllocation::set_debug_name`](crate::ResourceAllocation::set_debug_name) gives the resource its D3D12 name as well.
+//!
+//! # Coming from gpu-allocator
+//!
+//! | gpu-allocator (`d3d12`) | heapwright |
+//! |---|---|
+//! | `Allocator`, behind a `Mutex` | [`ResourceAllocator`](crate::ResourceAllocator): through `&self`, from any thread |
+//! | `AllocatorCreateDesc` | [`ResourceAllocatorDesc`](crate::ResourceAllocatorDesc); the device beside it, in any version of `windows` |
+//! | `AllocationSizes` | [`HeapSizing`](crate::HeapSizing), [`HeapRetention`](crate::HeapRetention), [`HeapLimits`](crate::HeapLimits) |
+//! | `MemoryLocation::{GpuOnly, CpuToGpu, GpuToCpu}` | [`HeapType`](crate::HeapType)`::{Default, Upload, Readback}`, and `GpuUpload` |
+//! | `create_resource(&ResourceCreateDesc)` | [`create_resource`](crate::ResourceAllocator::create_resource), and [`create`](crate::ResourceAllocator::create) for layouts and castable formats |
+//! | `ResourceType::Placed` | the usual way |
+//! | `ResourceType::Committed` | [`ALWAYS_COMMITTED`](crate::ResourceAllocationFlags::ALWAYS_COMMITTED) |
+//! | `ResourceCategory` | found in the description |
+//! | `Resource`, `free_resource` | [`ResourceAllocation`](crate::ResourceAllocation), which frees itself when it is dropped; [`free_after`](crate::ResourceAllocator::free_after) a fence |
+//! | `allocate` and `CreatePlacedResource` by hand | one call: `create`. For offsets in memory of your own: [`suballoc`](crate::suballoc) |
+//! | `generate_report`, `capacity` | [`stats`](crate::ResourceAllocator::stats), [`report`](crate::report), [`reserved`](crate::ResourceAllocator::reserved) |
+//!
+//! # Beside wgpu
+//!
+//! wgpu owns its device and its memory. heapwright can make resources on the same device: wgpu-hal's `dx12::Device::raw_device` is an
+//! `ID3D12Device` of the `windows` that wgpu uses, and `texture_from_raw` takes such an `ID3D12Resource`: name that version in
+//! `Cargo.toml`, and convert with [`windows_interop!`](crate::windows_interop). Keep the
+//! [`ResourceAllocation`](crate::ResourceAllocation) until wgpu and the GPU are done with the texture: the resource's own reference does not
+//! keep heapwright from handing its place in the heap to others.

@@ -1,0 +1,31 @@
+//! The examples run: on the simulated GPU, or on the device that HEAPWRIGHT_TEST_DEVICE names. Each compares what came back from the GPU
+//! with what went there, and says so in its result.
+#![allow(missing_docs, dead_code, reason = "a test")]
+#![allow(clippy::duplicate_mod, reason = "each example has the module with the device")]
+
+#[path = "../examples/hello_allocator.rs"]
+mod hello_allocator;
+#[path = "../examples/upload_ring.rs"]
+mod upload_ring;
+
+fn device() -> Option<String> {
+    std::env::var("HEAPWRIGHT_TEST_DEVICE").ok()
+}
+
+#[test]
+fn hello_allocator_gets_back_what_it_uploads() {
+    hello_allocator::run(device().as_deref()).expect("it runs");
+}
+
+#[test]
+fn upload_ring_gets_back_what_it_uploads() {
+    upload_ring::run(device().as_deref()).expect("it runs");
+}
+
+#[test]
+fn an_argument_that_names_no_device_is_an_error_that_names_it() {
+    let error = hello_allocator::run(Some("d3d11")).expect_err("no such device");
+    assert_eq!(error.to_string(), "d3d11: neither d3d12, nor d3d12:NUMBER, nor d3d12:PATH");
+    let error = hello_allocator::run(Some("d3d12:no/such.so")).expect_err("no such library");
+    assert!(error.to_string().starts_with("cannot load no/such.so: "), "{error}");
+}

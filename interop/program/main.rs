@@ -1,0 +1,227 @@
+//! A program that holds its device in the crate `windows` and its memory in heapwright.
+//!
+//! The same source is built with windows 0.58 and with 0.62 (`../windows-058`, `../windows-062`): nothing in it, and nothing in
+//! heapwright, depends on the version. A texture goes up through an upload buffer and down again through a readback buffer, on command lists of
+//! `windows`; a resource that `windows` made is imported.
+
+use std::error::Error;
+use std::mem::{ManuallyDrop, transmute_copy};
+
+use heapwright::{
+    ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
+};
+use windows::Win32::Foundation::HANDLE;
+use windows::Win32::Graphics::Direct3D::D3D_FEATURE_LEVEL_11_0;
+use windows::Win32::Graphics::Direct3D12::*;
+use windows::Win32::Graphics::Dxgi::Common::*;
+use windows::Win32::Graphics::Dxgi::{CreateDXGIFactory1, IDXGIAdapter1, IDXGIFactory1};
+
+use interop::{AdapterToHeapwright as _, ToHeapwright as _, ToWindows as _, ValueToHeapwright as _};
+
+// The whole bridge.
+heapwright::windows_interop!(mod interop for windows);
+
+type Answer<T> = Result<T, Box<dyn Error>>;
+
+/// Pixels of the texture, each side; 4 bytes a pixel make rows of 256 bytes, the alignment that a copy wants.
+const SIDE: u32 = 64;
+const ROW: u32 = SIDE * 4;
+const BYTES: usize = (SIDE * ROW) as usize;
+
+fn main() -> Answer<()> {
+    // SAFETY: the calls of this program keep to D3D12's rules: descriptions outlive their calls, results are of the interface that is asked
+    // for, and what the GPU uses lives until the fence says that it is done.
+    unsafe {
+        let (device, adapter) = open()?;
+        let adapter = adapter.to_heapwright()?;
+        let allocator = ResourceAllocator::new(device.as_heapwright(), Some(&adapter), Default::default())?;
+
+        let pixels: Vec<u8> = (0..BYTES).map(|at| (at * 7 % 251) as u8).collect();
+        let mut upload = buffer(&allocator, HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ)?;
+        upload.map()?.write(0, &pixels)?;
+        let mut readback = buffer(&allocator, HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST)?;
+        let texture = allocator.create_resource(
+            &ResourceAllocationDesc::new(HeapType::Default),
+            texture_desc().as_heapwright(),
+            D3D12_RESOURCE_STATE_COPY_DEST.to_heapwright(),
+            None,
+        )?;
+        // GetDesc of `windows`, on the resource as it came.
+        let desc = texture.resource().as_windows().GetDesc();
+        assert_eq!((desc.Width, desc.Height, desc.Format), (SIDE.into(), SIDE, DXGI_FORMAT_R8G8B8A8_UNORM));
+
+        let (fence, value) = copy(&device, &upload, &texture, &readback)?;
+        let mut seen = vec![0; BYTES];
+        readback.map()?.read(0, &mut seen)?;
+        assert!(seen == pixels, "what came back is what went up");
+        println!("{BYTES} bytes went through a {SIDE} x {SIDE} texture and came back the same");
+
+        let mine = committed_buffer(&device)?;
+        let imported = allocator.import(&ResourceAllocationDesc::default(), mine.as_heapwright())?;
+        assert_eq!(imported.resource().as_windows(), &mine, "the same object");
+        assert_eq!(allocator.stats().imported_count, 1);
+        println!("imported {} that `windows` made", imported.size());
+
+        allocator.free_after(texture, fence.as_heapwright(), FenceValue::new(value));
+        assert_eq!(allocator.collect(), 1, "the fence is reached");
+        drop((upload, readback, imported));
+        assert_eq!(allocator.stats().used, ByteSize::ZERO);
+        println!("all of it is free again; {} are held", allocator.reserved());
+    }
+    Ok(())
+}
+
+/// The first adapter, and a device on it.
+unsafe fn open() -> Answer<(ID3D12Device, IDXGIAdapter1)> {
+    unsafe {
+        let factory: IDXGIFactory1 = CreateDXGIFactory1()?;
+        let adapter = factory.EnumAdapters1(0)?;
+        let mut device: Option<ID3D12Device> = None;
+        D3D12CreateDevice(&adapter, D3D_FEATURE_LEVEL_11_0, &mut device)?;
+        Ok((device.ok_or("no device came")?, adapter))
+    }
+}
+
+fn buffer(
+    allocator: &ResourceAllocator,
+    heap_type: HeapType,
+    state: D3D12_RESOURCE_STATES,
+) -> Result<ResourceAllocation, heapwright::Error> {
+    let allocation = ResourceAllocationDesc::new(heap_type);
+    allocator.create_resource(&allocation, buffer_desc().as_heapwright(), state.to_heapwright(), None)
+}
+
+/// Copies `upload` into `texture` and that into `readback`, and waits for it.
+unsafe fn copy(
+    device: &ID3D12Device,
+    upload: &ResourceAllocation,
+    texture: &ResourceAllocation,
+    readback: &ResourceAllocation,
+) -> Answer<(ID3D12Fence, u64)> {
+    unsafe {
+        let queue_desc =
+            D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_DIRECT, ..Default::default() };
+        let queue: ID3D12CommandQueue = device.CreateCommandQueue(&queue_desc)?;
+        let commands: ID3D12CommandAllocator =
+            device.CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT)?;
+        let list: ID3D12GraphicsCommandList =
+            device.CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, &commands, None)?;
+
+        let texture = texture.resource().as_windows();
+        list.CopyTextureRegion(
+            &subresource(texture),
+            0,
+            0,
+            0,
+            &rows(upload.resource().as_windows(), upload.offset_from_resource()),
+            None,
+        );
+        list.ResourceBarrier(&[to_copy_source(texture)]);
+        list.CopyTextureRegion(
+            &rows(readback.resource().as_windows(), readback.offset_from_resource()),
+            0,
+            0,
+            0,
+            &subresource(texture),
+            None,
+        );
+        list.Close()?;
+
+        let fence: ID3D12Fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE)?;
+        queue.ExecuteCommandLists(&[Some(list.into())]);
+        queue.Signal(&fence, 1)?;
+        // Without an event it returns when the fence is there.
+        fence.SetEventOnCompletion(1, HANDLE::default())?;
+        Ok((fence, 1))
+    }
+}
+
+/// The one subresource of a texture. The location borrows the reference: it must not outlive `resource`.
+unsafe fn subresource(resource: &ID3D12Resource) -> D3D12_TEXTURE_COPY_LOCATION {
+    D3D12_TEXTURE_COPY_LOCATION {
+        pResource: unsafe { borrowed(resource) },
+        Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
+        Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: 0 },
+    }
+}
+
+/// The texture's rows in a buffer. The location borrows the reference: it must not outlive `resource`.
+unsafe fn rows(resource: &ID3D12Resource, offset: ByteSize) -> D3D12_TEXTURE_COPY_LOCATION {
+    let footprint = D3D12_SUBRESOURCE_FOOTPRINT {
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        Width: SIDE,
+        Height: SIDE,
+        Depth: 1,
+        RowPitch: ROW,
+    };
+    let placed = D3D12_PLACED_SUBRESOURCE_FOOTPRINT { Offset: offset.get(), Footprint: footprint };
+    D3D12_TEXTURE_COPY_LOCATION {
+        pResource: unsafe { borrowed(resource) },
+        Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
+        Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { PlacedFootprint: placed },
+    }
+}
+
+/// From COPY_DEST. The barrier borrows the reference: it must not outlive `resource`.
+unsafe fn to_copy_source(resource: &ID3D12Resource) -> D3D12_RESOURCE_BARRIER {
+    let transition = D3D12_RESOURCE_TRANSITION_BARRIER {
+        pResource: unsafe { borrowed(resource) },
+        Subresource: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
+        StateBefore: D3D12_RESOURCE_STATE_COPY_DEST,
+        StateAfter: D3D12_RESOURCE_STATE_COPY_SOURCE,
+    };
+    D3D12_RESOURCE_BARRIER {
+        Type: D3D12_RESOURCE_BARRIER_TYPE_TRANSITION,
+        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
+        Anonymous: D3D12_RESOURCE_BARRIER_0 { Transition: ManuallyDrop::new(transition) },
+    }
+}
+
+/// The pointer as the structures of `windows` hold it, without a reference of its own.
+unsafe fn borrowed(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
+    // SAFETY: both are one pointer, and the copy is never dropped.
+    unsafe { transmute_copy(resource) }
+}
+
+/// A buffer that heapwright knows nothing of.
+unsafe fn committed_buffer(device: &ID3D12Device) -> Answer<ID3D12Resource> {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let mut made: Option<ID3D12Resource> = None;
+    unsafe {
+        device.CreateCommittedResource(
+            &properties,
+            D3D12_HEAP_FLAG_NONE,
+            &buffer_desc(),
+            D3D12_RESOURCE_STATE_COMMON,
+            None,
+            &mut made,
+        )?;
+    }
+    Ok(made.ok_or("no resource came")?)
+}
+
+fn buffer_desc() -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Width: BYTES as u64,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        ..Default::default()
+    }
+}
+
+fn texture_desc() -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: SIDE.into(),
+        Height: SIDE,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    }
+}
