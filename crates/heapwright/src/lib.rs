@@ -5,7 +5,7 @@
 //! it, and on heapwright-runtime, which needs neither Windows nor a GPU.
 //!
 //! ```
-//! use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+//! use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
 //! use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
 //! # use heapwright_runtime::{HostProfile, Instance};
 //! # let gpu = Instance::open(HostProfile::default_profile())?;
@@ -14,7 +14,7 @@
 //! let allocator = ResourceAllocator::new(&device, Some(&adapter), Default::default())?;
 //! let upload = ResourceAllocationDesc::new(HeapType::Upload);
 //! let desc = buffer_desc(ByteSize::from_kib(4));
-//! let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+//! let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
 //! buffer.map()?.write(0, b"hello")?;
 //! println!("{} at {:?}", buffer.size(), buffer.gpu_virtual_address());
 //! drop(buffer); // its memory goes back to the allocator
