@@ -36,8 +36,11 @@ impl Gpu {
             .collect()
     }
 
-    fn device<T: Interface>(&self) -> T {
-        self.gpu.device.cast().expect("the runtime has every device interface")
+    /// A newer interface of the device; the first generation has none.
+    fn device<T: Interface>(&self) -> Option<T> {
+        let device = self.gpu.device.cast().ok();
+        assert_eq!(device.is_some(), self.caps.interface_version > 0, "{}", self.name);
+        device
     }
 
     fn local_usage(&self) -> u64 {
@@ -47,7 +50,10 @@ impl Gpu {
 
     /// What the device itself says.
     fn info(&self, desc: &D3D12_RESOURCE_DESC1, formats: &[DXGI_FORMAT]) -> Option<(ByteSize, Alignment)> {
-        let device: ID3D12Device12 = self.device();
+        let Some(device) = self.device::<ID3D12Device12>() else {
+            let desc = downgrade(desc).filter(|_| formats.is_empty())?;
+            return crate::caps::allocation_info(&self.gpu.device, &desc);
+        };
         let count = u32::try_from(formats.len()).expect("a few");
         let list = formats.as_ptr();
         // SAFETY: the device is live; description, count and list outlive the call.
@@ -66,7 +72,7 @@ impl Gpu {
             Flags: class.heap_flags(&self.caps),
         };
         let (mut heap, mut resource): (Option<ID3D12Heap>, Option<ID3D12Resource>) = (None, None);
-        let device: ID3D12Device10 = self.device();
+        let device = &self.gpu.device;
         // SAFETY: all objects are live, what is pointed to outlives the calls, results go to their interfaces.
         unsafe {
             device.CreateHeap(&heap_desc, &mut heap)?;
@@ -80,6 +86,7 @@ impl Gpu {
                     let layout = D3D12_BARRIER_LAYOUT_COMMON;
                     let (desc, list) = (&found.desc, formats.as_ptr());
                     let count = u32::try_from(formats.len()).expect("a few");
+                    let device: ID3D12Device10 = self.device().expect("formats were granted");
                     device.CreatePlacedResource2(
                         heap,
                         offset,
@@ -104,9 +111,16 @@ impl Gpu {
             _ => D3D12_BARRIER_LAYOUT_COMMON,
         };
         let count = u32::try_from(formats.len()).expect("a few");
-        let device: ID3D12Device10 = self.device();
         let before = self.local_usage();
         let mut resource: Option<ID3D12Resource> = None;
+        let Some(device) = self.device::<ID3D12Device10>() else {
+            let desc = downgrade(&found.desc).expect("a first device grants nothing else");
+            let (device, flags, state) =
+                (&self.gpu.device, D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
+            // SAFETY: as below.
+            unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }?;
+            return Ok(self.local_usage() - before);
+        };
         // SAFETY: all objects are live, what is pointed to outlives the call, the result goes to its interface.
         unsafe {
             device.CreateCommittedResource3(
