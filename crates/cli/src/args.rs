@@ -4,6 +4,27 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
+/// The long help of `--device`, which means the same for every command. A macro, as what it is for comes first.
+macro_rules! device_help {
+    ($what:literal) => {
+        concat!(
+            $what,
+            ":\n\n",
+            "host          the simulated GPU host:discrete\n",
+            "host:PROFILE  a simulated GPU, as `heapwright devices` lists them\n",
+            "d3d12         Windows' Direct3D 12, on the adapter that it takes by default\n",
+            "d3d12:N       Windows' Direct3D 12, on adapter N as `heapwright devices` lists them\n",
+            "d3d12:PATH    the Direct3D 12 in a shared library, on its default adapter; a file whose\n",
+            "              name is a number needs its directory: d3d12:./7\n\n",
+            "A shared library is one that exports D3D12CreateDevice, on Windows or elsewhere, such as ",
+            "vkd3d-proton's native build or heapwright's own runtime. What it needs must lie beside it or ",
+            "where the system looks. If it exports CreateDXGIFactory2 or CreateDXGIFactory1 as well, it has ",
+            "an adapter; without one, usage and budgets are not known.\n\n",
+            "Example: --device d3d12:/opt/vkd3d-proton/lib/libvkd3d-proton-d3d12.so",
+        )
+    };
+}
+
 /// GPU memory management for Direct3D 12, on any machine.
 ///
 /// Runs the heapwright library on a Direct3D 12 device. Without Windows or a GPU that is a simulated one, which comes
@@ -35,7 +56,9 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// List the devices that --device takes
     ///
-    /// Every device is opened, and asked what it can do and how much memory it has.
+    /// Every device is opened, and asked what it can do and how much memory it has: the simulated GPUs that come with
+    /// the program, and on Windows the adapters of the system. A D3D12 in a shared library is shown on demand, with
+    /// --device.
     Devices(DevicesArgs),
     /// Check whether a device keeps Direct3D 12's rules of memory
     ///
@@ -60,8 +83,8 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
 
-    /// Device to replay on, as `heapwright devices` lists them
-    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    /// Device to replay on, as `heapwright devices` lists them; or d3d12:PATH, a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to replay on"))]
     pub(crate) device: String,
 
     /// Heap type of the buffers; auto is default, or with --verify one that the CPU can write to
@@ -98,6 +121,10 @@ pub(crate) struct ReplayArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = DEVICES_HELP, after_long_help = DEVICES_LONG_HELP)]
 pub(crate) struct DevicesArgs {
+    /// Show this one alone; d3d12:PATH is one of a shared library
+    #[arg(long, value_name = "DEVICE", long_help = device_help!("Show this device alone"))]
+    pub(crate) device: Option<String>,
+
     /// Print one JSON object for each device, one per line
     #[arg(long)]
     pub(crate) json: bool,
@@ -107,8 +134,8 @@ pub(crate) struct DevicesArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = CONFORMANCE_HELP, after_long_help = CONFORMANCE_LONG_HELP)]
 pub(crate) struct ConformanceArgs {
-    /// Device to check, as `heapwright devices` lists them
-    #[arg(long, value_name = "DEVICE", default_value = "host")]
+    /// Device to check, as `heapwright devices` lists them; or d3d12:PATH, a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to check"))]
     pub(crate) device: String,
 
     /// Run only checks whose id has this in it, as tight/; commas separate several
@@ -201,24 +228,34 @@ JSON, stable; a change of meaning gets a new key:
   Times are in nanoseconds. A number is null where nothing was measured, as in a trace that
   frees nothing.
 
+Without an adapter, as a shared library may have none, everything is measured as with one. Usage
+and budgets are not known: the table says so, a report of --report leaves current_usage and budget
+out. That CurrentUsage at the end is what it was before is checked on simulated GPUs alone; an
+operating system counts more than the allocator's heaps.
+
 Exit codes: 0 done; 1 an allocation failed, a check found something, or memory was not given
 back; 2 bad input.";
 
 const DEVICES_HELP: &str = "\
 Examples:
   heapwright devices
-  heapwright devices --json";
+  heapwright devices --json
+  heapwright devices --device host:uma";
 
 const DEVICES_LONG_HELP: &str = "\
 Examples:
   heapwright devices
   heapwright devices --json
+  heapwright devices --device host:uma
 
 JSON, stable; a change of meaning gets a new key:
   device (what --device takes), default, description, adapter, architecture, resource_heap_tier,
   tight_alignment_tier, gpu_upload_heaps, gpu_va_bits_per_resource, gpu_va_bits_per_process,
   interface_version, dedicated_video_memory_bytes, shared_system_memory_bytes, and local and
-  non_local, each with budget_bytes and current_usage_bytes.";
+  non_local, each with budget_bytes and current_usage_bytes. Where the device has no adapter,
+  adapter, dedicated_video_memory_bytes, shared_system_memory_bytes, local and non_local are null.
+
+Exit codes: 0 done; 1 a device does not open or does not answer; 2 bad input: no such device.";
 
 const CONFORMANCE_HELP: &str = "\
 Examples:

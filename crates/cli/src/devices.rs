@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use heapwright::d3d12::IDXGIAdapter3;
+use heapwright::report::Visible;
 use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 use serde::Serialize;
 
@@ -13,14 +15,25 @@ use crate::output::{Output, OutputError};
 
 /// Runs the command. A device that does not open does not hide the others.
 pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, OutputError> {
-    let mut exit = Exit::Done;
-    for (place, choice) in DeviceChoice::all().enumerate() {
+    let (choices, mut exit) = match &args.device {
+        Some(name) => match DeviceChoice::find(name) {
+            Ok(choice) => (vec![choice], Exit::Done),
+            Err(error) => {
+                output.error(&format_args!("--device: {error}"));
+                return Ok(error.exit());
+            }
+        },
+        None => every_device(output),
+    };
+    let mut is_first = true;
+    for choice in &choices {
         match DeviceReport::query(choice) {
             Ok(report) if args.json => output.result(&report.to_json())?,
             Ok(report) => {
-                if place > 0 {
+                if !is_first {
                     output.result(&"")?;
                 }
+                is_first = false;
                 output.result(&report)?;
             }
             Err(message) => {
@@ -32,6 +45,21 @@ pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, Outpu
     Ok(exit)
 }
 
+/// The simulated GPUs, then the system's adapters.
+fn every_device(output: &mut Output) -> (Vec<DeviceChoice>, Exit) {
+    let mut choices: Vec<DeviceChoice> = DeviceChoice::simulated().collect();
+    match DeviceChoice::of_system() {
+        Ok(of_system) => {
+            choices.extend(of_system);
+            (choices, Exit::Done)
+        }
+        Err(error) => {
+            output.error(&error);
+            (choices, Exit::No)
+        }
+    }
+}
+
 /// What a device says of itself; its JSON form is stable and documented in the help of `heapwright devices`.
 #[derive(Clone, Debug, Serialize)]
 struct DeviceReport {
@@ -39,9 +67,9 @@ struct DeviceReport {
     device: String,
     /// Whether it is taken without `--device`.
     default: bool,
-    description: &'static str,
-    /// The adapter's own description.
-    adapter: String,
+    description: String,
+    /// The adapter's own description. Nothing where there is no adapter, as with all that only an adapter knows.
+    adapter: Option<String>,
     architecture: String,
     resource_heap_tier: u8,
     tight_alignment_tier: u8,
@@ -50,10 +78,31 @@ struct DeviceReport {
     gpu_va_bits_per_process: u32,
     /// The newest ID3D12Device that it answers to, 0 to 14.
     interface_version: u32,
-    dedicated_video_memory_bytes: u64,
-    shared_system_memory_bytes: u64,
+    dedicated_video_memory_bytes: Option<u64>,
+    shared_system_memory_bytes: Option<u64>,
+    local: Option<Segment>,
+    non_local: Option<Segment>,
+}
+
+/// What an adapter says of itself.
+struct AdapterAnswers {
+    desc: AdapterDesc,
     local: Segment,
     non_local: Segment,
+}
+
+impl AdapterAnswers {
+    fn query(adapter: &IDXGIAdapter3) -> Result<Self, Error> {
+        let segment = |group| -> Result<Segment, Error> {
+            let info = VideoMemoryInfo::query(adapter, group)?;
+            Ok(Segment { budget_bytes: info.budget.get(), current_usage_bytes: info.current_usage.get() })
+        };
+        Ok(Self {
+            desc: AdapterDesc::query(adapter)?,
+            local: segment(SegmentGroup::Local)?,
+            non_local: segment(SegmentGroup::NonLocal)?,
+        })
+    }
 }
 
 /// The memory of one segment group.
@@ -65,20 +114,17 @@ struct Segment {
 
 impl DeviceReport {
     /// Opens the device and asks it.
-    fn query(choice: DeviceChoice) -> Result<Self, String> {
+    fn query(choice: &DeviceChoice) -> Result<Self, String> {
         let gpu = choice.open().map_err(|error| error.to_string())?;
         let does_not_answer = |error: Error| format!("device {} does not answer: {error}", choice.name());
         let caps = DeviceCaps::query(&gpu.device).map_err(does_not_answer)?;
-        let adapter = AdapterDesc::query(&gpu.adapter).map_err(does_not_answer)?;
-        let segment = |group| -> Result<Segment, Error> {
-            let info = VideoMemoryInfo::query(&gpu.adapter, group)?;
-            Ok(Segment { budget_bytes: info.budget.get(), current_usage_bytes: info.current_usage.get() })
-        };
+        let adapter = gpu.adapter.as_ref().map(AdapterAnswers::query).transpose().map_err(does_not_answer)?;
+        let adapter = adapter.as_ref();
         Ok(Self {
             device: choice.name(),
             default: choice.is_default(),
             description: choice.description(),
-            adapter: adapter.description,
+            adapter: adapter.map(|adapter| adapter.desc.description.clone()),
             architecture: caps.architecture.to_string(),
             resource_heap_tier: caps.resource_heap_tier,
             tight_alignment_tier: caps.tight_alignment_tier,
@@ -86,10 +132,10 @@ impl DeviceReport {
             gpu_va_bits_per_resource: caps.gpu_va_bits_per_resource,
             gpu_va_bits_per_process: caps.gpu_va_bits_per_process,
             interface_version: caps.interface_version,
-            dedicated_video_memory_bytes: adapter.dedicated_video_memory.get(),
-            shared_system_memory_bytes: adapter.shared_system_memory.get(),
-            local: segment(SegmentGroup::Local).map_err(does_not_answer)?,
-            non_local: segment(SegmentGroup::NonLocal).map_err(does_not_answer)?,
+            dedicated_video_memory_bytes: adapter.map(|adapter| adapter.desc.dedicated_video_memory.get()),
+            shared_system_memory_bytes: adapter.map(|adapter| adapter.desc.shared_system_memory.get()),
+            local: adapter.map(|adapter| adapter.local),
+            non_local: adapter.map(|adapter| adapter.non_local),
         })
     }
 
@@ -104,9 +150,10 @@ impl fmt::Display for DeviceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bold = anstyle::Style::new().bold();
         let default = if self.default { "  (default)" } else { "" };
-        writeln!(f, "{bold}{}{bold:#}{default}", self.device)?;
-        writeln!(f, "  {}", self.description)?;
-        writeln!(f, "  adapter    {}, {}", self.adapter, self.architecture)?;
+        writeln!(f, "{bold}{}{bold:#}{default}", Visible(&self.device))?;
+        writeln!(f, "  {}", Visible(&self.description))?;
+        let adapter = self.adapter.as_deref().unwrap_or("none");
+        writeln!(f, "  adapter    {}, {}", Visible(adapter), self.architecture)?;
         let interface = match self.interface_version {
             0 => String::new(),
             version => version.to_string(),
@@ -127,14 +174,14 @@ impl fmt::Display for DeviceReport {
             "  addresses  {} bits in a resource, {} in the process",
             self.gpu_va_bits_per_resource, self.gpu_va_bits_per_process
         )?;
-        writeln!(
-            f,
-            "  memory     {} dedicated, {} shared",
-            format::size(self.dedicated_video_memory_bytes),
-            format::size(self.shared_system_memory_bytes)
-        )?;
-        writeln!(f, "  local      {}", self.local)?;
-        write!(f, "  non-local  {}", self.non_local)
+        let (Some(dedicated), Some(shared), Some(local), Some(non_local)) =
+            (self.dedicated_video_memory_bytes, self.shared_system_memory_bytes, self.local, self.non_local)
+        else {
+            return f.write_str("  memory     unknown, as are usage and budgets: there is no adapter");
+        };
+        writeln!(f, "  memory     {} dedicated, {} shared", format::size(dedicated), format::size(shared))?;
+        writeln!(f, "  local      {local}")?;
+        write!(f, "  non-local  {non_local}")
     }
 }
 

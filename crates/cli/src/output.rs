@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstream::AutoStream;
+use heapwright::report::Visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Where a command's results, errors and progress go.
@@ -49,11 +50,11 @@ impl Output {
         Ok(())
     }
 
-    /// Prints an error, in one line.
+    /// Prints an error, in one line: it may hold names and paths of others.
     pub(crate) fn error(&mut self, error: &dyn Display) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
         // When standard error is closed there is nowhere left to say so.
-        let _ = writeln!(self.stderr, "{style}error:{style:#} {error}");
+        let _ = writeln!(self.stderr, "{style}error:{style:#} {}", Visible(&error.to_string()));
     }
 
     /// A bar on standard error, where that is a terminal and `is_wanted`; one that draws nothing elsewhere.

@@ -10,7 +10,7 @@ use heapwright_conformance::{CannotRun, Filter, Options, Target, run as run_chec
 
 use self::report::ConformanceReport;
 use crate::args::ConformanceArgs;
-use crate::device::{DeviceChoice, UnknownDevice};
+use crate::device::{DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
 #[derive(Debug, thiserror::Error)]
 enum ConformanceError {
     #[error("--device: {0}")]
-    UnknownDevice(#[from] UnknownDevice),
+    NoDevice(#[from] NoDevice),
     #[error("--filter: no check has {0:?} in its id; `heapwright conformance -v` lists what there is")]
     NothingMatches(String),
     #[error(transparent)]
@@ -45,7 +45,8 @@ enum ConformanceError {
 impl ConformanceError {
     fn exit(&self) -> Exit {
         match self {
-            Self::UnknownDevice(_) | Self::NothingMatches(_) => Exit::BadInput,
+            Self::NoDevice(error) => error.exit(),
+            Self::NothingMatches(_) => Exit::BadInput,
             Self::CannotRun(_) => Exit::No,
         }
     }
@@ -63,7 +64,7 @@ fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, C
     let bar = output.progress(!args.json, &name, u64::try_from(count).unwrap_or(u64::MAX));
     let open = || {
         let gpu = choice.open().map_err(|error| error.to_string())?;
-        Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+        Ok(Target { device: gpu.device, adapter: gpu.adapter })
     };
     let report = run_checks(open, &options, |_| bar.inc(1));
     bar.finish_and_clear();

@@ -2,13 +2,14 @@
 
 use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ,
-    D3D12_RESOURCE_STATES, ID3D12Device, IDXGIAdapter3,
+    D3D12_RESOURCE_STATES, IDXGIAdapter3,
 };
 use heapwright::report::AllocatorReport;
 use heapwright::{
     ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
+use heapwright_loader::Gpu;
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
 use super::configuration::Configuration;
@@ -26,6 +27,8 @@ pub(super) struct Settings {
     pub(super) configuration: Configuration,
     /// Whether buffers are named after their ids, and everything is listed when most is live.
     pub(super) report: bool,
+    /// Whether the adapter must count at the end what it did before.
+    pub(super) compare_usage: bool,
 }
 
 /// What came of it.
@@ -37,8 +40,8 @@ pub(super) struct Replayed {
     pub(super) detailed: Option<AllocatorReport>,
 }
 
-/// Replays `trace` through a fresh allocator on `device`, whose memory `adapter` accounts for and which nothing else
-/// uses meanwhile. `progress` hears now and then, between calls that are timed, how many events are done.
+/// Replays `trace` through a fresh allocator on `gpu`, which nothing else uses meanwhile. `progress` hears now and then,
+/// between calls that are timed, how many events are done.
 ///
 /// An allocation that fails is counted, its free left out, and the replay goes on.
 ///
@@ -47,13 +50,13 @@ pub(super) struct Replayed {
 /// If the allocator cannot be created, or the adapter does not answer.
 pub(super) fn replay(
     trace: &Trace,
-    device: &ID3D12Device,
-    adapter: &IDXGIAdapter3,
+    gpu: &Gpu,
     settings: Settings,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Replayed, Error> {
-    let usage_before = Usage::query(adapter)?;
-    let mut replay = Replay::new(trace, device, adapter, settings)?;
+    let counted = gpu.adapter.as_ref().filter(|_| settings.compare_usage);
+    let usage_before = counted.map(Usage::query).transpose()?;
+    let mut replay = Replay::new(trace, gpu, settings)?;
     for (event_index, event) in trace.events().iter().enumerate() {
         if event_index.is_multiple_of(EVENTS_PER_PROGRESS) {
             progress(event_index);
@@ -67,7 +70,10 @@ pub(super) fn replay(
             replay.detailed = Some(replay.allocator.report()?);
         }
     }
-    replay.finish(usage_before)
+    replay.drop_buffers();
+    replay.allocator.release_empty_heaps();
+    let usage_after = counted.map(Usage::query).transpose()?;
+    Ok(replay.finish(usage_before.zip(usage_after)))
 }
 
 /// Rare enough to cost nothing, often enough for a bar that moves.
@@ -76,7 +82,7 @@ const EVENTS_PER_PROGRESS: usize = 1024;
 /// A replay under way.
 struct Replay<'a> {
     trace: &'a Trace,
-    adapter: &'a IDXGIAdapter3,
+    adapter: Option<&'a IDXGIAdapter3>,
     heap_type: HeapType,
     configuration: Configuration,
     allocator: ResourceAllocator,
@@ -98,14 +104,10 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(
-        trace: &'a Trace,
-        device: &ID3D12Device,
-        adapter: &'a IDXGIAdapter3,
-        settings: Settings,
-    ) -> Result<Self, Error> {
-        let Settings { heap_type, verify, configuration, report } = settings;
-        let allocator = ResourceAllocator::new(device, Some(adapter), configuration.desc())?;
+    fn new(trace: &'a Trace, gpu: &'a Gpu, settings: Settings) -> Result<Self, Error> {
+        let Settings { heap_type, verify, configuration, report, compare_usage: _ } = settings;
+        let adapter = gpu.adapter.as_ref();
+        let allocator = ResourceAllocator::new(&gpu.device, adapter, configuration.desc())?;
         let verifier = verify.then(|| Verifier::new(trace, allocator.caps().buffer_alignment));
         let alloc_count = trace.allocation_count();
         Ok(Self {
@@ -178,18 +180,16 @@ impl<'a> Replay<'a> {
             heap_type: self.heap_type,
             live: ByteSize::new(self.live),
             reserved: self.allocator.stats().reserved,
-            video_memory: VideoMemoryInfo::query(self.adapter, group)?,
+            video_memory: self.adapter.map(|adapter| VideoMemoryInfo::query(adapter, group)).transpose()?,
             error: error.to_string(),
         }));
         Ok(())
     }
 
-    /// Drops what is left, and looks whether all memory has come back.
-    fn finish(mut self, usage_before: Usage) -> Result<Replayed, Error> {
-        self.drop_buffers();
-        self.allocator.release_empty_heaps();
+    /// Looks whether all memory has come back, after everything was dropped. `usage` is that before the replay and now, where
+    /// it must be the same.
+    fn finish(mut self, usage: Option<(Usage, Usage)>) -> Replayed {
         let stats = self.allocator.stats();
-        let usage_after = Usage::query(self.adapter)?;
 
         let path = || Location { path: self.trace.path(), line: None }.to_string();
         let mut findings = Vec::new();
@@ -208,16 +208,17 @@ impl<'a> Replay<'a> {
         if !(stats.used.is_zero() && stats.reserved.is_zero()) {
             findings.push(Finding::Held { path: path(), used: stats.used, reserved: stats.reserved });
         }
-        for (segment_group, before, after) in [
-            (SegmentGroup::Local, usage_before.local, usage_after.local),
-            (SegmentGroup::NonLocal, usage_before.non_local, usage_after.non_local),
-        ] {
-            if before != after {
-                findings.push(Finding::Usage { path: path(), segment_group, before, after });
-            }
+        let groups = usage.into_iter().flat_map(|(before, after)| {
+            [
+                (SegmentGroup::Local, before.local, after.local),
+                (SegmentGroup::NonLocal, before.non_local, after.non_local),
+            ]
+        });
+        for (segment_group, before, after) in groups.filter(|(_, before, after)| before != after) {
+            findings.push(Finding::Usage { path: path(), segment_group, before, after });
         }
         let report = self.report(stats.heaps_created, failure_count);
-        Ok(Replayed { report, findings, detailed: self.detailed })
+        Replayed { report, findings, detailed: self.detailed }
     }
 
     fn drop_buffers(&mut self) {

@@ -36,8 +36,8 @@ pub(super) struct Failures {
     pub(super) live: ByteSize,
     /// Bytes that the allocator held in heaps then.
     pub(super) reserved: ByteSize,
-    /// The segment group that the heap type lies in.
-    pub(super) video_memory: VideoMemoryInfo,
+    /// The segment group that the heap type lies in; nothing where there is no adapter.
+    pub(super) video_memory: Option<VideoMemoryInfo>,
     /// The library's words.
     pub(super) error: String,
 }
@@ -70,15 +70,22 @@ impl fmt::Display for Finding {
 impl fmt::Display for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { location, id, heap_type, live, reserved, error, .. } = self;
-        let VideoMemoryInfo { budget, current_usage, .. } = self.video_memory;
         write!(
             f,
-            "{location}: {} of {} failed; the first, {} for id {id} in {heap_type} heaps, when {live} were live, \
-             {reserved} reserved and CurrentUsage {current_usage} of a budget of {budget}: {error}",
+            "{location}: {} of {} failed; the first, {} for id {id} in {heap_type} heaps, when {live} were live",
             format::count(self.failure_count),
             format::count_of(self.allocation_count, "allocation"),
             self.size,
-        )
+        )?;
+        match self.video_memory {
+            Some(VideoMemoryInfo { budget, current_usage, .. }) => {
+                write!(
+                    f,
+                    ", {reserved} reserved and CurrentUsage {current_usage} of a budget of {budget}: {error}"
+                )
+            }
+            None => write!(f, " and {reserved} reserved (no adapter says usage and budget): {error}"),
+        }
     }
 }
 
@@ -101,18 +108,24 @@ mod tests {
             heap_type: HeapType::GpuUpload,
             live: mib(250),
             reserved: mib(255),
-            video_memory: VideoMemoryInfo {
+            video_memory: Some(VideoMemoryInfo {
                 budget: mib(256),
                 current_usage: mib(256),
                 available_for_reservation: mib(0),
                 current_reservation: mib(0),
-            },
+            }),
             error: "no space".to_owned(),
         };
+        let without_adapter = Failures { video_memory: None, ..failures.clone() };
         assert_eq!(
             Finding::Failures(Box::new(failures)).to_string(),
             "t.csv:7: 1,200 of 4,000 allocations failed; the first, 3.00 MiB for id 5 in GPU_UPLOAD heaps, when 250.00 MiB \
              were live, 255.00 MiB reserved and CurrentUsage 256.00 MiB of a budget of 256.00 MiB: no space"
+        );
+        assert_eq!(
+            Finding::Failures(Box::new(without_adapter)).to_string(),
+            "t.csv:7: 1,200 of 4,000 allocations failed; the first, 3.00 MiB for id 5 in GPU_UPLOAD heaps, when 250.00 MiB \
+             were live and 255.00 MiB reserved (no adapter says usage and budget): no space"
         );
     }
 

@@ -26,7 +26,7 @@ use self::configuration::Configuration;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use crate::args::ReplayArgs;
-use crate::device::{CannotOpen, DeviceChoice, UnknownDevice};
+use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::format;
 use crate::output::{Output, OutputError};
@@ -82,6 +82,9 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     }
     if !args.json && !reports.is_empty() {
         output.result(&table::render(&reports, args.compare))?;
+        if !plan.has_adapter {
+            output.result(&"\nno adapter: usage and budgets of the device are not known")?;
+        }
     }
     Ok(exit)
 }
@@ -97,6 +100,7 @@ fn write_report(path: &Path, report: &AllocatorReport) -> Result<(), ReplayError
 /// What is the same for every trace.
 struct Plan {
     device: DeviceChoice,
+    has_adapter: bool,
     caps: DeviceCaps,
     heap_type: HeapType,
     verify: bool,
@@ -107,7 +111,7 @@ struct Plan {
 #[derive(Debug, thiserror::Error)]
 enum ReplayError {
     #[error("--device: {0}")]
-    UnknownDevice(#[from] UnknownDevice),
+    NoDevice(#[from] NoDevice),
     #[error(transparent)]
     CannotOpen(#[from] CannotOpen),
     #[error(transparent)]
@@ -133,9 +137,8 @@ impl ReplayError {
     fn exit(&self) -> Exit {
         match self {
             Self::ManyReports(_) | Self::Report { .. } => Exit::BadInput,
-            Self::UnknownDevice(_) | Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => {
-                Exit::BadInput
-            }
+            Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
+            Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::No,
         }
     }
@@ -147,10 +150,12 @@ impl Plan {
             return Err(ReplayError::ManyReports(args.traces.len()));
         }
         let device = DeviceChoice::find(&args.device)?;
-        let caps = DeviceCaps::query(&device.open()?.device)
+        let gpu = device.open()?;
+        let caps = DeviceCaps::query(&gpu.device)
             .map_err(|error| ReplayError::Device { name: device.name(), error })?;
         let heap_type = heap_type::choose(args.heap_type, args.verify, caps.gpu_upload_heaps)?;
-        Ok(Self { device, caps, heap_type, verify: args.verify, report: args.report.is_some() })
+        let has_adapter = gpu.adapter.is_some();
+        Ok(Self { device, has_adapter, caps, heap_type, verify: args.verify, report: args.report.is_some() })
     }
 
     /// Reads a trace and checks that the device could hold each allocation by itself.
@@ -177,11 +182,16 @@ impl Plan {
         shows_progress: bool,
         output: &Output,
     ) -> Result<Replayed, ReplayError> {
-        let settings =
-            Settings { heap_type: self.heap_type, verify: self.verify, configuration, report: self.report };
+        let settings = Settings {
+            heap_type: self.heap_type,
+            verify: self.verify,
+            configuration,
+            report: self.report,
+            compare_usage: self.device.counts_exactly(),
+        };
         let gpu = self.device.open()?;
         let bar = output.progress(shows_progress, trace.name(), trace.events().len() as u64);
-        let replayed = engine::replay(trace, &gpu.device, &gpu.adapter, settings, &mut |event_count| {
+        let replayed = engine::replay(trace, &gpu, settings, &mut |event_count| {
             bar.set_position(event_count as u64);
         });
         bar.finish_and_clear();

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use heapwright::report::{AllocatorReport, JSON_SCHEMA, ReportError, Visible};
+use heapwright::report::{AllocatorReport, JSON_SCHEMA, ReportError};
 
 use self::summary::Summary;
 use crate::args::ReportArgs;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Output
             Ok(Exit::Done)
         }
         Err(error) => {
-            output.error(&Visible(&error.to_string()));
+            output.error(&error);
             Ok(error.exit())
         }
     }

@@ -1,0 +1,54 @@
+//! The simulated GPUs of the runtime's host driver.
+
+use heapwright::d3d12::windows_core::Result;
+use heapwright_loader::Gpu;
+use heapwright_runtime::{HostProfile, Instance};
+
+/// A simulated GPU: `host:PROFILE`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SimulatedGpu {
+    profile: &'static HostProfile,
+}
+
+impl Default for SimulatedGpu {
+    fn default() -> Self {
+        Self { profile: HostProfile::default_profile() }
+    }
+}
+
+impl SimulatedGpu {
+    /// What the default one is called for short.
+    pub(super) const SHORT_NAME: &str = "host";
+
+    /// Every profile, the default one first.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        HostProfile::all().iter().map(|profile| Self { profile })
+    }
+
+    /// The GPU of that name: `host` for the default profile, or `host:PROFILE`.
+    pub(super) fn find(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            None => (name == Self::SHORT_NAME).then(Self::default),
+            Some((Self::SHORT_NAME, profile)) => HostProfile::find(profile).map(|profile| Self { profile }),
+            Some(_) => None,
+        }
+    }
+
+    pub(super) fn name(self) -> String {
+        format!("{}:{}", Self::SHORT_NAME, self.profile.name)
+    }
+
+    pub(super) fn is_default(self) -> bool {
+        self.profile.name == HostProfile::default_profile().name
+    }
+
+    pub(super) fn description(self) -> &'static str {
+        self.profile.description
+    }
+
+    /// Opens it afresh: nothing is shared with a device opened before.
+    pub(super) fn open(self) -> Result<Gpu> {
+        let Instance { device, adapter, .. } = Instance::open(self.profile)?;
+        Ok(Gpu { device, adapter: Some(adapter) })
+    }
+}

@@ -1,0 +1,134 @@
+//! A D3D12 that was loaded.
+
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use heapwright_d3d12::{D3D_FEATURE_LEVEL_11_0, ID3D12Device, IDXGIAdapter3};
+use windows_core::Interface;
+
+use crate::LoadError;
+use crate::dxgi::{self, Dxgi};
+use crate::library::{CreateDevice, Library};
+
+/// A D3D12 that was loaded: the system's, or that of a shared library.
+///
+/// It is no more than the library's functions: cheap to clone, and nothing is unloaded with it. It may be used from any
+/// thread.
+///
+/// ```no_run
+/// use heapwright_loader::D3d12;
+///
+/// let d3d12 = D3d12::system()?;
+/// for adapter in d3d12.adapters()? {
+///     let gpu = d3d12.create_device(Some(&adapter))?;
+///     println!("{:?}", gpu.device);
+/// }
+/// # Ok::<(), heapwright_loader::LoadError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct D3d12 {
+    library: PathBuf,
+    create_device: CreateDevice,
+    dxgi: Option<Dxgi>,
+}
+
+/// A device, and the adapter that counts its memory.
+#[derive(Debug, Clone)]
+pub struct Gpu {
+    /// The device.
+    pub device: ID3D12Device,
+    /// Its adapter, where there is a DXGI that knows it: without one nobody says budgets and usage.
+    pub adapter: Option<IDXGIAdapter3>,
+}
+
+impl D3d12 {
+    /// Loads the operating system's D3D12 and DXGI: d3d12.dll and dxgi.dll, as Windows finds them by these names.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::NotWindows`] on every other operating system; [`LoadError::CannotLoad`] and [`LoadError::NoSymbol`] on a
+    /// Windows without D3D12.
+    pub fn system() -> Result<Self, LoadError> {
+        #[cfg(not(windows))]
+        return Err(LoadError::NotWindows);
+        #[cfg(windows)]
+        {
+            let library = Library::of_system("d3d12.dll")?;
+            let create_device = library.create_device()?;
+            let dxgi = Library::of_system("dxgi.dll")?;
+            Ok(Self { library: library.path().to_owned(), create_device, dxgi: Dxgi::find(&dxgi) })
+        }
+    }
+
+    /// Loads the library at `path`, which exports `D3D12CreateDevice`. It has adapters if it exports `CreateDXGIFactory2` or
+    /// `CreateDXGIFactory1` as well.
+    ///
+    /// A path without a directory is a file in the current one, and is not searched for elsewhere. On Windows the DLLs
+    /// that it needs are looked for beside it; elsewhere all that it refers to must be there when it is loaded.
+    ///
+    /// Whoever names the library vouches for it, see [what is trusted](crate#what-is-trusted).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::CannotLoad`] with the system's words; [`LoadError::NoSymbol`]; [`LoadError::ForeignCalls`] for a native
+    /// build of Wine's vkd3d.
+    ///
+    /// ```
+    /// use heapwright_loader::{D3d12, LoadError};
+    ///
+    /// let error = D3d12::open("no/such/library.so").unwrap_err();
+    /// assert!(matches!(error, LoadError::CannotLoad { .. }));
+    /// assert!(error.to_string().starts_with("cannot load no/such/library.so: "));
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let library = Library::open(path.as_ref())?;
+        let create_device = library.create_device()?;
+        Ok(Self { library: library.path().to_owned(), create_device, dxgi: Dxgi::find(&library) })
+    }
+
+    /// The library: the path that was given, or the name of the system's.
+    #[must_use]
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// The adapters in DXGI's order, those that render in software last. Empty where there is no DXGI.
+    ///
+    /// An adapter that does not answer to `IDXGIAdapter3`, which says budgets, is left out. The list is made afresh each time:
+    /// adapters come and go.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Call`] or [`LoadError::NoObject`] when DXGI fails.
+    pub fn adapters(&self) -> Result<Vec<IDXGIAdapter3>, LoadError> {
+        self.dxgi.as_ref().map_or_else(|| Ok(Vec::new()), Dxgi::adapters)
+    }
+
+    /// Creates a device of feature level 11_0 or higher on `adapter`, or on the default one: the library chooses it, and
+    /// DXGI, where there is one, says which it is.
+    ///
+    /// While a device of an adapter lives, D3D12 hands out the same one again.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Call`] with what `D3D12CreateDevice` answered: DXGI_ERROR_UNSUPPORTED (0x887a0004) for an adapter without
+    /// D3D12. [`LoadError::NoObject`] if it answered success and there is no device.
+    pub fn create_device(&self, adapter: Option<&IDXGIAdapter3>) -> Result<Gpu, LoadError> {
+        let adapter_pointer = adapter.map_or(ptr::null_mut(), Interface::as_raw);
+        let mut device = ptr::null_mut();
+        // SAFETY: the adapter is null or an interface pointer that lives until the call returns, then a GUID, and room for
+        // one pointer.
+        let hresult = unsafe {
+            (self.create_device)(adapter_pointer, D3D_FEATURE_LEVEL_11_0, &ID3D12Device::IID, &mut device)
+        };
+        // SAFETY: the function was asked for this interface.
+        let device: ID3D12Device =
+            unsafe { dxgi::object(&self.library, "D3D12CreateDevice", hresult, device) }?;
+        let adapter = adapter.cloned().or_else(|| {
+            let dxgi = self.dxgi.as_ref()?;
+            // SAFETY: the device is a live COM object.
+            dxgi.adapter_by_luid(unsafe { device.GetAdapterLuid() })
+        });
+        Ok(Gpu { device, adapter })
+    }
+}

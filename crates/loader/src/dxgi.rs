@@ -1,0 +1,111 @@
+//! DXGI's half: factories, and the adapters that they enumerate.
+
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use heapwright_d3d12::*;
+use windows_core::{HRESULT, Interface};
+
+use crate::LoadError;
+use crate::library::{CreateFactory1, CreateFactory2, Library};
+
+/// A library that makes DXGI factories.
+#[derive(Debug, Clone)]
+pub(crate) struct Dxgi {
+    library: PathBuf,
+    create: CreateFactory,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum CreateFactory {
+    Two(CreateFactory2),
+    One(CreateFactory1),
+}
+
+impl Dxgi {
+    /// The DXGI in `library`, if it has one.
+    pub(crate) fn find(library: &Library) -> Option<Self> {
+        let two = library.create_factory2().map(CreateFactory::Two);
+        let create = two.or_else(|| library.create_factory1().map(CreateFactory::One))?;
+        Some(Self { library: library.path().to_owned(), create })
+    }
+
+    /// The adapters that have a budget, those that render in software last.
+    pub(crate) fn adapters(&self) -> Result<Vec<IDXGIAdapter3>, LoadError> {
+        let factory = self.factory()?;
+        let (mut hardware, mut software) = (Vec::new(), Vec::new());
+        for index in 0..u32::MAX {
+            // SAFETY: the factory is a live COM object.
+            let adapter = match unsafe { factory.EnumAdapters1(index) } {
+                Ok(adapter) => adapter,
+                Err(error) if error.code() == DXGI_ERROR_NOT_FOUND => break,
+                Err(error) => return Err(self.failed("IDXGIFactory1::EnumAdapters1", error.code())),
+            };
+            let Ok(newer) = adapter.cast::<IDXGIAdapter3>() else { continue };
+            let is_software = self.is_software(&adapter)?;
+            if is_software { &mut software } else { &mut hardware }.push(newer);
+        }
+        hardware.append(&mut software);
+        Ok(hardware)
+    }
+
+    /// The adapter of that LUID; none where the factory does not know it, or cannot look for it.
+    pub(crate) fn adapter_by_luid(&self, luid: LUID) -> Option<IDXGIAdapter3> {
+        let factory = self.factory().ok()?.cast::<IDXGIFactory4>().ok()?;
+        // SAFETY: the factory is a live COM object.
+        unsafe { factory.EnumAdapterByLuid::<IDXGIAdapter3>(luid) }.ok()
+    }
+
+    fn factory(&self) -> Result<IDXGIFactory1, LoadError> {
+        let mut factory = ptr::null_mut();
+        let (call, hresult) = match self.create {
+            CreateFactory::Two(create) => {
+                // SAFETY: a GUID, and room for one pointer.
+                ("CreateDXGIFactory2", unsafe { create(0, &IDXGIFactory1::IID, &mut factory) })
+            }
+            CreateFactory::One(create) => {
+                // SAFETY: a GUID, and room for one pointer.
+                ("CreateDXGIFactory1", unsafe { create(&IDXGIFactory1::IID, &mut factory) })
+            }
+        };
+        // SAFETY: the function was asked for this interface.
+        unsafe { object(&self.library, call, hresult, factory) }
+    }
+
+    fn is_software(&self, adapter: &IDXGIAdapter1) -> Result<bool, LoadError> {
+        let mut desc = DXGI_ADAPTER_DESC1::default();
+        // SAFETY: the adapter is a live COM object and the description is writable.
+        let hresult = unsafe { adapter.GetDesc1(&mut desc) };
+        if hresult.is_err() {
+            return Err(self.failed("IDXGIAdapter1::GetDesc1", hresult));
+        }
+        Ok(desc.Flags & DXGI_ADAPTER_FLAG_SOFTWARE.cast_unsigned() != 0)
+    }
+
+    fn failed(&self, call: &'static str, hresult: HRESULT) -> LoadError {
+        LoadError::Call { library: self.library.clone(), call, hresult }
+    }
+}
+
+/// What a function that hands out an object answered, and wrote.
+///
+/// # Safety
+///
+/// `pointer` is null, or where the answer is success an interface pointer of `T` with a reference for the caller.
+pub(crate) unsafe fn object<T: Interface>(
+    library: &Path,
+    call: &'static str,
+    hresult: HRESULT,
+    pointer: *mut c_void,
+) -> Result<T, LoadError> {
+    let library = || library.to_owned();
+    if hresult.is_err() {
+        return Err(LoadError::Call { library: library(), call, hresult });
+    }
+    if pointer.is_null() {
+        return Err(LoadError::NoObject { library: library(), call });
+    }
+    // SAFETY: the caller's promise; it is not null.
+    Ok(unsafe { T::from_raw(pointer) })
+}
