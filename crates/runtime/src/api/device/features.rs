@@ -12,17 +12,6 @@ use crate::rules::Refusal;
 /// Buffers, 2D and 3D textures; null tiles read as zero. Packed mips of arrays are not there.
 pub(super) const TILED_RESOURCES_TIER: u8 = 3;
 
-/// What the first D3D12 could be asked about.
-const FIRST_FEATURES: [D3D12_FEATURE; 7] = [
-    D3D12_FEATURE_D3D12_OPTIONS,
-    D3D12_FEATURE_ARCHITECTURE,
-    D3D12_FEATURE_FEATURE_LEVELS,
-    D3D12_FEATURE_FORMAT_SUPPORT,
-    D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS,
-    D3D12_FEATURE_FORMAT_INFO,
-    D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT,
-];
-
 impl Device_Impl {
     pub(super) fn check_feature_support(
         &self,
@@ -34,11 +23,6 @@ impl Device_Impl {
             return Err(Refusal::invalid("pFeatureSupportData is null"));
         }
         let caps = *self.driver().caps();
-        if caps.is_first_generation && !FIRST_FEATURES.contains(&feature) {
-            return Err(Refusal::not_implemented(format!(
-                "CheckFeatureSupport of D3D12_FEATURE {feature}, which came after the first D3D12,"
-            )));
-        }
         // SAFETY: by the COM contract pFeatureSupportData points to FeatureSupportDataSize bytes, in which the caller
         // keeps the feature's structure; `exchange` checks the size. The same holds for each arm.
         unsafe {

@@ -48,10 +48,23 @@ impl FirstGenerationDevice {
     }
 }
 
-/// Implements methods by the same methods of the full device, which checks what it is given.
+/// What the first D3D12 could be asked about.
+const FIRST_FEATURES: [D3D12_FEATURE; 7] = [
+    D3D12_FEATURE_D3D12_OPTIONS,
+    D3D12_FEATURE_ARCHITECTURE,
+    D3D12_FEATURE_FEATURE_LEVELS,
+    D3D12_FEATURE_FORMAT_SUPPORT,
+    D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS,
+    D3D12_FEATURE_FORMAT_INFO,
+    D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT,
+];
+
+/// Implements methods by the same methods of the full device, which checks what it is given; those in braces as they are.
 macro_rules! pass_on {
-    ($interface:ident: $(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
+    ($interface:ident: { $($own:item)* } $(fn $name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
         impl $interface for FirstGenerationDevice_Impl {
+            $($own)*
+
             $(fn $name(&self, $($argument: $kind),*) $(-> $answer)? {
                 self.device.$name($($argument),*)
             })*
@@ -60,7 +73,7 @@ macro_rules! pass_on {
 }
 
 pass_on! {
-    ID3D12Object_Impl:
+    ID3D12Object_Impl: {}
     fn GetPrivateData(guid: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()>;
     fn SetPrivateData(guid: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()>;
     fn SetPrivateDataInterface(guid: *const GUID, pdata: Ref<'_, windows_core::IUnknown>) -> Result<()>;
@@ -68,7 +81,15 @@ pass_on! {
 }
 
 pass_on! {
-    ID3D12Device_Impl:
+    ID3D12Device_Impl: {
+        // No message: asking is how a program finds out what there is.
+        fn CheckFeatureSupport(&self, feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<()> {
+            if !FIRST_FEATURES.contains(&feature) {
+                return Err(windows_core::Error::from_hresult(E_NOTIMPL));
+            }
+            self.device.CheckFeatureSupport(feature, data, size)
+        }
+    }
     fn GetNodeCount() -> u32;
     fn CreateCommandQueue(
         pdesc: *const D3D12_COMMAND_QUEUE_DESC,
@@ -97,11 +118,6 @@ pass_on! {
         pinitialstate: Ref<'_, ID3D12PipelineState>,
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void
-    ) -> Result<()>;
-    fn CheckFeatureSupport(
-        feature: D3D12_FEATURE,
-        pfeaturesupportdata: *mut c_void,
-        featuresupportdatasize: u32
     ) -> Result<()>;
     fn CreateDescriptorHeap(
         pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
