@@ -411,6 +411,56 @@ fn textures_are_small_where_the_device_finds_them_small() {
     }
 }
 
+/// Every format of which the blocks are known, in every dimension, with samples and without: asking for the small alignment
+/// is never an error, and no small texture is missed.
+#[test]
+fn known_formats_are_asked_about_only_where_they_are_small() {
+    let (gpu, _) = open("old-ddi", false);
+    let (mut small, mut known) = (0, 0);
+    for format in 1..=132 {
+        for (dimension, samples) in [
+            (D3D12_RESOURCE_DIMENSION_TEXTURE1D, 1),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE2D, 1),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE2D, 2),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE2D, 8),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE3D, 1),
+        ] {
+            for (width, height, depth) in [
+                (4, 4, 1),
+                (64, 64, 3),
+                (132, 68, 17),
+                (256, 64, 1),
+                (512, 512, 5),
+                (60, 1024, 1),
+                (1024, 1024, 1),
+            ] {
+                let is_3d = dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+                let desc = D3D12_RESOURCE_DESC1 {
+                    Dimension: dimension,
+                    Format: format,
+                    MipLevels: 1,
+                    DepthOrArraySize: if is_3d { depth } else { 1 },
+                    SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
+                    Flags: if samples > 1 { D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET } else { 0 },
+                    ..texture(width, if dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D { 1 } else { height })
+                };
+                let plain = downgrade(&desc).expect("no feedback");
+                if crate::caps::allocation_info(&gpu.device, &plain).is_none() {
+                    continue;
+                }
+                let asked = D3D12_RESOURCE_DESC { Alignment: floor::small(&desc).get(), ..plain };
+                let is_small = crate::caps::allocation_info(&gpu.device, &asked).is_some();
+                small += u32::from(is_small);
+                if standard_tiles::over_most_detailed_mip(&desc).is_some() {
+                    known += 1;
+                    assert_eq!(without_asking::may_be_small(&desc), is_small, "{desc:?}");
+                }
+            }
+        }
+    }
+    assert!(small > 500 && known > 1000, "{small} small ones, {known} of known formats");
+}
+
 /// The bound that saves a call never hides a small texture.
 #[test]
 fn no_small_texture_is_taken_for_a_large_one() {
