@@ -101,6 +101,17 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
     assert!(error.to_string().contains("extra_required_heap_flags"), "{error}");
 }
 
+/// Unified memory is the CPU's as well, which a shared heap cannot be.
+#[test]
+fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
+    let gpu = open("cache-coherent-uma");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let local = HeapType::Default.into_place();
+    let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local };
+    assert_eq!(properties_of(&buffer(&allocator, &shared, 1000)).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+    assert_eq!(properties_of(&buffer(&allocator, &local, 1000)).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+}
+
 #[test]
 fn padding_is_nobodys() {
     let gpu = open("discrete");

@@ -439,7 +439,7 @@ impl Move {
     ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
         let allocator = self.allocator()?;
-        check_interfaces(&allocator.devices, resource)?;
+        check_interfaces(&allocator.devices, &allocator.caps, resource)?;
         let ResourceDesc { desc, castable_formats, .. } = *resource;
         let requested = RequestedResource { desc, castable_formats, uses: BufferUses::default() };
         let requirements = allocator.requirements.requirements(&requested, Creation::Placed)?;

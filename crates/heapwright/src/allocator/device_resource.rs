@@ -7,7 +7,7 @@ use windows_core::HRESULT;
 use super::desc::ResourceDesc;
 use super::devices::Devices;
 use crate::requirements::downgrade;
-use crate::{Error, InitialState};
+use crate::{DeviceCaps, Error, InitialState};
 
 /// Why no resource was created: an answer of a call of the device.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,11 @@ enum Route<'a> {
 
 /// Checks that the device can take what a resource asks for.
 #[inline]
-pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -> Result<(), Error> {
+pub(super) fn check_interfaces(
+    devices: &Devices,
+    caps: &DeviceCaps,
+    resource: &ResourceDesc<'_>,
+) -> Result<(), Error> {
     if !resource.castable_formats.is_empty() {
         if matches!(resource.initial_state, InitialState::State(_)) {
             let rule = "castable formats need an initial layout, as CreatePlacedResource2 takes one";
@@ -55,12 +59,22 @@ pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -
         if devices.device12.is_none() {
             return Err(Error::unsupported("castable formats on this device (ID3D12Device12)"));
         }
+        if !caps.relaxed_format_casting {
+            let what = "castable formats on this device (RelaxedFormatCastingSupported of OPTIONS12)";
+            return Err(Error::unsupported(what));
+        }
     }
     if resource.protected_session.is_some() && devices.device4.is_none() {
         return Err(Error::unsupported("a protected session on this device (ID3D12Device4)"));
     }
-    if matches!(resource.initial_state, InitialState::Layout(_)) && devices.device10.is_none() {
-        return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
+    if matches!(resource.initial_state, InitialState::Layout(_)) {
+        if devices.device10.is_none() {
+            return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
+        }
+        if !caps.enhanced_barriers {
+            let what = "an initial layout on this device (EnhancedBarriersSupported of OPTIONS12)";
+            return Err(Error::unsupported(what));
+        }
     }
     Ok(())
 }
