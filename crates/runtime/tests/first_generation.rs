@@ -186,6 +186,34 @@ fn later_flags_are_errors() {
 }
 
 #[test]
+fn resources_that_the_cpu_reaches_have_one_state() {
+    let gpu = open();
+    let desc = D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Width: 1000,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        ..Default::default()
+    };
+    for (heap_type, state, is_taken) in [
+        (D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COMMON, true),
+        (D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_COMMON, false),
+        (D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true),
+        (D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COMMON, false),
+        (D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, true),
+    ] {
+        let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+        let (flags, mut made) = (D3D12_HEAP_FLAG_NONE, None::<ID3D12Resource>);
+        let result =
+            unsafe { gpu.device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut made) };
+        assert_eq!(result.is_ok(), is_taken, "heap type {heap_type}, state {state:#x}");
+    }
+}
+
+#[test]
 fn another_device_on_its_adapter_is_of_its_kind() {
     let gpu = open();
     let mut device = null_mut();
