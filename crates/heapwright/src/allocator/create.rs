@@ -350,12 +350,15 @@ impl Inner {
         placed: &ResourceRequirements,
     ) -> Result<ID3D12Resource, Refusal> {
         let heap = range.heap().d3d12();
-        create_placed(&self.devices, heap, range.range().start(), resource, &placed.desc).map_err(|refused| {
-            if refused.hresult == E_OUTOFMEMORY {
-                return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
-            }
-            refused.into_error().into()
-        })
+        let heap_type = range.heaps().desc.heap.Properties.Type;
+        create_placed(&self.devices, heap_type, heap, range.range().start(), resource, &placed.desc).map_err(
+            |refused| {
+                if refused.hresult == E_OUTOFMEMORY {
+                    return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
+                }
+                refused.into_error().into()
+            },
+        )
     }
 
     /// A buffer for the allocator itself, placed in shared heaps.

@@ -472,7 +472,8 @@ impl Move {
         let Some(planned) = &self.planned else { return Err(ended()) };
         let heap = planned.target.heap.d3d12();
         let offset = planned.target.range.start();
-        let made = create_placed(&allocator.devices, heap, offset, resource, desc);
+        let heap_type = self.run.heaps.desc.heap.Properties.Type;
+        let made = create_placed(&allocator.devices, heap_type, heap, offset, resource, desc);
         let made = made.map_err(super::device_resource::Refused::into_error)?;
         Ok(self.target.insert(made))
     }
