@@ -36,6 +36,14 @@ fn everything_works_without_newer_interfaces_features_and_adapter() {
 }
 
 #[test]
+fn everything_works_on_the_device_that_is_named() {
+    let gpu = any_device();
+    let made = use_everything(&gpu.device, gpu.adapter.as_ref());
+    assert!(made > 2000, "{made}");
+    assert_usage(&gpu, ByteSize::ZERO);
+}
+
+#[test]
 fn no_device_is_asked_for_what_is_an_error_there() {
     for profile in HostProfile::all() {
         for has_adapter in [true, false] {
