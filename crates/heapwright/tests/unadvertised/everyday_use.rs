@@ -83,7 +83,7 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
             for size in [1, 100, 5000, 70 * KIB, 3 * MIB] {
                 let mut made = buffer(allocator, &place(heap_type, flags), size);
                 if made.heap_type().is_cpu_accessible() && is_resident {
-                    let byte = held.len() as u8;
+                    let byte = held.len().to_le_bytes()[0];
                     made.map().expect("mappable").write(size - 1, &[byte]).expect("inside");
                     let mut read = [!byte];
                     made.map().expect("mappable").read(size - 1, &mut read).expect("inside");
