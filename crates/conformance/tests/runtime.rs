@@ -5,7 +5,7 @@ use heapwright_runtime::{HostProfile, Instance};
 
 fn open(profile: &HostProfile) -> Result<Target, String> {
     let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
-    Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+    Ok(Target { device: gpu.device, adapter: profile.has_adapter.then_some(gpu.adapter) })
 }
 
 #[test]

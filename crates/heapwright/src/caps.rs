@@ -62,6 +62,10 @@ pub struct DeviceCaps {
     pub buffer_alignment: Alignment,
     /// `GPUUploadHeapSupported` (document UPLOAD).
     pub gpu_upload_heaps: bool,
+    /// `EnhancedBarriersSupported`: resources may begin in a layout.
+    pub enhanced_barriers: bool,
+    /// `RelaxedFormatCastingSupported`: resources may have castable formats.
+    pub relaxed_format_casting: bool,
     /// Largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
@@ -90,6 +94,8 @@ impl DeviceCaps {
         ask(device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, &mut addresses);
         let mut options16 = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
         ask(device, D3D12_FEATURE_D3D12_OPTIONS16, &mut options16);
+        let mut options12 = D3D12_FEATURE_DATA_D3D12_OPTIONS12::default();
+        ask(device, D3D12_FEATURE_D3D12_OPTIONS12, &mut options12);
         let mut tight = D3D12_FEATURE_DATA_TIGHT_ALIGNMENT::default();
         ask(device, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, &mut tight);
 
@@ -104,8 +110,10 @@ impl DeviceCaps {
             alignment_beside_tight: AlignmentBesideTight::Invalid,
             buffer_alignment: Alignment::ONE,
             gpu_upload_heaps: options16.GPUUploadHeapSupported.as_bool(),
-            gpu_va_bits_per_resource: addresses.MaxGPUVirtualAddressBitsPerResource,
-            gpu_va_bits_per_process: addresses.MaxGPUVirtualAddressBitsPerProcess,
+            enhanced_barriers: options12.EnhancedBarriersSupported.as_bool(),
+            relaxed_format_casting: options12.RelaxedFormatCastingSupported.as_bool(),
+            gpu_va_bits_per_resource: address_bits(addresses.MaxGPUVirtualAddressBitsPerResource),
+            gpu_va_bits_per_process: address_bits(addresses.MaxGPUVirtualAddressBitsPerProcess),
             // SAFETY: the device is a live COM object.
             node_count: unsafe { device.GetNodeCount() }.max(1),
             interface_version: interface_version(device),
@@ -187,6 +195,11 @@ fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
     if check(device, feature, data).is_err() {
         *data = before;
     }
+}
+
+/// Zero is no answer: then all that has a size is for the device to refuse.
+fn address_bits(answer: u32) -> u32 {
+    if answer == 0 { 63 } else { answer }
 }
 
 fn tier(tier: i32) -> u8 {

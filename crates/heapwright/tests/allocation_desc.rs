@@ -13,13 +13,13 @@ use heapwright::{
     ResourceAllocatorFlags, ResourceDesc, Strategy, buffer_desc,
 };
 
-fn usual(gpu: &heapwright_runtime::Instance) -> ResourceAllocator {
+fn usual(gpu: &impl Opened) -> ResourceAllocator {
     with_flags(gpu, ResourceAllocatorFlags::empty())
 }
 
 #[test]
 fn without_a_heap_type_the_initial_state_says_it() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let allocator = usual(&gpu);
     for (state, expected) in [
         (D3D12_RESOURCE_STATE_GENERIC_READ, HeapType::Upload),
@@ -81,7 +81,7 @@ fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
 
 #[test]
 fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let allocator = usual(&gpu);
     let with = |extra_required_heap_flags| ResourceAllocationDesc {
         extra_required_heap_flags,
@@ -99,6 +99,17 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
     // What no heap may have is the device's to refuse, and the field is among those that are named.
     let error = try_buffer(&allocator, &with(u32::MAX), 1000).expect_err("no such flags");
     assert!(error.to_string().contains("extra_required_heap_flags"), "{error}");
+}
+
+/// Unified memory is the CPU's as well, which a shared heap cannot be.
+#[test]
+fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
+    let gpu = open("cache-coherent-uma");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let local = HeapType::Default.into_place();
+    let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local };
+    assert_eq!(properties_of(&buffer(&allocator, &shared, 1000)).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+    assert_eq!(properties_of(&buffer(&allocator, &local, 1000)).0.Type, D3D12_HEAP_TYPE_CUSTOM);
 }
 
 #[test]
@@ -139,7 +150,7 @@ fn padding_is_nobodys() {
 
 #[test]
 fn the_strategy_says_which_free_range() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let allocator = usual(&gpu);
     let offset = |strategy| {
         let pool = PoolDesc { heap_size: ByteSize::from_mib(8), ..Default::default() };
@@ -179,7 +190,7 @@ fn uses_of_a_buffer_raise_its_alignment() {
 
 #[test]
 fn user_data_and_names_are_kept_and_told() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::NEVER_LEAK);
     let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
     for flags in [

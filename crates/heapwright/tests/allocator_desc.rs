@@ -76,7 +76,7 @@ fn the_suballocation_algorithm_decides_who_shares_a_heap() {
     );
     assert_eq!(heap_sizes(with_algorithm(SuballocationAlgorithm::Default), &[64 * KIB, 60 * KIB]), [MIB]);
 
-    let gpu = open("discrete");
+    let gpu = any_device();
     let dedicated = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
     assert_eq!(local(&dedicated, 100).decision().placement, Placement::OwnHeap);
     let error = ResourceAllocator::new(&gpu.device, None, with_algorithm(SuballocationAlgorithm::Linear))
@@ -104,13 +104,13 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
         max_heap_size: ByteSize::from_mib(4),
         ..Default::default()
     };
-    let error = ResourceAllocator::new(&open("discrete").device, None, error).expect_err("a contradiction");
+    let error = ResourceAllocator::new(&any_device().device, None, error).expect_err("a contradiction");
     assert!(error.to_string().starts_with("ResourceAllocatorDesc::preferred_heap_size"), "{error}");
 }
 
 #[test]
 fn max_heap_size_bounds_every_way_to_memory() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let algorithms = [
         SuballocationAlgorithm::Default,
         SuballocationAlgorithm::Slab,
@@ -148,7 +148,7 @@ fn the_fragmentation_limit_is_what_a_slab_may_lose() {
     }
     // Nothing is lost of a whole block.
     assert_eq!(heap_sizes(slab(None), &[64 * KIB]), [64 * KIB]);
-    let gpu = open("discrete");
+    let gpu = any_device();
     let field = "ResourceAllocatorDesc::heap_fragmentation_limit";
     for limit in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
         let error =
@@ -176,7 +176,7 @@ fn the_growth_factor_is_how_slabs_grow() {
     assert_eq!(in_kib(Some(4.0)), [64, 64, 64, 64, 256]);
     // Below 1 a heap has exactly the size of what is in it.
     assert_eq!(heap_sizes(slab(Some(0.5)), &[192 * KIB]), [192 * KIB]);
-    let gpu = open("discrete");
+    let gpu = any_device();
     for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = ResourceAllocator::new(&gpu.device, None, slab(Some(factor))).expect_err("no factor");
         assert!(error.to_string().starts_with("ResourceAllocatorDesc::heap_growth_factor"), "{error}");
@@ -185,7 +185,7 @@ fn the_growth_factor_is_how_slabs_grow() {
 
 #[test]
 fn pool_algorithms_say_which_empty_heaps_are_kept() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let kept = |algorithm, pool_algorithm, preferred: u64| {
         let desc = ResourceAllocatorDesc {
             pool_algorithm,
@@ -227,7 +227,7 @@ fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
             SuballocationAlgorithm::BuddySystem,
             SuballocationAlgorithm::Dedicated,
         ] {
-            let gpu = open("discrete");
+            let gpu = any_device();
             let allocator =
                 allocator(&gpu, ResourceAllocatorDesc { pool_algorithm, ..with_algorithm(algorithm) });
             for _ in 0..5 {
@@ -284,7 +284,10 @@ fn extra_required_resource_flags_are_every_resources() {
 
 #[test]
 fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
-    let gpu = open("discrete");
+    let mut gpu = any_device();
+    if gpu.lacks("GPU upload heaps", |caps| caps.gpu_upload_heaps) {
+        return;
+    }
     let mib = |mib| Some(ByteSize::from_mib(mib));
     let limits = HeapLimits { default: mib(8), upload: mib(16), readback: mib(32), gpu_upload: mib(64) };
     let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
@@ -318,7 +321,7 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
 
 #[test]
 fn what_is_given_back_for_a_limit_is_of_the_heap_type() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let limits = HeapLimits { upload: Some(ByteSize::from_mib(8)), ..Default::default() };
     let desc = ResourceAllocatorDesc { limits, ..with_algorithm(SuballocationAlgorithm::Dedicated) };
     let allocator = allocator(&gpu, desc);
@@ -373,7 +376,7 @@ fn heap_sizing_and_retention_are_the_usual_algorithms_knobs() {
     assert_eq!(heap_sizes(sizing(larger), &[64 * KIB]), [3 * MIB]);
     let one = HeapSizing { batch: 1, minimum: ByteSize::from_kib(64), ..usual };
     assert_eq!(heap_sizes(sizing(one), &[64 * KIB]), [64 * KIB]);
-    let gpu = open("discrete");
+    let gpu = any_device();
     for (decay_log2, keeps) in [(0, false), (18, true)] {
         let desc =
             ResourceAllocatorDesc { heap_retention: HeapRetention { decay_log2 }, ..Default::default() };
@@ -385,7 +388,7 @@ fn heap_sizing_and_retention_are_the_usual_algorithms_knobs() {
 
 #[test]
 fn recording_is_refused_until_there_is_any() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     for flags in [RecordFlags::API_CALLS, RecordFlags::ALL, RecordFlags::from_bits_retain(1 << 30)] {
         let record_options = RecordOptions { flags, ..Default::default() };
         let desc = ResourceAllocatorDesc { record_options, ..Default::default() };

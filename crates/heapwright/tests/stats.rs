@@ -136,7 +136,7 @@ fn unusual_decisions_are_counted_with_their_reasons() {
 
 #[test]
 fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
-    let gpu = open("discrete");
+    let gpu = any_device();
     let desc = ResourceAllocatorDesc {
         suballocation_algorithm: SuballocationAlgorithm::Dedicated,
         ..Default::default()
@@ -153,10 +153,14 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
         [(0, 0), (1, MIB), (MIB, MIB), (3 * MIB, 4 * MIB), (9 * MIB, 9 * MIB), (u64::MAX, 16 * MIB)]
     {
         fill();
-        let before = usage(&gpu);
+        let before = counted(&gpu);
         let answered = allocator.release_resource_heaps(ByteSize::new(asked));
         assert_eq!(answered, ByteSize::new(released), "{asked} bytes");
-        assert_eq!(usage(&gpu), before.saturating_sub(answered), "the device has them back");
+        assert_eq!(
+            counted(&gpu),
+            before.map(|before| before.saturating_sub(answered)),
+            "the device has them back"
+        );
         allocator.release_empty_heaps();
     }
     // What something is in stays.

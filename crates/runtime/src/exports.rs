@@ -130,7 +130,8 @@ pub(crate) fn create_device(
     };
     let (riid, ppv) = out;
     call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-        Ok(Device::create(driver, &DeviceArgs::default(), settings, Options::default())?)
+        let device = Device::create(driver, &DeviceArgs::default(), settings, Options::default())?;
+        Ok(Device::shown(&device))
     })
 }
 

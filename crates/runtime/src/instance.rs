@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
-use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
+use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY, ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
 
 use crate::api::adapter::Adapter;
 use crate::api::call;
@@ -36,11 +36,14 @@ impl From<DeviceOptions> for Options {
 pub struct Instance {
     /// The factory that enumerates the adapter and nothing else.
     pub factory: IDXGIFactory4,
-    /// The adapter; it accounts for the memory of its devices.
+    /// The adapter; it accounts for the memory of its devices. [`HostProfile::has_adapter`] says whether a program that opens
+    /// the profile by name is to use it.
     pub adapter: IDXGIAdapter3,
-    /// A device on the adapter. The debug layer is on: the device is an `ID3D12InfoQueue1` with its messages.
+    /// A device on the adapter. The debug layer is on: the device is an `ID3D12InfoQueue1` with its messages, unless its
+    /// profile is one of [the first generation](HostProfile::is_first_generation).
     pub device: ID3D12Device,
     gpu: Arc<HostDriver>,
+    log: Arc<MessageLog>,
 }
 
 impl Instance {
@@ -76,7 +79,31 @@ impl Instance {
         let device = call::run(MessageLog::unattached(), "Instance::open", || {
             Ok(Device::create(driver, &DeviceArgs::default(), DebugSettings::ON, options.into())?)
         })?;
-        Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device: device.cast()?, gpu })
+        let log = Arc::clone(device.log());
+        let device = Device::shown(&device);
+        Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device, gpu, log })
+    }
+
+    /// What the debug layer has said and still stores: severity and text, the oldest first.
+    ///
+    /// The same as through the device's `ID3D12InfoQueue`, and there also where the device does not answer to that interface.
+    /// O(messages) under the log's lock.
+    ///
+    /// ```
+    /// use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY_ERROR, ID3D12Heap};
+    /// use heapwright_runtime::{HostProfile, Instance};
+    ///
+    /// let gpu = Instance::open(HostProfile::find("first-generation").expect("it is one of them"))?;
+    /// assert!(gpu.messages().is_empty());
+    /// let mut heap: Option<ID3D12Heap> = None;
+    /// // SAFETY: a live COM object; a null description is one of D3D12's mistakes to make.
+    /// unsafe { gpu.device.CreateHeap(std::ptr::null(), &mut heap) }.expect_err("no description");
+    /// assert_eq!(gpu.messages()[0].0, D3D12_MESSAGE_SEVERITY_ERROR);
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn messages(&self) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
+        self.log.stored()
     }
 
     /// Changes the budget of a segment group, as the operating system does when other programs come and go.

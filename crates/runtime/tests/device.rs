@@ -155,7 +155,8 @@ fn features_are_the_profiles() {
             .map_err(|error| error.code())?;
         Ok(data)
     }
-    for profile in HostProfile::all() {
+    // What the first generation answers is in first_generation.rs.
+    for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
         let device = Instance::open(profile).expect("a fresh instance").device;
         let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
             ask(&device, D3D12_FEATURE_D3D12_OPTIONS).expect("known");

@@ -49,6 +49,6 @@ impl SimulatedGpu {
     /// Opens it afresh: nothing is shared with a device opened before.
     pub(super) fn open(self) -> Result<Gpu> {
         let Instance { device, adapter, .. } = Instance::open(self.profile)?;
-        Ok(Gpu { device, adapter: Some(adapter) })
+        Ok(Gpu { device, adapter: self.profile.has_adapter.then_some(adapter) })
     }
 }

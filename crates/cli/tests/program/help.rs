@@ -58,9 +58,17 @@ fn devices_are_listed_as_json() {
             continue;
         }
         assert!(name.starts_with("host:"), "{name}");
+        if name == "host:first-generation" {
+            assert_eq!(device["interface_version"], 0);
+            for key in ["adapter", "dedicated_video_memory_bytes", "local", "non_local"] {
+                assert!(device[key].is_null(), "it has no adapter: {device}");
+            }
+            continue;
+        }
         assert!(device["local"]["budget_bytes"].as_u64().unwrap() > 0, "{device}");
         assert_eq!(device["local"]["current_usage_bytes"], 0, "{device}");
     }
+    assert!(devices.iter().any(|device| device["device"] == "host:first-generation"));
     let help = heapwright(["devices", "--help"]).ok();
     for key in documented {
         assert!(help.contains(key), "{key} is not documented");

@@ -85,11 +85,16 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("E_INVALIDARG for each".to_owned())
     }),
-    check("heap/not-zeroed", ZEROED, &[], |ctx| taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED)),
+    check("heap/not-zeroed", ZEROED, &[], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+        taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED)
+    }),
     check("heap/shader-atomics", FLAGS, &[], |ctx| {
+        ctx.interface::<ID3D12Device3>("ID3D12Device3, which came with the flag")?;
         taken(ctx, BUFFERS | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS)
     }),
     check("heap/not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
         taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
     }),
     check("heap/shared", "D3D12, D3D12_HEAP_FLAG_SHARED", &[], |ctx| {

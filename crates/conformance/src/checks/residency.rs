@@ -77,6 +77,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("kept".to_owned())
     }),
     check("residency/made-not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
         let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB);
         let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
         let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];

@@ -40,7 +40,8 @@ fn profile(wrong: &WrongDevice) -> &'static HostProfile {
 
 #[test]
 fn an_honest_device_passes_as_if_nothing_were_intercepted() {
-    for profile in HostProfile::all() {
+    // What is intercepted are the methods of the newest interface.
+    for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
         let plain = || {
             let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
             Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })

@@ -192,7 +192,9 @@ impl Inner {
     #[inline]
     pub(super) fn check(&self, wanted: &Wanted<'_>) -> Result<(), Error> {
         let Wanted { allocation, resource, granted, .. } = wanted;
-        check_interfaces(&self.devices, resource)?;
+        check_interfaces(&self.devices, &self.caps, resource)?;
+        let field = "ResourceAllocationDesc::extra_required_heap_flags";
+        self.devices.check_heap_flags(allocation.extra_required_heap_flags, field)?;
         let asked = match allocation.pool {
             Some(_) => granted.family,
             None => HeapFamily::Type(granted.heap_type),
@@ -348,12 +350,15 @@ impl Inner {
         placed: &ResourceRequirements,
     ) -> Result<ID3D12Resource, Refusal> {
         let heap = range.heap().d3d12();
-        create_placed(&self.devices, heap, range.range().start(), resource, &placed.desc).map_err(|refused| {
-            if refused.hresult == E_OUTOFMEMORY {
-                return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
-            }
-            refused.into_error().into()
-        })
+        let heap_type = range.heaps().desc.heap.Properties.Type;
+        create_placed(&self.devices, heap_type, heap, range.range().start(), resource, &placed.desc).map_err(
+            |refused| {
+                if refused.hresult == E_OUTOFMEMORY {
+                    return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
+                }
+                refused.into_error().into()
+            },
+        )
     }
 
     /// A buffer for the allocator itself, placed in shared heaps.
@@ -401,7 +406,8 @@ impl Inner {
             return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
         }
         let properties = self.heap_families.properties(granted.family);
-        let mut flags = allocation.extra_required_heap_flags | self.extra_heap_flags;
+        let own = self.devices.known_heap_flags(allocation.extra_required_heap_flags);
+        let mut flags = own | self.extra_heap_flags;
         if flags & D3D12_HEAP_FLAG_SHARED != 0 {
             // A shared heap's first bytes are for others to see, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
@@ -512,8 +518,13 @@ impl Inner {
 /// Whether heaps keep the type that is asked for.
 #[inline]
 pub(super) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
+    // Memory that the CPU reaches, as unified memory is, cannot have these.
+    let without_cpu =
+        D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
     // A pool's heaps have their type, whatever the allocator's are.
-    allocation.pool.is_some() || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
+    allocation.pool.is_some()
+        || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
+        || allocation.extra_required_heap_flags & without_cpu != 0
 }
 
 pub(super) fn heap_types_of(

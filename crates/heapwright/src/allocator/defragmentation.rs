@@ -439,7 +439,7 @@ impl Move {
     ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
         let allocator = self.allocator()?;
-        check_interfaces(&allocator.devices, resource)?;
+        check_interfaces(&allocator.devices, &allocator.caps, resource)?;
         let ResourceDesc { desc, castable_formats, .. } = *resource;
         let requested = RequestedResource { desc, castable_formats, uses: BufferUses::default() };
         let requirements = allocator.requirements.requirements(&requested, Creation::Placed)?;
@@ -472,7 +472,8 @@ impl Move {
         let Some(planned) = &self.planned else { return Err(ended()) };
         let heap = planned.target.heap.d3d12();
         let offset = planned.target.range.start();
-        let made = create_placed(&allocator.devices, heap, offset, resource, desc);
+        let heap_type = self.run.heaps.desc.heap.Properties.Type;
+        let made = create_placed(&allocator.devices, heap_type, heap, offset, resource, desc);
         let made = made.map_err(super::device_resource::Refused::into_error)?;
         Ok(self.target.insert(made))
     }

@@ -7,7 +7,7 @@ use windows_core::HRESULT;
 use super::desc::ResourceDesc;
 use super::devices::Devices;
 use crate::requirements::downgrade;
-use crate::{Error, InitialState};
+use crate::{DeviceCaps, Error, InitialState};
 
 /// Why no resource was created: an answer of a call of the device.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,11 @@ enum Route<'a> {
 
 /// Checks that the device can take what a resource asks for.
 #[inline]
-pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -> Result<(), Error> {
+pub(super) fn check_interfaces(
+    devices: &Devices,
+    caps: &DeviceCaps,
+    resource: &ResourceDesc<'_>,
+) -> Result<(), Error> {
     if !resource.castable_formats.is_empty() {
         if matches!(resource.initial_state, InitialState::State(_)) {
             let rule = "castable formats need an initial layout, as CreatePlacedResource2 takes one";
@@ -55,12 +59,22 @@ pub(super) fn check_interfaces(devices: &Devices, resource: &ResourceDesc<'_>) -
         if devices.device12.is_none() {
             return Err(Error::unsupported("castable formats on this device (ID3D12Device12)"));
         }
+        if !caps.relaxed_format_casting {
+            let what = "castable formats on this device (RelaxedFormatCastingSupported of OPTIONS12)";
+            return Err(Error::unsupported(what));
+        }
     }
     if resource.protected_session.is_some() && devices.device4.is_none() {
         return Err(Error::unsupported("a protected session on this device (ID3D12Device4)"));
     }
-    if matches!(resource.initial_state, InitialState::Layout(_)) && devices.device10.is_none() {
-        return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
+    if matches!(resource.initial_state, InitialState::Layout(_)) {
+        if devices.device10.is_none() {
+            return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
+        }
+        if !caps.enhanced_barriers {
+            let what = "an initial layout on this device (EnhancedBarriersSupported of OPTIONS12)";
+            return Err(Error::unsupported(what));
+        }
     }
     Ok(())
 }
@@ -82,10 +96,11 @@ fn route<'a>(
     }
 }
 
-/// Places a resource of `desc`, which came of `resource`, in a heap.
+/// Places a resource of `desc`, which came of `resource`, in a heap of the type.
 #[inline]
 pub(super) fn create_placed(
     devices: &Devices,
+    heap_type: D3D12_HEAP_TYPE,
     heap: &ID3D12Heap,
     offset: HeapOffset,
     resource: &ResourceDesc<'_>,
@@ -94,7 +109,7 @@ pub(super) fn create_placed(
     let mut placed: Option<ID3D12Resource> = None;
     let offset = offset.get();
     let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
-    let (state, layout) = initial(resource);
+    let (state, layout) = initial(devices, heap_type, resource);
     let usual = "ID3D12Device::CreatePlacedResource";
     let (call, created) = match route(devices, resource, desc, usual)? {
         Route::States(desc) => {
@@ -142,7 +157,7 @@ pub(super) fn create_committed(
 ) -> Result<ID3D12Resource, Refused> {
     let mut made: Option<ID3D12Resource> = None;
     let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
-    let (state, layout) = initial(resource);
+    let (state, layout) = initial(devices, properties.Type, resource);
     let session = resource.protected_session;
     let usual = "ID3D12Device::CreateCommittedResource";
     let (flags, clear) = (heap_flags, clear_value);
@@ -184,12 +199,27 @@ pub(super) fn create_committed(
     answer(call, created, made)
 }
 
+/// How a resource begins in a heap of a type.
+///
+/// Resources in UPLOAD and READBACK heaps may begin in state COMMON since the release of D3D12 that `ID3D12Device10` came
+/// with. Before it they have one state each for all their life, which is what COMMON stands for there.
 #[inline]
-fn initial(resource: &ResourceDesc<'_>) -> (D3D12_RESOURCE_STATES, D3D12_BARRIER_LAYOUT) {
-    match resource.initial_state {
-        InitialState::State(state) => (state, D3D12_BARRIER_LAYOUT_UNDEFINED),
-        InitialState::Layout(layout) => (D3D12_RESOURCE_STATE_COMMON, layout),
-    }
+fn initial(
+    devices: &Devices,
+    heap_type: D3D12_HEAP_TYPE,
+    resource: &ResourceDesc<'_>,
+) -> (D3D12_RESOURCE_STATES, D3D12_BARRIER_LAYOUT) {
+    let state = match resource.initial_state {
+        InitialState::State(state) => state,
+        InitialState::Layout(layout) => return (D3D12_RESOURCE_STATE_COMMON, layout),
+    };
+    let state = match heap_type {
+        _ if state != D3D12_RESOURCE_STATE_COMMON || devices.device10.is_some() => state,
+        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+        _ => state,
+    };
+    (state, D3D12_BARRIER_LAYOUT_UNDEFINED)
 }
 
 /// Castable formats as the calls take them.

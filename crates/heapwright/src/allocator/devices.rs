@@ -3,6 +3,8 @@
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
+use crate::Error;
+
 /// A device under each interface that a resource may be created through. `None`: the device does not have it.
 #[derive(Debug, Clone)]
 pub(super) struct Devices {
@@ -24,5 +26,25 @@ impl Devices {
             device10: device.cast().ok(),
             device12: device.cast().ok(),
         }
+    }
+
+    /// Refuses heap flags that the device does not know and that make a difference, named by `field`.
+    ///
+    /// That memory need not be zeroed is a permission, which is refused to nobody: see [`known_heap_flags`](Self::known_heap_flags).
+    #[inline]
+    pub(super) fn check_heap_flags(&self, flags: D3D12_HEAP_FLAGS, field: &'static str) -> Result<(), Error> {
+        if flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0 && self.device8.is_none() {
+            let what = format!("{field}: CREATE_NOT_RESIDENT on this device (ID3D12Device8)");
+            return Err(Error::unsupported(what));
+        }
+        Ok(())
+    }
+
+    /// Heap flags without those that came with `ID3D12Device8`'s release of D3D12, where the device is older.
+    #[inline]
+    pub(super) fn known_heap_flags(&self, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
+        const LATER: D3D12_HEAP_FLAGS =
+            D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+        if self.device8.is_some() { flags } else { flags & !LATER }
     }
 }

@@ -187,6 +187,10 @@ impl Inner {
     /// Usage and budget of a segment group, where the adapter is known and answers.
     pub(super) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
         let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
+        // Some D3D12s beside Windows' answer zeros for what they do not count.
+        if info.budget.is_zero() && info.current_usage.is_zero() {
+            return None;
+        }
         Some((info.current_usage, info.budget))
     }
 

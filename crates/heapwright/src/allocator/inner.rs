@@ -274,17 +274,27 @@ fn max_heap_size(desc: &ResourceAllocatorDesc, caps: &DeviceCaps) -> ByteSize {
 }
 
 fn extra_heap_flags(desc: &ResourceAllocatorDesc, devices: &Devices) -> D3D12_HEAP_FLAGS {
+    let cases = [
+        (
+            ResourceAllocatorFlags::CREATE_NOT_ZEROED,
+            D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
+            "the device does not know CREATE_NOT_ZEROED; heaps are zeroed",
+        ),
+        (
+            ResourceAllocatorFlags::CREATE_NOT_RESIDENT,
+            D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
+            "the device does not know CREATE_NOT_RESIDENT; heaps are created resident",
+        ),
+    ];
     let mut flags = D3D12_HEAP_FLAG_NONE;
-    if desc.flags.contains(ResourceAllocatorFlags::CREATE_NOT_ZEROED) {
-        flags |= D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
-    }
-    if desc.flags.contains(ResourceAllocatorFlags::CREATE_NOT_RESIDENT) {
-        // Both came with `ID3D12Device8`'s release of D3D12.
-        if devices.device8.is_some() {
-            flags |= D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
-        } else {
-            tracing::warn!("the device does not know CREATE_NOT_RESIDENT; heaps are created resident");
+    for (asked, flag, warning) in cases {
+        if !desc.flags.contains(asked) {
+            continue;
         }
+        if devices.known_heap_flags(flag) == 0 {
+            tracing::warn!("{warning}");
+        }
+        flags |= devices.known_heap_flags(flag);
     }
     flags
 }

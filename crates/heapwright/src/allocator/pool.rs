@@ -139,6 +139,7 @@ impl Inner {
         if desc.protected_session.is_some() && self.devices.device4.is_none() {
             return Err(Error::unsupported("PoolDesc::protected_session on this device (ID3D12Device4)"));
         }
+        self.devices.check_heap_flags(desc.extra_heap_flags, "PoolDesc::extra_heap_flags")?;
         let granted = self.pool_heaps(&desc)?;
         let mut properties = self.heap_families.properties(granted.family);
         if let Some(nodes) = desc.nodes {
@@ -161,7 +162,7 @@ impl Inner {
             SizeInBytes: 0,
             Properties: properties,
             Alignment: alignment,
-            Flags: flags | desc.extra_heap_flags,
+            Flags: flags | self.devices.known_heap_flags(desc.extra_heap_flags),
         };
         let engine = engine_desc(
             &self.desc,

@@ -8,9 +8,11 @@ use crate::{Error, HeapType};
 /// How a resource begins: a state, or a layout of enhanced barriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialState {
-    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like.
+    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like. COMMON in an UPLOAD or READBACK heap is GENERIC_READ or
+    /// COPY_DEST on a device without `ID3D12Device10`, which takes nothing else there.
     State(D3D12_RESOURCE_STATES),
-    /// `D3D12_BARRIER_LAYOUT`, for `CreatePlacedResource2`; needs an `ID3D12Device10`. A buffer has UNDEFINED only.
+    /// `D3D12_BARRIER_LAYOUT`, for `CreatePlacedResource2`; needs an `ID3D12Device10` with EnhancedBarriersSupported. A
+    /// buffer has UNDEFINED only.
     Layout(D3D12_BARRIER_LAYOUT),
 }
 

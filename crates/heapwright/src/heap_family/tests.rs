@@ -244,7 +244,7 @@ fn a_preference_gets_the_first_that_the_device_has() {
         let families = families(&gpu, &caps, false);
         let granted = families.first_grant(&preference, false).expect("UPLOAD always is");
         let (heap_type, needs_copy) = match name {
-            "discrete-2gib" | "old-ddi" => (HeapType::Upload, true),
+            "discrete-2gib" | "old-ddi" | "first-generation" => (HeapType::Upload, true),
             _ => (HeapType::GpuUpload, false),
         };
         assert_eq!((granted.heap_type, granted.needs_copy), (heap_type, needs_copy), "{name}");

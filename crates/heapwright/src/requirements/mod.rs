@@ -7,6 +7,7 @@
 //! * `tight_alignment`: whether a resource gets the tight alignment flag (document TIGHT).
 //! * `floor`: D3D12's alignments, and the one that a description asks for.
 //! * `buffer_uses`: how the address of a buffer must be aligned for what it is used for.
+//! * `standard_tiles`: how large a texture's most detailed mip level is, in D3D12's tiles.
 //! * `without_asking`: what is known of a resource without asking the device.
 //! * `generations`: D3D12_RESOURCE_DESC and D3D12_RESOURCE_DESC1.
 //! * `resource_class`: resources that share heaps.
@@ -19,6 +20,7 @@ mod remembered_buffers;
 mod requested;
 mod resource_class;
 mod resource_requirements;
+mod standard_tiles;
 #[cfg(test)]
 mod tests;
 mod tight_alignment;

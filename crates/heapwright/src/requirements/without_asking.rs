@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::floor;
+use super::{floor, standard_tiles};
 
 /// What a buffer takes without tight alignment: D3D12 documents that it is aligned to 64 KiB and has the smallest multiple
 /// of that which holds its width (document TIGHT, FAQ, *Can this be the default behavior?*).
@@ -36,9 +36,9 @@ pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment
 
 /// Whether the device could find a texture small if it is asked with the small alignment.
 ///
-/// It decides by the most detailed mip level, which may take 64 KiB, or 4 MiB with several samples. No format has texels of
-/// less than half a byte, so that a level with more texels than fit is not small and need not be asked about; opaque
-/// formats (sampler feedback) are, whose texels take less.
+/// It decides by the most detailed mip level, which may take 64 KiB in tiles of 4 KiB, or 4 MiB in tiles of 64 KiB with several
+/// samples ([`standard_tiles`]). Asking in vain is an error message of the debug layer, so that it is done only about formats
+/// whose blocks are not known here; those have no texels of less than half a byte, and sampler feedback is opaque.
 pub(super) fn may_be_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
     let is_texture = desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER;
@@ -53,6 +53,10 @@ fn is_opaque(desc: &D3D12_RESOURCE_DESC1) -> bool {
 }
 
 fn fits_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
+    let most = floor::default(desc).get();
+    if let Some(tiles) = standard_tiles::over_most_detailed_mip(desc) {
+        return tiles.saturating_mul(floor::small(desc).get()) <= most;
+    }
     let depth = match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_TEXTURE3D => u64::from(desc.DepthOrArraySize),
         _ => 1,
@@ -60,5 +64,5 @@ fn fits_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
     let samples = u64::from(desc.SampleDesc.Count.max(1));
     let factors = [desc.Width, u64::from(desc.Height), depth, samples];
     let texels = factors.into_iter().fold(1, u64::saturating_mul);
-    texels <= floor::default(desc).get().saturating_mul(2)
+    texels <= most.saturating_mul(2)
 }

@@ -2,6 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
 use windows_core::Interface;
@@ -116,7 +117,11 @@ fn for_each_word(key: u64, part: u32, row: u64, bytes: &mut [u8], mut each: impl
 fn staging(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
     let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
     let desc = heapwright::buffer_desc(heapwright::ByteSize::new(STAGING));
-    let (mut resource, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
+    let state = match heap_type {
+        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+        _ => D3D12_RESOURCE_STATE_COPY_DEST,
+    };
+    let mut resource: Option<ID3D12Resource> = None;
     unsafe {
         device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut resource)
     }
@@ -135,7 +140,8 @@ fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
 
 impl Gpu {
     pub(crate) fn new(device: &ID3D12Device) -> Self {
-        let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
+        // What a copy queue has used is in state COMMON again when it is done.
+        let kind = D3D12_COMMAND_LIST_TYPE_COPY;
         let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
         unsafe {
             let queue = device.CreateCommandQueue(&desc).expect("a queue");
@@ -158,7 +164,11 @@ impl Gpu {
             self.queue.ExecuteCommandLists(&[Some(self.list.cast().expect("a command list"))]);
             let value = self.fence.GetCompletedValue() + 1;
             self.queue.Signal(&self.fence, value).ok().expect("signalled");
-            self.fence.SetEventOnCompletion(value, HANDLE::default()).ok().expect("waited");
+            let begin = Instant::now();
+            while self.fence.GetCompletedValue() < value {
+                assert!(begin.elapsed() < Duration::from_secs(60), "the queue does not end");
+                std::thread::yield_now();
+            }
             self.allocator.Reset().ok().expect("nothing uses it");
             self.list.Reset(&self.allocator, None).ok().expect("it is closed");
         }

@@ -8,6 +8,9 @@ mod faults;
 mod faulty_device;
 mod gpu;
 mod interleaving;
+mod on_any_device;
+#[path = "../gpu/mod.rs"]
+mod opened;
 mod pools;
 mod rules;
 mod scene;

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use heapwright::d3d12::*;
 use heapwright::{
     ByteSize, Defragmentation, DefragmentationBudget, DefragmentationState, HeapType, InitialState, Move,
-    ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, SegmentGroup, VideoMemoryInfo,
-    buffer_desc,
+    ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
 use super::gpu::Gpu;
+pub(crate) use super::opened::usage;
+use super::opened::{Gpu as Opening, Opened, any_device, assert_usage, counted};
 
 /// Numbers in an order that looks random, and is the same each time.
 pub(crate) struct Random(pub(crate) u64);
@@ -27,14 +28,15 @@ impl Random {
     }
 }
 
-pub(crate) struct Scene {
-    pub(crate) instance: Instance,
+/// On a simulated GPU, unless it says another one.
+pub(crate) struct Scene<O = Instance> {
+    pub(crate) instance: O,
     pub(crate) allocator: ResourceAllocator,
     pub(crate) gpu: Gpu,
     pub(crate) things: BTreeMap<u64, ResourceAllocation>,
     next: u64,
     /// What the staging buffers take.
-    staging: ByteSize,
+    staging: Option<ByteSize>,
 }
 
 /// What a run came to.
@@ -48,11 +50,6 @@ pub(crate) struct Figures {
     pub(crate) after: u64,
     pub(crate) worst: Duration,
     pub(crate) all: Duration,
-}
-
-pub(crate) fn usage(instance: &Instance) -> ByteSize {
-    let of = |group| VideoMemoryInfo::query(&instance.adapter, group).expect("answered").current_usage;
-    of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
 }
 
 pub(crate) fn texture_desc(format: DXGI_FORMAT, width: u32, height: u32, mips: u16) -> D3D12_RESOURCE_DESC {
@@ -92,6 +89,15 @@ pub(crate) fn any_texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
     desc
 }
 
+impl Scene<Opening> {
+    /// On the device that the environment names.
+    pub(crate) fn on_any_device() -> Self {
+        let opened = any_device();
+        let device = opened.device.clone();
+        Self::on(opened, &device, Default::default())
+    }
+}
+
 impl Scene {
     pub(crate) fn open(profile: &str) -> Self {
         Self::with(profile, Default::default())
@@ -103,16 +109,14 @@ impl Scene {
         let device = instance.device.clone();
         Self::on(instance, &device, desc)
     }
+}
 
+impl<O: Opened> Scene<O> {
     /// With a device in front of the instance's.
-    pub(crate) fn on(
-        instance: Instance,
-        device: &ID3D12Device,
-        desc: heapwright::ResourceAllocatorDesc,
-    ) -> Self {
-        let gpu = Gpu::new(&instance.device);
-        let staging = usage(&instance);
-        let allocator = ResourceAllocator::new(device, Some(&instance.adapter), desc).expect("sound");
+    pub(crate) fn on(instance: O, device: &ID3D12Device, desc: heapwright::ResourceAllocatorDesc) -> Self {
+        let gpu = Gpu::new(instance.device());
+        let staging = counted(&instance);
+        let allocator = ResourceAllocator::new(device, instance.adapter(), desc).expect("sound");
         Self { instance, allocator, gpu, things: BTreeMap::new(), next: 1, staging }
     }
 
@@ -256,8 +260,8 @@ impl Scene {
         assert_eq!(allocator.stats().used, ByteSize::ZERO);
         allocator.release_empty_heaps();
         assert_eq!(allocator.reserved(), ByteSize::ZERO);
-        assert_eq!(usage(&instance), staging, "memory was leaked");
+        assert_eq!(counted(&instance), staging, "memory was leaked");
         drop((allocator, gpu));
-        assert_eq!(usage(&instance), ByteSize::ZERO, "memory was leaked");
+        assert_usage(&instance, ByteSize::ZERO);
     }
 }

@@ -1,5 +1,10 @@
-//! A simulated GPU, and short ways to ask its allocator for something.
-#![allow(dead_code, reason = "each test that includes it uses a part")]
+//! A GPU, and short ways to ask its allocator for something.
+//!
+//! Tests of what holds on every D3D12 run on [`any_device`]: the device that the environment names. Tests of a simulated GPU's
+//! particulars [`open`] it by its name.
+#![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
+
+mod named_device;
 
 use heapwright::d3d12::*;
 use heapwright::{
@@ -9,6 +14,8 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 
+pub(crate) use self::named_device::{Gpu, Opened, any_device};
+
 pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
@@ -17,11 +24,11 @@ pub(crate) fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
 }
 
-pub(crate) fn allocator(gpu: &Instance, desc: ResourceAllocatorDesc) -> ResourceAllocator {
-    ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound device and description")
+pub(crate) fn allocator(gpu: &impl Opened, desc: ResourceAllocatorDesc) -> ResourceAllocator {
+    ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("a sound device and description")
 }
 
-pub(crate) fn with_flags(gpu: &Instance, flags: ResourceAllocatorFlags) -> ResourceAllocator {
+pub(crate) fn with_flags(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> ResourceAllocator {
     allocator(gpu, ResourceAllocatorDesc { flags, ..Default::default() })
 }
 
@@ -29,6 +36,19 @@ pub(crate) fn with_flags(gpu: &Instance, flags: ResourceAllocatorFlags) -> Resou
 pub(crate) fn usage(gpu: &Instance) -> ByteSize {
     let of = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage;
     of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
+}
+
+/// The same, where it is known what uses the memory.
+pub(crate) fn counted(gpu: &impl Opened) -> Option<ByteSize> {
+    gpu.simulated().map(usage)
+}
+
+/// That so much memory of the GPU is in use, where it is known what uses it.
+#[track_caller]
+pub(crate) fn assert_usage(gpu: &impl Opened, expected: ByteSize) {
+    if let Some(instance) = gpu.simulated() {
+        assert_eq!(usage(instance), expected, "what the adapter counts");
+    }
 }
 
 pub(crate) fn usage_of(gpu: &Instance, group: SegmentGroup) -> ByteSize {
@@ -116,10 +136,10 @@ pub(crate) fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DE
 }
 
 /// Nothing is in use, and everything can be given back.
-pub(crate) fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &Instance) {
+pub(crate) fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &impl Opened) {
     allocator.audit().expect("consistent");
     allocator.release_empty_heaps();
     let stats = allocator.stats();
     assert_eq!((stats.used, stats.reserved), (ByteSize::ZERO, ByteSize::ZERO), "{stats:?}");
-    assert_eq!(usage(gpu), ByteSize::ZERO, "the adapter sees memory that nobody holds");
+    assert_usage(gpu, ByteSize::ZERO);
 }

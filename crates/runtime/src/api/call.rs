@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use heapwright_d3d12::{E_FAIL, S_FALSE};
-use windows_core::{ComObject, ComObjectInner, Error, GUID, IUnknownImpl};
+use heapwright_d3d12::{E_FAIL, ID3D12Device, S_FALSE};
+use windows_core::{ComObject, ComObjectInner, Error, GUID, HRESULT, IUnknownImpl, Interface};
 
 use crate::ddi::DriverError;
 use crate::debug::MessageLog;
@@ -52,13 +52,13 @@ pub(crate) fn ignored(log: &MessageLog, name: &'static str) {
 /// Runs a method that creates an object: `check` decides whether it may exist, `make` makes it.
 ///
 /// As in D3D12, a null `ppv` asks for the check alone and is answered S_FALSE.
-pub(crate) fn create<P, T: ComObjectInner>(
+pub(crate) fn create<P, T: HandedOut>(
     log: &MessageLog,
     name: &'static str,
     riid: *const GUID,
     ppv: *mut *mut c_void,
     check: impl FnOnce() -> Result<P, Refusal>,
-    make: impl FnOnce(P) -> Result<ComObject<T>, Refusal>,
+    make: impl FnOnce(P) -> Result<T, Refusal>,
 ) -> windows_core::Result<()> {
     let is_check_only = run(log, name, || {
         // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
@@ -85,9 +85,33 @@ pub(crate) unsafe fn clear(ppv: *mut *mut c_void) {
     }
 }
 
+/// An object that an application gets: one that this runtime made, or the interface of one.
+pub(crate) trait HandedOut {
+    /// `QueryInterface`.
+    ///
+    /// # Safety
+    ///
+    /// `riid` points to a GUID, and `ppv` to writable space for one pointer.
+    unsafe fn query_interface(&self, riid: *const GUID, ppv: *mut *mut c_void) -> HRESULT;
+}
+
+impl<T: ComObjectInner> HandedOut for ComObject<T> {
+    unsafe fn query_interface(&self, riid: *const GUID, ppv: *mut *mut c_void) -> HRESULT {
+        // SAFETY: the caller's promise.
+        unsafe { self.QueryInterface(riid, ppv) }
+    }
+}
+
+impl HandedOut for ID3D12Device {
+    unsafe fn query_interface(&self, riid: *const GUID, ppv: *mut *mut c_void) -> HRESULT {
+        // SAFETY: the caller's promise, and the device is a live COM object.
+        unsafe { self.query(riid, ppv) }
+    }
+}
+
 /// Writes the interface `riid` of `object` to `ppv`, with a reference of its own.
-pub(crate) fn hand_out<T: ComObjectInner>(
-    object: &ComObject<T>,
+pub(crate) fn hand_out(
+    object: &impl HandedOut,
     riid: *const GUID,
     ppv: *mut *mut c_void,
 ) -> Result<(), Refusal> {
@@ -98,7 +122,7 @@ pub(crate) fn hand_out<T: ComObjectInner>(
         return Err(Refusal::invalid("the pointer that takes the interface is null"));
     }
     // SAFETY: riid and ppv are not null, and by the COM contract they point to a GUID and to space for a pointer.
-    let result = unsafe { object.QueryInterface(riid, ppv) };
+    let result = unsafe { object.query_interface(riid, ppv) };
     if result.is_err() {
         return Err(Refusal::new(result, "the object has no such interface"));
     }

@@ -131,7 +131,8 @@ macro_rules! implement_child {
                 ppvdevice: *mut *mut std::ffi::c_void,
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "GetDevice", || {
-                    $crate::api::call::hand_out(&self.child.device, riid, ppvdevice)
+                    let device = $crate::api::device::Device::shown(&self.child.device);
+                    $crate::api::call::hand_out(&device, riid, ppvdevice)
                 })
             }
         }

@@ -264,6 +264,9 @@ pub struct DriverCaps {
     pub tight_alignment_tier: u8,
     /// Document UPLOAD's UMD cap: the CPU sees all of pool L1, so GPU upload heaps exist.
     pub l1_memory_fully_cpu_accessible: bool,
+    /// The driver is as old as D3D12 itself: the device is shown as the first D3D12 had it, which is `ID3D12Device` alone with
+    /// the features and flags of that time.
+    pub is_first_generation: bool,
     /// Largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.

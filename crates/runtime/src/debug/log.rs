@@ -187,6 +187,12 @@ impl MessageLog {
         self.lock().breaks.count()
     }
 
+    /// Severity and text of what is stored and passes the retrieval filter, the oldest first.
+    pub(crate) fn stored(&self) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
+        let state = self.lock();
+        state.retrievable().map(|message| (message.kind.severity, message.text().to_string())).collect()
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // The state is changed in steps of which none panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

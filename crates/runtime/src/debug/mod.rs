@@ -32,7 +32,6 @@ mod return_id;
 mod settings;
 
 use heapwright_d3d12::ID3D12Device;
-use windows_core::Interface as _;
 
 pub(crate) use device::DeviceDebug;
 pub(crate) use layer::DebugLayer;
@@ -64,7 +63,7 @@ use crate::api::device::Device;
 /// # Ok::<(), windows_core::Error>(())
 /// ```
 pub fn break_count(device: &ID3D12Device) -> Option<u64> {
-    Some(device.cast_object::<Device>().ok()?.log().break_count())
+    Some(Device::behind(device)?.log().break_count())
 }
 
 #[cfg(test)]

@@ -43,6 +43,14 @@ const KNOWN_FLAGS: D3D12_HEAP_FLAGS = DENY_FLAGS
     | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED
     | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING;
 
+/// Flags that came after the first D3D12: it does not know them.
+const LATER_FLAGS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_HARDWARE_PROTECTED
+    | D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH
+    | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS
+    | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT
+    | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED
+    | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING;
+
 /// Flags that D3D12 has and this runtime does not have, by name.
 const MISSING_FLAGS: [(D3D12_HEAP_FLAGS, &str); 2] = [
     (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "D3D12_HEAP_FLAG_HARDWARE_PROTECTED"),
@@ -95,7 +103,7 @@ fn check_explicit_flags(
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<(), Refusal> {
-    check_flags(memory, flags, options)?;
+    check_flags(memory, flags, caps, options)?;
     if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
         return Err(Refusal::invalid(
             "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
@@ -138,7 +146,7 @@ pub(crate) fn check_implicit(
     let memory = check_properties(properties, caps).map_err(|refusal| {
         as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))
     })?;
-    check_flags(memory, flags, options).map_err(|refusal| {
+    check_flags(memory, flags, caps, options).map_err(|refusal| {
         as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))
     })?;
     Ok(memory)
@@ -186,7 +194,17 @@ pub(crate) fn custom_properties(
 }
 
 /// The rules for flags that do not depend on what the heap holds.
-fn check_flags(memory: HeapMemory, flags: D3D12_HEAP_FLAGS, options: &Options) -> Result<(), Refusal> {
+fn check_flags(
+    memory: HeapMemory,
+    flags: D3D12_HEAP_FLAGS,
+    caps: &DriverCaps,
+    options: &Options,
+) -> Result<(), Refusal> {
+    if caps.is_first_generation && flags & LATER_FLAGS != 0 {
+        let later = flags & LATER_FLAGS;
+        return Err(Refusal::invalid(format!("heap flags {later:#x} came after the first D3D12"))
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS));
+    }
     if memory.cpu_page_property != CpuPageProperty::NotAvailable && flags & NO_CPU_ACCESS_FLAGS != 0 {
         return Err(Refusal::invalid(
             "a heap that the CPU can reach, of type UPLOAD, READBACK, GPU_UPLOAD or CUSTOM, cannot be SHARED, \

@@ -4,7 +4,7 @@ use heapwright_d3d12::*;
 
 use super::resource::Resource;
 use super::{Refusal, under};
-use crate::ddi::TextureUsage;
+use crate::ddi::{DriverCaps, TextureUsage};
 
 /// The states that a buffer can be in at all.
 const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
@@ -148,6 +148,22 @@ fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> 
     }
     Err(Refusal::invalid(format!("InitialState {state:#x} of a resource in {rule}"))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
+}
+
+/// The first D3D12 had one state for resources in UPLOAD heaps and one in READBACK heaps: [`check_state`] knows also COMMON.
+pub(crate) fn check_generation(
+    state: D3D12_RESOURCE_STATES,
+    heap_type: D3D12_HEAP_TYPE,
+    caps: &DriverCaps,
+) -> Result<(), Refusal> {
+    let has_one_state = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&heap_type);
+    if caps.is_first_generation && has_one_state && state == D3D12_RESOURCE_STATE_COMMON {
+        return Err(Refusal::invalid(
+            "InitialState COMMON in an UPLOAD or READBACK heap came after the first D3D12; they take GENERIC_READ and COPY_DEST",
+        )
+        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP));
+    }
+    Ok(())
 }
 
 /// Checks `InitialLayout` (enhanced barriers) against the resource and its flags.

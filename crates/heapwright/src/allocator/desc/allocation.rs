@@ -29,6 +29,8 @@ pub struct ResourceAllocationDesc<'a> {
     /// [`ResourceAllocation::heap_type`](crate::ResourceAllocation::heap_type) says which.
     pub heap_type: Option<HeapTypePreference>,
     /// Heap flags that the heap must have. Those that the allocator's own heaps do not have make the resource committed.
+    /// CREATE_NOT_ZEROED is a permission, of which nothing comes on a device without `ID3D12Device8`; CREATE_NOT_RESIDENT is
+    /// unsupported there. SHARED heaps keep their type in spite of unified memory, which the CPU reaches.
     pub extra_required_heap_flags: D3D12_HEAP_FLAGS,
     /// Bytes beyond the resource's end that no other resource gets. Not for committed resources, nor within a resource.
     pub extra_required_resource_padding: ByteSize,

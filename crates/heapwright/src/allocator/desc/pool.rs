@@ -31,7 +31,8 @@ pub struct PoolDesc {
     pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
     /// What they are for.
     pub resources: ResourceKind,
-    /// Flags beside those that `resources` implies: SHARED, ALLOW_WRITE_WATCH, CREATE_NOT_ZEROED and the like.
+    /// Flags beside those that `resources` implies: SHARED, ALLOW_WRITE_WATCH, CREATE_NOT_ZEROED and the like. The last is a
+    /// permission, of which nothing comes on a device without `ID3D12Device8`; CREATE_NOT_RESIDENT is unsupported there.
     pub extra_heap_flags: D3D12_HEAP_FLAGS,
     /// How they are divided.
     pub algorithm: SuballocationAlgorithm,

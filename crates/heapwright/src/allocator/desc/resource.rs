@@ -26,7 +26,8 @@ pub struct ResourceDesc<'a> {
     pub initial_state: InitialState,
     /// What it will mostly be cleared to.
     pub clear_value: Option<D3D12_CLEAR_VALUE>,
-    /// Formats that it can be viewed as beside its own; needs an `ID3D12Device12` and a [layout](InitialState::Layout).
+    /// Formats that it can be viewed as beside its own; needs an `ID3D12Device12` with
+    /// RelaxedFormatCastingSupported and a [layout](InitialState::Layout).
     pub castable_formats: &'a [DXGI_FORMAT],
     /// The session of a committed resource; needs an `ID3D12Device4`. A placed one has its pool's.
     pub protected_session: Option<&'a ID3D12ProtectedResourceSession>,

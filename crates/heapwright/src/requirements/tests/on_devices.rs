@@ -36,8 +36,11 @@ impl Gpu {
             .collect()
     }
 
-    fn device<T: Interface>(&self) -> T {
-        self.gpu.device.cast().expect("the runtime has every device interface")
+    /// A newer interface of the device; the first generation has none.
+    fn device<T: Interface>(&self) -> Option<T> {
+        let device = self.gpu.device.cast().ok();
+        assert_eq!(device.is_some(), self.caps.interface_version > 0, "{}", self.name);
+        device
     }
 
     fn local_usage(&self) -> u64 {
@@ -47,7 +50,10 @@ impl Gpu {
 
     /// What the device itself says.
     fn info(&self, desc: &D3D12_RESOURCE_DESC1, formats: &[DXGI_FORMAT]) -> Option<(ByteSize, Alignment)> {
-        let device: ID3D12Device12 = self.device();
+        let Some(device) = self.device::<ID3D12Device12>() else {
+            let desc = downgrade(desc).filter(|_| formats.is_empty())?;
+            return crate::caps::allocation_info(&self.gpu.device, &desc);
+        };
         let count = u32::try_from(formats.len()).expect("a few");
         let list = formats.as_ptr();
         // SAFETY: the device is live; description, count and list outlive the call.
@@ -66,7 +72,7 @@ impl Gpu {
             Flags: class.heap_flags(&self.caps),
         };
         let (mut heap, mut resource): (Option<ID3D12Heap>, Option<ID3D12Resource>) = (None, None);
-        let device: ID3D12Device10 = self.device();
+        let device = &self.gpu.device;
         // SAFETY: all objects are live, what is pointed to outlives the calls, results go to their interfaces.
         unsafe {
             device.CreateHeap(&heap_desc, &mut heap)?;
@@ -80,6 +86,7 @@ impl Gpu {
                     let layout = D3D12_BARRIER_LAYOUT_COMMON;
                     let (desc, list) = (&found.desc, formats.as_ptr());
                     let count = u32::try_from(formats.len()).expect("a few");
+                    let device: ID3D12Device10 = self.device().expect("formats were granted");
                     device.CreatePlacedResource2(
                         heap,
                         offset,
@@ -104,9 +111,16 @@ impl Gpu {
             _ => D3D12_BARRIER_LAYOUT_COMMON,
         };
         let count = u32::try_from(formats.len()).expect("a few");
-        let device: ID3D12Device10 = self.device();
         let before = self.local_usage();
         let mut resource: Option<ID3D12Resource> = None;
+        let Some(device) = self.device::<ID3D12Device10>() else {
+            let desc = downgrade(&found.desc).expect("a first device grants nothing else");
+            let (device, flags, state) =
+                (&self.gpu.device, D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
+            // SAFETY: as below.
+            unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }?;
+            return Ok(self.local_usage() - before);
+        };
         // SAFETY: all objects are live, what is pointed to outlives the call, the result goes to its interface.
         unsafe {
             device.CreateCommittedResource3(
@@ -395,6 +409,56 @@ fn textures_are_small_where_the_device_finds_them_small() {
         assert_eq!(placed(gpu, multisampled(64, 64), none), (KIB_64, KIB_64));
         assert_eq!(placed(gpu, multisampled(1024, 1024), none).1, MIB_4);
     }
+}
+
+/// Every format of which the blocks are known, in every dimension, with samples and without: asking for the small alignment
+/// is never an error, and no small texture is missed.
+#[test]
+fn known_formats_are_asked_about_only_where_they_are_small() {
+    let (gpu, _) = open("old-ddi", false);
+    let (mut small, mut known) = (0, 0);
+    for format in 1..=132 {
+        for (dimension, samples) in [
+            (D3D12_RESOURCE_DIMENSION_TEXTURE1D, 1),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE2D, 1),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE2D, 2),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE2D, 8),
+            (D3D12_RESOURCE_DIMENSION_TEXTURE3D, 1),
+        ] {
+            for (width, height, depth) in [
+                (4, 4, 1),
+                (64, 64, 3),
+                (132, 68, 17),
+                (256, 64, 1),
+                (512, 512, 5),
+                (60, 1024, 1),
+                (1024, 1024, 1),
+            ] {
+                let is_3d = dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+                let desc = D3D12_RESOURCE_DESC1 {
+                    Dimension: dimension,
+                    Format: format,
+                    MipLevels: 1,
+                    DepthOrArraySize: if is_3d { depth } else { 1 },
+                    SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
+                    Flags: if samples > 1 { D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET } else { 0 },
+                    ..texture(width, if dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D { 1 } else { height })
+                };
+                let plain = downgrade(&desc).expect("no feedback");
+                if crate::caps::allocation_info(&gpu.device, &plain).is_none() {
+                    continue;
+                }
+                let asked = D3D12_RESOURCE_DESC { Alignment: floor::small(&desc).get(), ..plain };
+                let is_small = crate::caps::allocation_info(&gpu.device, &asked).is_some();
+                small += u32::from(is_small);
+                if standard_tiles::over_most_detailed_mip(&desc).is_some() {
+                    known += 1;
+                    assert_eq!(without_asking::may_be_small(&desc), is_small, "{desc:?}");
+                }
+            }
+        }
+    }
+    assert!(small > 500 && known > 1000, "{small} small ones, {known} of known formats");
 }
 
 /// The bound that saves a call never hides a small texture.

@@ -10,7 +10,7 @@ use super::Device_Impl;
 use crate::api::call;
 use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
-use crate::ddi::{Architecture, CpuPageProperty, MemoryPool};
+use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
 use crate::rules::resource::Resource as ResourceRules;
 use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placement, under};
 
@@ -54,7 +54,12 @@ impl ResourceRequest<'_> {
     }
 
     /// The rules that do not depend on where the resource goes.
-    fn check_common(&self, resource: &ResourceRules, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
+    fn check_common(
+        &self,
+        resource: &ResourceRules,
+        heap_type: D3D12_HEAP_TYPE,
+        caps: &DriverCaps,
+    ) -> Result<(), Refusal> {
         let desc = self.desc.as_ref().map_err(Clone::clone)?;
         if self.protected_session.is_some() {
             return Err(Refusal::not_implemented("protected resource sessions"));
@@ -63,7 +68,10 @@ impl ResourceRequest<'_> {
         let clear_value = unsafe { self.clear_value.as_ref() };
         clear_value::check(resource, clear_value, self.castable_formats)?;
         match self.initial {
-            Initial::State(state) => initial::check_state(resource, state, heap_type, desc.Flags),
+            Initial::State(state) => {
+                initial::check_state(resource, state, heap_type, desc.Flags)?;
+                initial::check_generation(state, heap_type, caps)
+            }
             Initial::Layout(layout) => initial::check_layout(resource, layout),
         }
     }
@@ -150,7 +158,7 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
                 let resource = request.check_resource(self, name)?;
-                request.check_common(&resource, heap.desc().Properties.Type)?;
+                request.check_common(&resource, heap.desc().Properties.Type, self.driver().caps())?;
                 let args = allocation_info::placed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 placement::check(&resource, allocation, offset, heap.desc())?;
@@ -188,7 +196,7 @@ impl Device_Impl {
                 let resource = request.check_resource(self, name)?;
                 placement::check_committed(&resource, properties, flags)?;
                 check_behaviour(flags)?;
-                request.check_common(&resource, properties.Type)?;
+                request.check_common(&resource, properties.Type, self.driver().caps())?;
                 let args = allocation_info::committed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
@@ -216,7 +224,7 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let resource = request.check_resource(self, name)?;
                 rules::resource::reserved::check(&resource, super::features::TILED_RESOURCES_TIER)?;
-                request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT)?;
+                request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())?;
                 let args = allocation_info::placed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(ReservedPlan { desc, resource, args, allocation })

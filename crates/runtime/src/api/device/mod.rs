@@ -6,10 +6,12 @@
 //! * `residency`, `paging`: what is resident and what is evicted; the thread that pages in.
 //! * `queueing`: queues, lists, fences, heaps of descriptors and queries.
 //! * `removal`: losing the device.
+//! * `first_generation`: the device as the first D3D12 had it, in front of the other.
 //! * `interfaces`: the methods as D3D12 declares them, which call the others or say that they are not there.
 
 mod creation;
 mod features;
+mod first_generation;
 mod interfaces;
 mod layouts;
 mod paging;
@@ -20,8 +22,9 @@ mod residency;
 use std::sync::Arc;
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, PCWSTR, implement};
+use windows_core::{ComObject, Interface as _, PCWSTR, implement};
 
+use self::first_generation::{FirstGenerationDevice, Shown};
 use self::paging::PagingQueue;
 use self::removal::Removal;
 use super::descriptor_heap::DescriptorHeaps;
@@ -48,6 +51,8 @@ pub(crate) struct Device {
     descriptor_heaps: DescriptorHeaps,
     paging: PagingQueue,
     options: Options,
+    /// What the application has for a device that is shown as the first D3D12 had it.
+    shown: Shown,
     /// The driver's half. The last field, as it goes after all else.
     _driver_device: Box<dyn DriverDevice>,
 }
@@ -67,7 +72,7 @@ impl Device {
         let driver_device = driver.create_device(args)?;
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
-        let (private_data, descriptor_heaps, paging) = Default::default();
+        let (private_data, descriptor_heaps, paging, shown) = Default::default();
         Ok(ComObject::new(Self {
             driver,
             debug,
@@ -76,8 +81,23 @@ impl Device {
             descriptor_heaps,
             paging,
             options,
+            shown,
             _driver_device: driver_device,
         }))
+    }
+
+    /// The device as the application knows it: its one object of that kind, as long as anybody holds that.
+    pub(crate) fn shown(this: &ComObject<Self>) -> ID3D12Device {
+        if this.driver().caps().is_first_generation {
+            return this.shown.of(this);
+        }
+        this.to_interface::<ID3D12Device14>().into()
+    }
+
+    /// The device behind what an application has; `None` for another runtime's.
+    pub(crate) fn behind(shown: &ID3D12Device) -> Option<ComObject<Self>> {
+        let own = shown.cast_object::<Self>().ok();
+        own.or_else(|| Some(shown.cast_object::<FirstGenerationDevice>().ok()?.device().clone()))
     }
 
     /// Where the calls of the device and its children report to.

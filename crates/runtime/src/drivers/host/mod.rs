@@ -103,6 +103,7 @@ impl HostDriver {
                 resource_heap_tier: profile.resource_heap_tier,
                 tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
                 l1_memory_fully_cpu_accessible: profile.l1_memory_fully_cpu_accessible,
+                is_first_generation: profile.is_first_generation,
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },

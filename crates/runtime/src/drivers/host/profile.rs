@@ -35,6 +35,14 @@ pub struct HostProfile {
     pub l1_memory_fully_cpu_accessible: bool,
     /// DDI version.
     pub ddi_version: u32,
+    /// Its device is what the first D3D12 had: `ID3D12Device` and no numbered interface, E_NOTIMPL to every feature that came
+    /// later, and none of the later heap and resource flags.
+    pub is_first_generation: bool,
+    /// Whether programs that open it by name are to use its adapter.
+    ///
+    /// A D3D12 without DXGI has none, and some native builds of others are such. [`Instance::adapter`](crate::Instance::adapter)
+    /// is there all the same, for tests that count memory.
+    pub has_adapter: bool,
     /// The local segment group.
     pub local: SegmentProfile,
     /// The non-local segment group; empty on UMA.
@@ -91,6 +99,8 @@ const DISCRETE: HostProfile = HostProfile {
     texture_padding_per_mille: 0,
     l1_memory_fully_cpu_accessible: true,
     ddi_version: 115,
+    is_first_generation: false,
+    has_adapter: true,
     local: SegmentProfile::of_gib(16),
     non_local: SegmentProfile::of_gib(16),
     paging_nanos_per_mib: 0,
@@ -99,7 +109,7 @@ const DISCRETE: HostProfile = HostProfile {
     gpu_va_bits_per_process: 44,
 };
 
-static PROFILES: [HostProfile; 9] = [
+static PROFILES: [HostProfile; 10] = [
     DISCRETE,
     HostProfile {
         name: "discrete-2gib",
@@ -172,6 +182,21 @@ static PROFILES: [HostProfile; 9] = [
             BudgetStep { after: Duration::from_millis(200), local: ByteSize::from_gib(2) },
             BudgetStep { after: Duration::from_millis(600), local: ByteSize::from_mib(3840) },
         ],
+        ..DISCRETE
+    },
+    HostProfile {
+        name: "first-generation",
+        description: "discrete GPU, 4 GiB, of the first D3D12: ID3D12Device alone, no later feature, no adapter",
+        device_id: 10,
+        resource_heap_tier: 1,
+        tight_buffer_alignment: None,
+        tight_texture_alignment: None,
+        l1_memory_fully_cpu_accessible: false,
+        ddi_version: 3,
+        is_first_generation: true,
+        has_adapter: false,
+        local: SegmentProfile::of_gib(4),
+        non_local: SegmentProfile::of_gib(8),
         ..DISCRETE
     },
 ];

@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::ddi::{TextureDimension, TextureMemoryLayout, TextureUsage};
+use crate::ddi::{DriverCaps, TextureDimension, TextureMemoryLayout, TextureUsage};
 use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
@@ -26,6 +26,21 @@ const MISSING_TEXTURE_FLAGS: [(D3D12_RESOURCE_FLAGS, &str); 2] = [
     (D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY, "D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY"),
     (D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY, "D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY"),
 ];
+
+/// Flags that came after the first D3D12, beside tight alignment, which has a cap of its own.
+const LATER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY
+    | D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY
+    | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// Checks that the device is new enough to know the flags.
+pub(super) fn check_generation(flags: D3D12_RESOURCE_FLAGS, caps: &DriverCaps) -> Result<(), Refusal> {
+    match flags & LATER_FLAGS {
+        later if caps.is_first_generation && later != 0 => {
+            Err(Refusal::invalid(format!("resource flags {later:#x} came after the first D3D12")))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Checks the flags of a buffer.
 pub(super) fn check_buffer(flags: D3D12_RESOURCE_FLAGS) -> Result<(), Refusal> {

@@ -99,6 +99,7 @@ pub(crate) fn check_castable(
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<Resource, Refusal> {
+    flags::check_generation(desc.Flags, caps)?;
     match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_BUFFER => {
             super::castable::check_buffer(castable_formats)?;

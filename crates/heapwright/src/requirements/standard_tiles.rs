@@ -1,0 +1,62 @@
+//! How many standard tiles a texture's most detailed mip level takes: what D3D12 tells small textures by.
+
+use heapwright_d3d12::*;
+
+use super::floor;
+
+/// Tiles of the small alignment that the level takes; `None` for formats whose blocks are not known here (planar and video
+/// formats, and those that are not D3D12's).
+///
+/// A tile is a box of blocks with sides as equal as powers of two allow, the earlier ones being the longer; several samples
+/// shrink width and height in turn.
+pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC1) -> Option<u64> {
+    let Block { side, bytes } = block(desc.Format)?;
+    let tile_log2 = floor::small(desc).get().trailing_zeros();
+    let log2 = tile_log2.checked_sub(bytes.next_power_of_two().trailing_zeros())?;
+    let samples_log2 = desc.SampleDesc.Count.max(1).next_power_of_two().trailing_zeros();
+    let (width, height, depth) = match desc.Dimension {
+        D3D12_RESOURCE_DIMENSION_TEXTURE1D => (log2, 0, 0),
+        D3D12_RESOURCE_DIMENSION_TEXTURE3D => (log2.div_ceil(3), (log2 + 1) / 3, log2 / 3),
+        _ => (
+            log2.div_ceil(2).saturating_sub(samples_log2.div_ceil(2)),
+            (log2 / 2).saturating_sub(samples_log2 / 2),
+            0,
+        ),
+    };
+    let slices = match desc.Dimension {
+        D3D12_RESOURCE_DIMENSION_TEXTURE3D => u64::from(desc.DepthOrArraySize),
+        _ => 1,
+    };
+    let columns = desc.Width.div_ceil(side).div_ceil(1 << width);
+    let rows = u64::from(desc.Height).div_ceil(side).div_ceil(1 << height);
+    Some(columns.saturating_mul(rows).saturating_mul(slices.div_ceil(1 << depth)))
+}
+
+/// A square of texels that a format stores as one.
+struct Block {
+    /// Texels along an edge.
+    side: u64,
+    bytes: u32,
+}
+
+fn block(format: DXGI_FORMAT) -> Option<Block> {
+    let texel = |bytes| Some(Block { side: 1, bytes });
+    let compressed = |bytes| Some(Block { side: 4, bytes });
+    match format {
+        DXGI_FORMAT_R32G32B32A32_TYPELESS..=DXGI_FORMAT_R32G32B32A32_SINT => texel(16),
+        DXGI_FORMAT_R32G32B32_TYPELESS..=DXGI_FORMAT_R32G32B32_SINT => texel(12),
+        DXGI_FORMAT_R16G16B16A16_TYPELESS..=DXGI_FORMAT_R32G32_SINT => texel(8),
+        DXGI_FORMAT_R10G10B10A2_TYPELESS..=DXGI_FORMAT_R32_SINT => texel(4),
+        DXGI_FORMAT_R8G8_TYPELESS..=DXGI_FORMAT_R16_SINT => texel(2),
+        DXGI_FORMAT_R8_TYPELESS..=DXGI_FORMAT_A8_UNORM => texel(1),
+        DXGI_FORMAT_R9G9B9E5_SHAREDEXP => texel(4),
+        DXGI_FORMAT_BC1_TYPELESS..=DXGI_FORMAT_BC1_UNORM_SRGB
+        | DXGI_FORMAT_BC4_TYPELESS..=DXGI_FORMAT_BC4_SNORM => compressed(8),
+        DXGI_FORMAT_BC2_TYPELESS..=DXGI_FORMAT_BC3_UNORM_SRGB
+        | DXGI_FORMAT_BC5_TYPELESS..=DXGI_FORMAT_BC5_SNORM
+        | DXGI_FORMAT_BC6H_TYPELESS..=DXGI_FORMAT_BC7_UNORM_SRGB => compressed(16),
+        DXGI_FORMAT_B5G6R5_UNORM | DXGI_FORMAT_B5G5R5A1_UNORM | DXGI_FORMAT_B4G4R4A4_UNORM => texel(2),
+        DXGI_FORMAT_B8G8R8A8_UNORM..=DXGI_FORMAT_B8G8R8X8_UNORM_SRGB => texel(4),
+        _ => None,
+    }
+}

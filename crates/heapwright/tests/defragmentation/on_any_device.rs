@@ -1,0 +1,28 @@
+//! Moves on the device that the environment names: every resource keeps its bytes.
+
+use heapwright::{DefragmentationBudget, DefragmentationDesc};
+
+use super::scene::{Random, Scene, any_texture, small_buffer};
+
+#[test]
+fn what_is_moved_keeps_its_bytes() {
+    let mut random = Random(0x2468_ace1_3579_bdf1);
+    let mut scene = Scene::on_any_device();
+    for _ in 0..400 {
+        let desc = small_buffer(&mut random);
+        scene.create(&desc);
+    }
+    for _ in 0..60 {
+        let desc = any_texture(&mut random);
+        scene.create(&desc);
+    }
+    scene.thin_out(&mut random);
+    scene.check_contents();
+    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment");
+    let figures = scene.defragment(&mut run, DefragmentationBudget::default(), 1, 400);
+    assert!(figures.moves > 0 && figures.after < figures.before, "{figures:?}");
+    scene.check_contents();
+    scene.check_places([]);
+    drop(run);
+    scene.end();
+}

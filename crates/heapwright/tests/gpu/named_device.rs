@@ -1,0 +1,180 @@
+//! The device that the environment names.
+//!
+//! `HEAPWRIGHT_TEST_DEVICE` is `host` or `host:PROFILE`, a simulated GPU, or `d3d12`, `d3d12:N` or `d3d12:PATH`, as the program's
+//! `--device` takes them. Without it the tests run on the simulated GPU that is the default.
+//!
+//! `HEAPWRIGHT_TEST_LOG` is a file that gets a line for each test that has run to its end there: `<binary>::<test>`, a tab, and
+//! the device. What is skipped says why on standard error, also where the test harness keeps that for itself, and is not in
+//! the file.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::{env, thread};
+
+use heapwright::d3d12::*;
+use heapwright::{DeviceCaps, HeapType};
+use heapwright_loader::D3d12;
+use heapwright_runtime::{HostProfile, Instance};
+
+/// A device, and what counts its memory.
+pub(crate) trait Opened {
+    fn device(&self) -> &ID3D12Device;
+
+    /// The adapter, for those who are to use one.
+    fn adapter(&self) -> Option<&IDXGIAdapter3>;
+
+    /// The simulated GPU behind, whose memory is this test's alone. Others count what other tests use, or nothing.
+    fn simulated(&self) -> Option<&Instance>;
+}
+
+impl Opened for Instance {
+    fn device(&self) -> &ID3D12Device {
+        &self.device
+    }
+
+    fn adapter(&self) -> Option<&IDXGIAdapter3> {
+        Some(&self.adapter)
+    }
+
+    fn simulated(&self) -> Option<&Instance> {
+        Some(self)
+    }
+}
+
+/// The device that the environment names.
+#[derive(Debug)]
+pub(crate) struct Gpu {
+    pub(crate) device: ID3D12Device,
+    pub(crate) adapter: Option<IDXGIAdapter3>,
+    name: String,
+    simulated: Option<Instance>,
+    is_skipped: bool,
+}
+
+impl Opened for Gpu {
+    fn device(&self) -> &ID3D12Device {
+        &self.device
+    }
+
+    fn adapter(&self) -> Option<&IDXGIAdapter3> {
+        self.adapter.as_ref()
+    }
+
+    fn simulated(&self) -> Option<&Instance> {
+        self.simulated.as_ref()
+    }
+}
+
+/// The device that the environment names, a fresh one if it is simulated.
+pub(crate) fn any_device() -> Gpu {
+    let name = env::var("HEAPWRIGHT_TEST_DEVICE").unwrap_or_else(|_| "host".to_owned());
+    open(&name).unwrap_or_else(|error| panic!("HEAPWRIGHT_TEST_DEVICE={name}: {error}"))
+}
+
+fn open(name: &str) -> Result<Gpu, String> {
+    let (kind, rest) = name.split_once(':').map_or((name, None), |(kind, rest)| (kind, Some(rest)));
+    match (kind, rest) {
+        ("host", profile) => {
+            let profile = match profile {
+                None => HostProfile::default_profile(),
+                Some(profile) => HostProfile::find(profile).ok_or("there is no such profile")?,
+            };
+            let instance = Instance::open(profile).map_err(|error| error.to_string())?;
+            Ok(Gpu {
+                device: instance.device.clone(),
+                adapter: profile.has_adapter.then(|| instance.adapter.clone()),
+                name: format!("host:{}", profile.name),
+                simulated: Some(instance),
+                is_skipped: false,
+            })
+        }
+        ("d3d12", rest) => loaded(name, rest).map_err(|error| error.to_string()),
+        _ => Err("it is none of host, host:PROFILE, d3d12, d3d12:N and d3d12:PATH".to_owned()),
+    }
+}
+
+fn loaded(name: &str, rest: Option<&str>) -> Result<Gpu, Box<dyn std::error::Error>> {
+    let number = rest.map(str::parse::<usize>);
+    let d3d12 = match (rest, &number) {
+        (Some(path), Some(Err(_))) => D3d12::open(path)?,
+        _ => D3d12::system()?,
+    };
+    let adapter = match number {
+        Some(Ok(number)) => {
+            Some(d3d12.adapters()?.into_iter().nth(number).ok_or("there is no adapter of that number")?)
+        }
+        _ => None,
+    };
+    let heapwright_loader::Gpu { device, adapter } = d3d12.create_device(adapter.as_ref())?;
+    Ok(Gpu { device, adapter, name: name.to_owned(), simulated: None, is_skipped: false })
+}
+
+impl Gpu {
+    /// Whether the device lacks what a test needs: then it is skipped, and says so.
+    pub(crate) fn lacks(&mut self, what: &str, has: impl FnOnce(&DeviceCaps) -> bool) -> bool {
+        let caps = DeviceCaps::query(&self.device).expect("a sound device");
+        if has(&caps) {
+            return false;
+        }
+        self.is_skipped = true;
+        self.say(&format!("skipped: {} has no {what}", self.name));
+        true
+    }
+
+    /// Whether the device has no adapter, as [`lacks`](Self::lacks).
+    pub(crate) fn lacks_adapter(&mut self) -> bool {
+        let has_adapter = self.adapter.is_some();
+        self.lacks("adapter", |_| has_adapter)
+    }
+
+    /// The heap types that the device has; says which it has not.
+    pub(crate) fn heap_types(&self) -> Vec<HeapType> {
+        let caps = DeviceCaps::query(&self.device).expect("a sound device");
+        let has_gpu_upload = caps.gpu_upload_heaps;
+        if !has_gpu_upload {
+            self.say(&format!("without GPU_UPLOAD, which {} does not have", self.name));
+        }
+        let has = |heap_type: &HeapType| *heap_type != HeapType::GpuUpload || has_gpu_upload;
+        HeapType::ALL.into_iter().filter(has).collect()
+    }
+
+    /// One line on standard error, past the test harness, which shows what is printed by failed tests alone.
+    pub(crate) fn say(&self, what: &str) {
+        let line = format!("{}: {what}\n", test_name());
+        std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
+    }
+}
+
+/// The test that runs on this thread, with its binary.
+fn test_name() -> String {
+    let binary = env::current_exe().expect("the system knows it");
+    let stem = binary.file_stem().unwrap_or_default().to_string_lossy();
+    // Cargo appends a hash.
+    let binary = stem.rsplit_once('-').map_or(&*stem, |(name, _)| name);
+    format!("{binary}::{}", thread::current().name().unwrap_or("unnamed"))
+}
+
+/// Lines that are in the file already.
+static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        let Some(path) = env::var_os("HEAPWRIGHT_TEST_LOG") else { return };
+        if self.is_skipped || thread::panicking() {
+            return;
+        }
+        let line = format!("{}\t{}\n", test_name(), self.name);
+        // Some tests open it more than once.
+        if !LOGGED.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+            return;
+        }
+        // One write, so that the lines of tests that run at the same time do not mix.
+        let written = OpenOptions::new().append(true).create(true).open(Path::new(&path));
+        written
+            .and_then(|mut file| file.write_all(line.as_bytes()))
+            .expect("HEAPWRIGHT_TEST_LOG can be written");
+    }
+}
