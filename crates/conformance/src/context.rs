@@ -205,14 +205,15 @@ impl Context {
         self.answer(resource_call(home, desc), result)
     }
 
-    /// A placed resource in state COMMON.
+    /// A placed resource in the state that the heap's type asks for.
     pub(crate) fn place(
         &self,
         heap: &ID3D12Heap,
         offset: u64,
         desc: &D3D12_RESOURCE_DESC,
     ) -> Answer<ID3D12Resource> {
-        self.create_resource(Home::Placed(heap, offset), desc, D3D12_RESOURCE_STATE_COMMON, None)
+        let state = state_of(com::memory::heap_desc(heap).Properties.Type);
+        self.create_resource(Home::Placed(heap, offset), desc, state, None)
     }
 
     /// A committed resource of an abstract heap type in the state that the type asks for.

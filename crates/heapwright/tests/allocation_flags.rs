@@ -215,6 +215,18 @@ fn within_budget_binds_one_allocation() {
     assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{error}");
 }
 
+/// Some adapters answer zeros for a segment group that they do not count. Once there is usage, zero is a budget like others.
+#[test]
+fn a_budget_of_zero_without_usage_is_no_budget() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
+    let within = place(HeapType::Upload, ResourceAllocationFlags::WITHIN_BUDGET);
+    let _held = buffer(&allocator, &within, 1000);
+    let error = try_buffer(&allocator, &within, 3 * MIB).expect_err("it counts, and there is no budget");
+    assert!(error.is_over_budget(), "{error}");
+}
+
 #[test]
 fn prefer_committed_is_placed_where_that_fails() {
     let gpu = open("discrete");
