@@ -205,7 +205,8 @@ pub unsafe fn close(handle: HANDLE) {
 
 /// Whether `handle` is open in this process and nothing else than an event, as far as the operating system tells.
 ///
-/// Nothing is signalled. Windows tells only whether the handle is open, and Linux without /proc likewise.
+/// Nothing is signalled. Windows tells only whether the handle is open and is none of those that stand for the current
+/// process, thread or token; Linux without /proc only whether it is open.
 pub fn is_event(handle: HANDLE) -> bool {
     // SAFETY: what the promise guards is the use of the copy as an event. The copy is closed and not used otherwise.
     let copy = unsafe { system::duplicate(handle) };

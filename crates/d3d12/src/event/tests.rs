@@ -122,6 +122,19 @@ fn what_is_no_event_is_refused() {
         .expect_err("nothing is open there");
 }
 
+#[test]
+fn no_small_negative_number_is_an_event() {
+    for number in 1..=6_usize {
+        let handle = HANDLE(std::ptr::without_provenance_mut(number.wrapping_neg()));
+        assert!(!is_event(handle), "-{number}");
+        // SAFETY: on Windows these stand for the process, the thread and its tokens, on other systems for nothing.
+        let error = unsafe { EventSignal::new(handle) }.expect_err("no event");
+        if cfg!(windows) {
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "-{number}");
+        }
+    }
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn a_file_is_no_event() {

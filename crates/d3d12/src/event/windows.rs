@@ -11,6 +11,10 @@ use crate::{
     ResetEvent, SetEvent, WAIT_OBJECT_0, WAIT_TIMEOUT, WaitForSingleObject,
 };
 
+/// What GetCurrentProcess (also known as INVALID_HANDLE_VALUE), GetCurrentThread and their relatives for tokens return.
+/// They can be duplicated, into handles of what they stand for.
+const PSEUDO_HANDLES: std::ops::RangeInclusive<isize> = -6..=-1;
+
 pub(super) fn create(reset: EventReset) -> io::Result<HANDLE> {
     // SAFETY: no attributes and no name: nothing is pointed to.
     let handle = unsafe { CreateEventW(None, reset == EventReset::Manual, false, PCWSTR::null()) };
@@ -75,6 +79,10 @@ pub(super) unsafe fn wait(handle: HANDLE, _reset: EventReset, timeout: Option<Du
 pub(super) unsafe fn duplicate(handle: HANDLE) -> io::Result<HANDLE> {
     if handle.0.is_null() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the HANDLE 0 is no event"));
+    }
+    if PSEUDO_HANDLES.contains(&handle.0.addr().cast_signed()) {
+        let message = "the HANDLE stands for the current process, thread or token and is no event";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     let mut copy = HANDLE::default();
     // SAFETY: the process's own pseudo handle, and a pointer to a handle that is written. What is no handle is answered
