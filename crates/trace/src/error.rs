@@ -216,7 +216,8 @@ impl fmt::Display for Column {
 /// The everyday failures in plain words, the same on every system; the rest as the system words them.
 fn describe_io(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
+        // Windows has names that no file can have, as those with a line break.
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => "no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => format!("cannot be read: {error}"),
     }

@@ -123,7 +123,8 @@ fn is_same_file(report: &Path, page: &Path) -> bool {
 /// An error of the file system in a few words.
 fn reason(error: &io::Error, not_found: &str) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => not_found.to_owned(),
+        // Windows has names that no file can have, as those with a line break.
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => not_found.to_owned(),
         io::ErrorKind::IsADirectory => "is a directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
