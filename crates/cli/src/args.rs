@@ -151,6 +151,13 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
 
+    /// Do not run the check of this id; commas separate several
+    ///
+    /// For checks that end the program, as a wrong pointer does where a device trusts it: with -vv the last check that begins is
+    /// the one.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -60,6 +60,8 @@ pub enum Need {
     GpuUploadHeaps,
     /// No `GPUUploadHeapSupported`.
     NoGpuUploadHeaps,
+    /// An answer to whether there are GPU upload heaps: a D3D12 without one is older than the heap type.
+    GpuUploadHeapType,
     /// Resource heap tier 1.
     HeapTier1,
     /// Resource heap tier 2.

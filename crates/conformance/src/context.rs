@@ -34,6 +34,8 @@ pub struct Caps {
     pub tight_alignment_tier: i32,
     /// `GPUUploadHeapSupported`.
     pub gpu_upload_heaps: bool,
+    /// `D3D12_FEATURE_D3D12_OPTIONS16` is answered.
+    pub gpu_upload_heap_type: bool,
     /// `ManualWriteTrackingResourceSupported`.
     pub write_tracking: bool,
     /// `D3D12_TILED_RESOURCES_TIER`.
@@ -66,6 +68,7 @@ impl Caps {
         let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ask(device);
         let architecture: D3D12_FEATURE_DATA_ARCHITECTURE = ask(device);
         let addresses: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT = ask(device);
+        let options16 = device::feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS16>(device);
         let options12: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ask(device);
         let default_heap = properties(D3D12_HEAP_TYPE_DEFAULT);
         Self {
@@ -73,9 +76,8 @@ impl Caps {
             cache_coherent_uma: architecture.UMA.as_bool() && architecture.CacheCoherentUMA.as_bool(),
             resource_heap_tier: options.ResourceHeapTier,
             tight_alignment_tier: ask::<D3D12_FEATURE_DATA_TIGHT_ALIGNMENT>(device).SupportTier,
-            gpu_upload_heaps: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS16>(device)
-                .GPUUploadHeapSupported
-                .as_bool(),
+            gpu_upload_heaps: options16.is_ok_and(|options| options.GPUUploadHeapSupported.as_bool()),
+            gpu_upload_heap_type: options16.is_ok(),
             write_tracking: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS17>(device)
                 .ManualWriteTrackingResourceSupported
                 .as_bool(),
@@ -86,7 +88,16 @@ impl Caps {
             standard_swizzle: options.StandardSwizzle64KBSupported.as_bool(),
             gpu_va_bits_per_resource: options.MaxGPUVirtualAddressBitsPerResource,
             gpu_va_bits_per_process: addresses.MaxGPUVirtualAddressBitsPerProcess,
-            textures: device::check_committed(device, Some(&default_heap), Some(&rgba(64, 64))) != E_NOTIMPL,
+            // One is made: not every device takes a call that only checks, which has nothing to write to.
+            textures: device::create_resource(
+                device,
+                Home::Committed(&default_heap, D3D12_HEAP_FLAG_NONE),
+                &rgba(64, 64),
+                D3D12_RESOURCE_STATE_COMMON,
+                None,
+            )
+            .err()
+                != Some(E_NOTIMPL),
             footprints: device::footprint_total(device, &buffer(256), 1) != device::UNTOUCHED_TOTAL,
         }
     }
@@ -154,6 +165,9 @@ impl Context {
             }
             Need::NoTightAlignment => (caps.tight_alignment_tier == 0, "the device has tight alignment"),
             Need::GpuUploadHeaps => (caps.gpu_upload_heaps, "the device has no GPU upload heaps"),
+            Need::GpuUploadHeapType => {
+                (caps.gpu_upload_heap_type, "the device is older than the heap type GPU_UPLOAD")
+            }
             Need::NoGpuUploadHeaps => (!caps.gpu_upload_heaps, "the device has GPU upload heaps"),
             Need::HeapTier1 => (caps.resource_heap_tier < 2, "the resource heap tier is above 1"),
             Need::HeapTier2 => (caps.resource_heap_tier >= 2, "the resource heap tier is 1"),

@@ -8,7 +8,7 @@ mod known_gaps;
 mod report;
 mod table;
 
-use heapwright_conformance::{CannotRun, Filter, Options, Target, run as run_checks};
+use heapwright_conformance::{CannotRun, Filter, Options, Target, checks, run as run_checks};
 
 use self::known_gaps::{KnownGaps, KnownGapsError};
 use self::report::ConformanceReport;
@@ -41,6 +41,10 @@ enum ConformanceError {
     NoDevice(#[from] NoDevice),
     #[error("--filter: no check has {0:?} in its id; `heapwright conformance -v` lists what there is")]
     NothingMatches(String),
+    #[error("--skip: no check has the id {0:?}; `heapwright conformance --json` lists what there is")]
+    NoCheck(String),
+    #[error("--skip leaves no check to run")]
+    NothingLeft,
     #[error("--known-gaps: {0}")]
     KnownGaps(#[from] KnownGapsError),
     #[error(transparent)]
@@ -51,7 +55,9 @@ impl ConformanceError {
     fn exit(&self) -> Exit {
         match self {
             Self::NoDevice(error) => error.exit(),
-            Self::NothingMatches(_) | Self::KnownGaps(_) => Exit::BadInput,
+            Self::NothingMatches(_) | Self::NoCheck(_) | Self::NothingLeft | Self::KnownGaps(_) => {
+                Exit::BadInput
+            }
             Self::CannotRun(_) => Exit::No,
         }
     }
@@ -60,10 +66,18 @@ impl ConformanceError {
 fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, ConformanceError> {
     let choice = DeviceChoice::find(&args.device)?;
     let text = args.filter.as_deref();
-    let options = Options { filter: text.map_or_else(Filter::default, Filter::new), ..Options::default() };
-    let count = options.filter.checks().count();
-    if let Some(text) = text.filter(|text| count == 0 || text.trim().is_empty()) {
+    let filter = text.map_or_else(Filter::default, Filter::new);
+    if let Some(text) = text.filter(|text| filter.checks().next().is_none() || text.trim().is_empty()) {
         return Err(ConformanceError::NothingMatches(text.to_owned()));
+    }
+    let is_known = |id: &str| checks::all().any(|check| check.id == id);
+    if let Some(unknown) = args.skip.iter().find(|id| !is_known(id)) {
+        return Err(ConformanceError::NoCheck(unknown.clone()));
+    }
+    let options = Options { filter: filter.without(&args.skip), ..Options::default() };
+    let count = options.filter.checks().count();
+    if count == 0 {
+        return Err(ConformanceError::NothingLeft);
     }
     let known_gaps = match &args.known_gaps {
         Some(path) => KnownGaps::read(path)?,

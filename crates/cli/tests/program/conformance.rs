@@ -99,3 +99,38 @@ fn bad_input() {
         }
     }
 }
+
+#[test]
+fn a_check_that_is_skipped_is_not_run() {
+    let ids = |options: &[&str]| -> Vec<String> {
+        let stdout = heapwright(["conformance", "--json"].iter().chain(options)).ok();
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap().iter();
+        checks.map(|check| check["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut all = ids(&["--filter", "heap-properties/"]);
+    let (first, last) = (all.remove(0), all.pop().unwrap());
+    assert_eq!(ids(&["--filter", "heap-properties/", "--skip", &format!("{first},{last}")]), all);
+}
+
+#[test]
+fn what_cannot_be_skipped_is_told() {
+    // A part of an id is none.
+    for id in ["heap/", "no-such-check", ""] {
+        assert_eq!(
+            heapwright(["conformance", "--skip", id]).one_error(2),
+            format!(
+                "--skip: no check has the id {id:?}; `heapwright conformance --json` lists what there is"
+            )
+        );
+    }
+    let only = "heap/size-0-refused";
+    let said = heapwright(["conformance", "--filter", only, "--skip", only]);
+    assert_eq!(said.one_error(2), "--skip leaves no check to run");
+}
+
+#[test]
+fn the_log_has_every_check_that_begins() {
+    let said = heapwright(["conformance", "-vv", "--filter", "heap/size-0-refused"]);
+    assert!(said.stderr.contains("begins check=\"heap/size-0-refused\""), "{}", said.stderr);
+}

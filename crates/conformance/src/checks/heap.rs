@@ -176,9 +176,9 @@ pub(super) const CHECKS: &[Check] = &[
             let heap = ctx.create_heap(&desc).ok("64 KiB")?;
             let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
             ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[index; 64]);
-            held.push(resource);
+            held.push((heap, resource));
         }
-        for (index, resource) in (0..8_u8).zip(&held) {
+        for (index, (_, resource)) in (0..8_u8).zip(&held) {
             let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 64);
             require_eq(format!("bytes in heap {index}"), bytes, vec![index; 64])?;
         }
@@ -189,9 +189,10 @@ pub(super) const CHECKS: &[Check] = &[
         let mut held = Vec::new();
         for _ in 0..16 {
             let heap = ctx.create_heap(&desc).ok("128 KiB")?;
-            held.push(ctx.place(&heap, 0, &buffer(128 * KIB)).ok("128 KiB")?);
+            let resource = ctx.place(&heap, 0, &buffer(128 * KIB)).ok("128 KiB")?;
+            held.push((heap, resource));
         }
-        let mut starts: Vec<u64> = held.iter().map(memory::address).collect();
+        let mut starts: Vec<u64> = held.iter().map(|(_, resource)| memory::address(resource)).collect();
         starts.sort_unstable();
         for pair in starts.windows(2) {
             require(pair[1] - pair[0] >= 128 * KIB, || {

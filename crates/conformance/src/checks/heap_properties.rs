@@ -21,6 +21,9 @@ const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 const DISCRETE: &[Need] = &[Need::Discrete];
 const UMA: &[Need] = &[Need::NonCoherentUma];
 const COHERENT: &[Need] = &[Need::CacheCoherentUma];
+const DISCRETE_NEW: &[Need] = &[Need::Discrete, Need::GpuUploadHeapType];
+const UMA_NEW: &[Need] = &[Need::NonCoherentUma, Need::GpuUploadHeapType];
+const COHERENT_NEW: &[Need] = &[Need::CacheCoherentUma, Need::GpuUploadHeapType];
 
 pub(super) const CHECKS: &[Check] = &[
     check("heap-properties/discrete-upload", TABLES, DISCRETE, |ctx| {
@@ -32,13 +35,13 @@ pub(super) const CHECKS: &[Check] = &[
     check("heap-properties/discrete-readback", TABLES, DISCRETE, |ctx| {
         row(ctx, D3D12_HEAP_TYPE_READBACK, BACK, L0)
     }),
-    check("heap-properties/discrete-gpu-upload", TABLES, DISCRETE, |ctx| {
+    check("heap-properties/discrete-gpu-upload", TABLES, DISCRETE_NEW, |ctx| {
         row(ctx, D3D12_HEAP_TYPE_GPU_UPLOAD, COMBINE, L1)
     }),
     check("heap-properties/uma-upload", TABLES, UMA, |ctx| row(ctx, D3D12_HEAP_TYPE_UPLOAD, COMBINE, L0)),
     check("heap-properties/uma-default", TABLES, UMA, |ctx| row(ctx, D3D12_HEAP_TYPE_DEFAULT, NONE, L0)),
     check("heap-properties/uma-readback", TABLES, UMA, |ctx| row(ctx, D3D12_HEAP_TYPE_READBACK, BACK, L0)),
-    check("heap-properties/uma-gpu-upload", TABLES, UMA, |ctx| {
+    check("heap-properties/uma-gpu-upload", TABLES, UMA_NEW, |ctx| {
         row(ctx, D3D12_HEAP_TYPE_GPU_UPLOAD, COMBINE, L0)
     }),
     check("heap-properties/cache-coherent-upload", TABLES, COHERENT, |ctx| {
@@ -50,10 +53,10 @@ pub(super) const CHECKS: &[Check] = &[
     check("heap-properties/cache-coherent-readback", TABLES, COHERENT, |ctx| {
         row(ctx, D3D12_HEAP_TYPE_READBACK, BACK, L0)
     }),
-    check("heap-properties/cache-coherent-gpu-upload", TABLES, COHERENT, |ctx| {
+    check("heap-properties/cache-coherent-gpu-upload", TABLES, COHERENT_NEW, |ctx| {
         row(ctx, D3D12_HEAP_TYPE_GPU_UPLOAD, BACK, L0)
     }),
-    check("heap-properties/uma-gpu-upload-is-upload", TABLES, &[Need::Uma], |ctx| {
+    check("heap-properties/uma-gpu-upload-is-upload", TABLES, &[Need::Uma, Need::GpuUploadHeapType], |ctx| {
         let [upload, gpu] = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_GPU_UPLOAD]
             .map(|heap_type| device::custom_heap_properties(ctx.device(), 0, heap_type));
         require_eq(
