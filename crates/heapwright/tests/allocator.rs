@@ -108,11 +108,13 @@ fn bytes_written_through_a_mapping_stay() {
     for heap_type in gpu.heap_types().into_iter().filter(|of| of.is_cpu_accessible()) {
         let mut first = buffer(&allocator, heap_type, 1000);
         let mut second = buffer(&allocator, heap_type, 1000);
+        // Not every D3D12 hands out memory that is zero.
+        first.map().expect("mappable").write(0, &[3; 1000]).expect("inside");
         first.map().expect("mappable").write(990, &[1; 10]).expect("inside");
         second.map().expect("mappable").write(0, &[2; 1000]).expect("inside");
         let mut read = [0; 12];
         first.map().expect("mappable").read(988, &mut read).expect("inside");
-        assert_eq!(read, [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(read, [3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     }
 }
 
