@@ -12,6 +12,7 @@ mod fuzz;
 mod miri;
 mod placement;
 mod struct_returns;
+mod test_wine;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,6 +53,9 @@ enum Command {
     },
     /// Replay traces, and workloads like them, through the placement policy alone, with each of its settings varied.
     Placement(placement::Args),
+    /// Build for Windows and run it in Wine: tests, conformance, a replay, programs in C and C++; on our runtime and on
+    /// Wine's own D3D12.
+    TestWine(test_wine::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
         Command::Placement(args) => placement::run(&args),
+        Command::TestWine(args) => test_wine::run(&workspace_root(), &args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,183 @@
+//! Building everything for Windows in one go of cargo.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::TARGET;
+
+/// The profile of Cargo.toml.
+const PROFILE: &str = "test-wine";
+
+/// All packages but xtask, which makes none of it.
+const PACKAGES: &[&str] = &[
+    "heapwright",
+    "heapwright-cli",
+    "heapwright-conformance",
+    "heapwright-core",
+    "heapwright-d3d12",
+    "heapwright-loader",
+    "heapwright-runtime",
+    "heapwright-runtime-cdylib",
+    "heapwright-trace",
+];
+
+/// What cargo built.
+#[derive(Debug, Default)]
+pub(super) struct Built {
+    /// Programs of tests.
+    pub(super) tests: Vec<TestProgram>,
+    /// Examples, by name.
+    pub(super) examples: Vec<(String, PathBuf)>,
+    /// Programs, by name.
+    programs: Vec<(String, PathBuf)>,
+    /// heapwright_d3d12_runtime.dll.
+    runtime: Option<PathBuf>,
+}
+
+/// A program of tests.
+#[derive(Debug)]
+pub(super) struct TestProgram {
+    /// The folder of the package, which cargo runs tests in.
+    pub(super) folder: PathBuf,
+    /// The package, and after a slash the name of the integration test, or "unit".
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+}
+
+impl Built {
+    pub(super) fn program(&self) -> Result<&Path, String> {
+        let program = self.programs.iter().find(|(name, _)| name == "heapwright");
+        program.map(|(_, path)| path.as_path()).ok_or_else(|| "cargo built no program heapwright".to_owned())
+    }
+
+    pub(super) fn runtime(&self) -> Result<&Path, String> {
+        self.runtime.as_deref().ok_or_else(|| "cargo built no heapwright_d3d12_runtime.dll".to_owned())
+    }
+
+    /// Takes in a line that cargo writes with `--message-format=json`; those of other things are passed over.
+    fn take(&mut self, line: &str) -> Option<()> {
+        let message: Value = serde_json::from_str(line).ok()?;
+        if message["reason"] != "compiler-artifact" {
+            return None;
+        }
+        let target = &message["target"];
+        let (name, kind) = (target["name"].as_str()?, target["kind"][0].as_str()?);
+        let executable = message["executable"].as_str().map(PathBuf::from);
+        let is_test = message["profile"]["test"] == true;
+        let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+        match executable {
+            Some(path) if is_test => {
+                let package = folder.file_name()?.to_str()?;
+                let test = if kind == "test" { name } else { "unit" };
+                let name = format!("{package}/{test}");
+                self.tests.push(TestProgram { folder: folder.to_path_buf(), name, path });
+            }
+            Some(path) if kind == "example" => self.examples.push((name.to_owned(), path)),
+            Some(path) => self.programs.push((name.to_owned(), path)),
+            None if name == "heapwright_d3d12_runtime" => {
+                let files =
+                    message["filenames"].as_array()?.iter().filter_map(Value::as_str).map(PathBuf::from);
+                self.runtime =
+                    files.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "dll"));
+            }
+            None => {}
+        }
+        Some(())
+    }
+}
+
+/// Builds all tests, programs, examples and libraries.
+pub(super) fn build(root: &Path) -> Result<Built, String> {
+    let mut command = cargo(root, "test");
+    command.arg("--no-run");
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    let mut built = read(command, "the build for Windows")?;
+    if built.tests.is_empty() {
+        return Err("cargo built no tests".to_owned());
+    }
+    built.tests.sort_by(|a, b| a.name.cmp(&b.name));
+    built.examples.sort();
+    Ok(built)
+}
+
+/// Builds the programs of `interop/`, a workspace of its own, and answers their names and paths.
+pub(super) fn build_interop(root: &Path, target_folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let mut command = cargo(root, "build");
+    command.arg("--manifest-path").arg(root.join("interop/Cargo.toml"));
+    command.arg("--target-dir").arg(target_folder);
+    // The profile is the other workspace's.
+    for setting in ["inherits='dev'", "opt-level=1", "debug=false"] {
+        command.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
+    }
+    let mut programs = read(command, "the build of interop/")?.programs;
+    if programs.is_empty() {
+        return Err("cargo built no programs of interop/".to_owned());
+    }
+    programs.sort();
+    Ok(programs)
+}
+
+fn cargo(root: &Path, verb: &str) -> Command {
+    let mut command = Command::new("cargo");
+    command.args([verb, "--profile", PROFILE, "--target", TARGET]);
+    command.arg("--message-format=json-render-diagnostics").current_dir(root);
+    command
+}
+
+/// Runs cargo and reads what it built.
+fn read(mut command: Command, what: &str) -> Result<Built, String> {
+    let output =
+        command.stderr(Stdio::inherit()).output().map_err(|error| format!("starting cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{what} failed"));
+    }
+    let mut built = Built::default();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        built.take(line);
+    }
+    Ok(built)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn artifacts_go_where_they_belong() {
+        let mut built = Built::default();
+        let artifact = |name: &str, kind: &str, is_test: bool, executable: Option<&str>, file: &str| {
+            serde_json::json!({
+                "reason": "compiler-artifact",
+                "manifest_path": "/w/crates/core/Cargo.toml",
+                "target": {"name": name, "kind": [kind]},
+                "profile": {"test": is_test},
+                "executable": executable,
+                "filenames": [file],
+            })
+            .to_string()
+        };
+        for line in [
+            "   Compiling something",
+            r#"{"reason":"build-finished","success":true}"#,
+            &artifact("heapwright_core", "lib", true, Some("/t/unit.exe"), "/t/unit.exe"),
+            &artifact("ring", "test", true, Some("/t/ring.exe"), "/t/ring.exe"),
+            &artifact("hello", "example", false, Some("/t/hello.exe"), "/t/hello.exe"),
+            &artifact("heapwright", "bin", false, Some("/t/heapwright.exe"), "/t/heapwright.exe"),
+            &artifact("heapwright", "lib", false, None, "/t/libheapwright.rlib"),
+            &artifact("heapwright_d3d12_runtime", "cdylib", false, None, "/t/heapwright_d3d12_runtime.dll"),
+        ] {
+            built.take(line);
+        }
+        let tests: Vec<(&str, &str)> =
+            built.tests.iter().map(|test| (test.name.as_str(), test.path.to_str().unwrap())).collect();
+        assert_eq!(tests, [("core/unit", "/t/unit.exe"), ("core/ring", "/t/ring.exe")]);
+        assert_eq!(built.tests[0].folder, Path::new("/w/crates/core"));
+        assert_eq!(built.examples, [("hello".to_owned(), PathBuf::from("/t/hello.exe"))]);
+        assert_eq!(built.program(), Ok(Path::new("/t/heapwright.exe")));
+        assert_eq!(built.runtime(), Ok(Path::new("/t/heapwright_d3d12_runtime.dll")));
+    }
+}

@@ -1,0 +1,96 @@
+//! Builds everything for Windows and runs it in Wine: on our runtime, and on a D3D12 that we did not write, Wine's own.
+//!
+//! - [`packages`]: what has to be installed.
+//! - [`build`]: cargo's part, once for all steps.
+//! - [`wine`]: a prefix and a display of its own, and the end of both.
+//! - [`process`]: a program with a limit of its time.
+//! - [`tests`]: programs of tests; [`libtest`] reads what they say.
+//! - [`known_gaps`]: tests that fail on Wine's D3D12, with reasons.
+//! - [`steps`]: what is run.
+//! - [`summary`]: what came of it.
+
+mod build;
+mod known_gaps;
+mod libtest;
+mod packages;
+mod process;
+mod steps;
+mod summary;
+mod tests;
+mod wine;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use self::steps::{Place, Step};
+use self::summary::{Row, Summary};
+use self::wine::Wine;
+
+/// What is built for.
+const TARGET: &str = "x86_64-pc-windows-gnu";
+
+/// What `test-wine` is told.
+#[derive(clap::Args)]
+#[command(after_long_help = HELP)]
+pub(crate) struct Args {
+    /// Only this step; may be given several times.
+    #[arg(long, value_name = "STEP", value_enum)]
+    only: Vec<Step>,
+}
+
+const HELP: &str = "\
+What is missing is installed, as root: Debian's packages of Wine, Xvfb, lavapipe (Vulkan on the CPU),
+mingw and the D3D12 headers, and Rust's target x86_64-pc-windows-gnu. Everything else stays below
+target/wine: a new Wine prefix, and what each program wrote, in logs/. Nothing that was started
+outlives the command.
+
+A step fails if a test or check fails, if a program does not end in its time, or if something that is
+listed as a known gap of Wine's is none (any more). The lists, with the reasons, are
+xtask/src/test_wine/known_gaps/*.txt.
+
+Exit codes: 0 all passed; 1 something failed, or could not be run.";
+
+/// Builds, runs the steps, and prints what came of them.
+pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
+    packages::install()?;
+    let start = Instant::now();
+    eprintln!("building for {TARGET}");
+    let built = build::build(root)?;
+    let mut summary = Summary { build: start.elapsed(), ..Summary::default() };
+
+    let target_folder = target_folder(root);
+    let folder = target_folder.join("wine");
+    let logs = folder.join("logs");
+    fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+    let wine = Wine::start(&folder)?;
+    wine::add_shim(&wine, &folder)?;
+
+    let place = Place {
+        root,
+        target_folder: &target_folder,
+        folder: &folder,
+        logs: &logs,
+        wine: &wine,
+        built: &built,
+    };
+    for step in Step::all().filter(|step| args.only.is_empty() || args.only.contains(step)) {
+        eprintln!("running: {}", step.name());
+        let start = Instant::now();
+        let counts = step.run(&place);
+        for failure in &counts.failed {
+            eprintln!("failed: {failure}");
+        }
+        summary.rows.push(Row { step: step.name(), device: step.device(), counts, took: start.elapsed() });
+    }
+    println!("{summary}");
+    match summary.failed() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} failed in Wine")),
+    }
+}
+
+/// Where cargo builds, too.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
+}

@@ -1,0 +1,208 @@
+//! What is run in Wine.
+//!
+//! - [`conformance`]: the suite, with what is known to fail.
+//! - [`native`]: programs in C and C++.
+//! - [`program`]: the program heapwright.
+
+mod conformance;
+mod native;
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::build::{self, Built, TestProgram};
+use super::known_gaps::KnownGaps;
+use super::process;
+use super::summary::{Counts, Device};
+use super::tests::Runner;
+use super::wine::Wine;
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Step {
+    /// All tests, on our runtime
+    Tests,
+    /// The program: its devices, and a replay, on our runtime
+    Program,
+    /// A C program, on our runtime's DLL
+    C,
+    /// A C++ program that uses the official headers, on our runtime's DLL
+    Cpp,
+    /// The examples, on our runtime
+    Examples,
+    /// The library's integration tests, on Wine's D3D12
+    WineTests,
+    /// heapwright conformance, on Wine's D3D12
+    WineConformance,
+    /// heapwright devices and replay, on Wine's D3D12
+    WineProgram,
+    /// The examples, on Wine's D3D12
+    WineExamples,
+    /// The programs of interop/, which use the crate `windows`, on Wine's D3D12
+    WineInterop,
+}
+
+/// Programs of tests that are not run on our runtime: they take long, and have nothing in them that is Windows'.
+///
+/// - crates/core does no I/O and calls no function of the system beyond what std's locks do. Its unit tests are run;
+///   those that throw random operations at its algorithms say the same on every system.
+/// - The wrong devices test the checks of the suite, not what the checks are run on.
+/// - The programs in C and C++ are compiled by their own steps: there is no compiler in Wine.
+const NOT_OF_WINDOWS: &[&str] = &[
+    "conformance/wrong_devices",
+    "core/buddy",
+    "core/linear",
+    "core/ring",
+    "core/slabs",
+    "core/tlsf",
+    "core/virtual_block",
+    "runtime-cdylib/programs",
+];
+
+/// How long an example may take.
+const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(60);
+
+/// Where steps run, and on what.
+pub(super) struct Place<'a> {
+    pub(super) root: &'a Path,
+    pub(super) target_folder: &'a Path,
+    /// What is test-wine's own.
+    pub(super) folder: &'a Path,
+    pub(super) logs: &'a Path,
+    pub(super) wine: &'a Wine,
+    pub(super) built: &'a Built,
+}
+
+impl Step {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Self::value_variants().iter().copied()
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Tests => "all tests",
+            Self::Program | Self::WineProgram => "heapwright devices, replay",
+            Self::C => "C program",
+            Self::Cpp => "C++ program, official headers",
+            Self::Examples | Self::WineExamples => "examples",
+            Self::WineTests => "the library's integration tests",
+            Self::WineConformance => "heapwright conformance",
+            Self::WineInterop => "programs with windows 0.58, 0.62",
+        }
+    }
+
+    pub(super) fn device(self) -> Device {
+        match self {
+            Self::Tests | Self::Program | Self::C | Self::Cpp | Self::Examples => Device::Ours,
+            Self::WineTests
+            | Self::WineConformance
+            | Self::WineProgram
+            | Self::WineExamples
+            | Self::WineInterop => Device::Wine,
+        }
+    }
+
+    /// Runs it. What keeps it from running is a failure.
+    pub(super) fn run(self, place: &Place<'_>) -> Counts {
+        let counts = match self {
+            Self::Tests => Ok(tests(place)),
+            Self::Program => program::run(place, "host"),
+            Self::C => native::c(place),
+            Self::Cpp => native::cpp(place),
+            Self::Examples => Ok(examples(place, None, &place.built.examples)),
+            Self::WineTests => wine_tests(place),
+            Self::WineConformance => conformance::run(place),
+            Self::WineProgram => program::run(place, "d3d12"),
+            Self::WineExamples => Ok(examples(place, Some("d3d12"), &place.built.examples)),
+            Self::WineInterop => interop(place),
+        };
+        counts.unwrap_or_else(Counts::failure)
+    }
+}
+
+impl Place<'_> {
+    /// A file of known gaps.
+    fn known_gaps(&self, name: &str) -> PathBuf {
+        self.root.join("xtask/src/test_wine/known_gaps").join(name)
+    }
+
+    /// Runs a program in Wine with a time limit, and ends what is left of it if it takes longer.
+    fn run(&self, command: Command, limit: Duration, log: &str) -> Result<process::Run, String> {
+        let run = process::run(command, limit, &self.logs.join(log))?;
+        if run.was_ended() {
+            self.wine.end_programs();
+        }
+        Ok(run)
+    }
+}
+
+/// Every program of tests on our runtime.
+fn tests(place: &Place<'_>) -> Counts {
+    let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment: vec![] };
+    let mut counts = Counts::default();
+    for program in &place.built.tests {
+        if !NOT_OF_WINDOWS.contains(&program.name.as_str()) {
+            counts.add(runner.run(program, &KnownGaps::default()));
+        }
+    }
+    counts
+}
+
+/// The library's integration tests on Wine's D3D12. Only those count that ran on it, by their own account: the others are
+/// about the simulated GPU, and ran in [`tests`].
+fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
+    let gaps = KnownGaps::read(&place.known_gaps("tests.txt"))?;
+    let log = place.folder.join("ran.log");
+    match fs::remove_file(&log) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", log.display()));
+        }
+        _ => {}
+    }
+    let environment = vec![
+        ("HEAPWRIGHT_TEST_DEVICE", "d3d12".to_owned()),
+        ("HEAPWRIGHT_TEST_LOG", log.display().to_string()),
+    ];
+    let runner = Runner { wine: place.wine, logs: place.logs, step: "wine", environment };
+    let is_of_library =
+        |program: &&TestProgram| program.name.starts_with("heapwright/") && program.name != "heapwright/unit";
+    let programs: Vec<&TestProgram> = place.built.tests.iter().filter(is_of_library).collect();
+    let mut counts = Counts::default();
+    for program in &programs {
+        counts.add(runner.run(program, &gaps));
+    }
+    let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
+    for entry in gaps.of_none(&names) {
+        counts.failed.push(format!("{entry} is listed as a known gap, but there is no such program"));
+    }
+    let log = fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    counts.passed = log.lines().filter(|line| line.ends_with("\td3d12")).count();
+    if counts.passed == 0 {
+        counts.failed.push("no test says that it ran on Wine's D3D12".to_owned());
+    }
+    Ok(counts)
+}
+
+/// Programs that take the name of a device if it is not the default one, and are to end by themselves and well.
+fn examples(place: &Place<'_>, device: Option<&str>, programs: &[(String, PathBuf)]) -> Counts {
+    let mut counts = Counts::default();
+    for (name, path) in programs {
+        let mut command = place.wine.command(path);
+        command.args(device);
+        let result = place.run(command, LIMIT_OF_EXAMPLE, &format!("{name}-{}", device.unwrap_or("default")));
+        let result = result.and_then(|run| if run.is_success() { Ok(()) } else { Err(run.why_not()) });
+        counts.add(Counts::one(result.map_err(|error| format!("{name}: {error}"))));
+    }
+    counts
+}
+
+/// The programs of interop/, which are built for it. They open Windows' D3D12.
+fn interop(place: &Place<'_>) -> Result<Counts, String> {
+    let programs = build::build_interop(place.root, place.target_folder)?;
+    Ok(examples(place, None, &programs))
+}

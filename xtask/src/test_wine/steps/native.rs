@@ -1,0 +1,53 @@
+//! Programs in C and C++ that use our runtime's DLL as they would use d3d12.dll.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::super::summary::Counts;
+use super::Place;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The program that has its own declarations.
+pub(super) fn c(place: &Place<'_>) -> Result<Counts, String> {
+    let options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1"];
+    run(place, "x86_64-w64-mingw32-gcc", &options, "program.c")
+}
+
+/// The program that is written against Debian's copy of the official headers.
+pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
+    let options = [
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "-static",
+        "-isystem",
+        "/usr/include/directx",
+        "-isystem",
+        "/usr/include/dxguids",
+    ];
+    run(place, "x86_64-w64-mingw32-g++", &options, "program.cpp")
+}
+
+/// Compiles a program of crates/runtime-cdylib/tests and runs it with the DLL's path. It says how many checks it made.
+fn run(place: &Place<'_>, compiler: &str, options: &[&str], source: &str) -> Result<Counts, String> {
+    let program = place.folder.join(source).with_added_extension("exe");
+    let mut command = Command::new(compiler);
+    command.args(options).arg("-o").arg(&program);
+    command.arg(place.root.join("crates/runtime-cdylib/tests").join(source));
+    let output = command.output().map_err(|error| format!("starting {compiler}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{compiler} {source}: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let mut command = place.wine.command(&program);
+    command.arg(place.built.runtime()?);
+    let run = place.run(command, LIMIT, source)?;
+    let checks =
+        run.stdout.lines().find_map(|line| line.strip_prefix("all is well: ")?.strip_suffix(" checks"));
+    match checks.and_then(|count| count.parse().ok()) {
+        Some(passed) if run.is_success() => Ok(Counts { passed, ..Counts::default() }),
+        _ => Err(format!("{source}: {}", run.why_not())),
+    }
+}

@@ -1,0 +1,102 @@
+//! Running programs of tests.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::build::TestProgram;
+use super::known_gaps::KnownGaps;
+use super::summary::Counts;
+use super::wine::Wine;
+use super::{libtest, process};
+
+/// How long a program of tests may take.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// How long a test that is known to fail may take alone.
+const LIMIT_OF_ONE: Duration = Duration::from_secs(30);
+
+/// Runs programs of tests, with what they get in common.
+pub(super) struct Runner<'a> {
+    pub(super) wine: &'a Wine,
+    /// Where what they write goes.
+    pub(super) logs: &'a Path,
+    /// Begins the names of the files there.
+    pub(super) step: &'static str,
+    pub(super) environment: Vec<(&'static str, String)>,
+}
+
+impl Runner<'_> {
+    /// Runs all tests of `program`: together those that are to pass, then each of the known gaps alone, since what
+    /// fails for another D3D12 may well be a crash.
+    pub(super) fn run(&self, program: &TestProgram, gaps: &KnownGaps) -> Counts {
+        let gaps: Vec<&str> = gaps.of(&program.name).collect();
+        let mut arguments: Vec<&str> = Vec::new();
+        if !gaps.is_empty() {
+            arguments.push("--exact");
+        }
+        for &test in &gaps {
+            arguments.extend(["--skip", test]);
+        }
+        let mut counts = self.run_together(program, &arguments).unwrap_or_else(Counts::failure);
+        for test in gaps {
+            match self.still_fails(program, test) {
+                Ok(()) => counts.known_gaps += 1,
+                Err(message) => counts.failed.push(message),
+            }
+        }
+        counts
+    }
+
+    fn run_together(&self, program: &TestProgram, arguments: &[&str]) -> Result<Counts, String> {
+        let name = &program.name;
+        let run = self.start(program, arguments, LIMIT, "").map_err(|error| format!("{name}: {error}"))?;
+        let Some(result) = libtest::read(&run.stdout) else {
+            return Err(format!("{name}: {}", run.why_not()));
+        };
+        if run.is_success() != result.failed.is_empty() {
+            return Err(format!("{name}: {} tests failed, but it {}", result.failed.len(), run.why_not()));
+        }
+        let mut failed: Vec<String> = result.failed.iter().map(|test| format!("{name}::{test}")).collect();
+        if let Some(last) = failed.last_mut() {
+            last.push_str(&format!(": {name} {}", run.why_not()));
+        }
+        // So say tests that find the device to lack what they are about.
+        let skipped = run.stderr.lines().filter(|line| line.contains(": skipped: ")).count();
+        Ok(Counts { passed: result.passed, skipped: result.ignored + skipped, known_gaps: 0, failed })
+    }
+
+    /// Whether a known gap is one: an error says that it is none any more, or that there is no such test.
+    fn still_fails(&self, program: &TestProgram, test: &str) -> Result<(), String> {
+        let name = format!("{}::{test}", program.name);
+        let file = format!("-{}", test.replace("::", "-"));
+        let run = self.start(program, &["--exact", test], LIMIT_OF_ONE, &file);
+        let run = run.map_err(|error| format!("{name}: {error}"))?;
+        match libtest::read(&run.stdout) {
+            Some(result) if result.passed > 0 => Err(format!("{name} is listed as a known gap, but passes")),
+            Some(result) if result.failed.is_empty() => {
+                Err(format!("{name} is listed as a known gap, but does not run"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start(
+        &self,
+        program: &TestProgram,
+        arguments: &[&str],
+        limit: Duration,
+        suffix: &str,
+    ) -> Result<process::Run, String> {
+        let mut command = self.wine.command(&program.path);
+        command.args(arguments).current_dir(&program.folder);
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        let output = self.logs.join(format!("{}-{}{suffix}", self.step, program.name.replace('/', "-")));
+        let run = process::run(command, limit, &output)?;
+        if run.was_ended() {
+            self.wine.end_programs();
+        }
+        Ok(run)
+    }
+}
