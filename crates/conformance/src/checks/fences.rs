@@ -18,7 +18,7 @@ const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
 const COMPUTE: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_COMPUTE;
 const COPY: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_COPY;
 
-/// How long something is watched that must not happen.
+/// How long something is watched that must not happen, once others who were asked later are done.
 const A_WHILE: Duration = Duration::from_millis(20);
 
 pub(super) const CHECKS: &[Check] = &[
@@ -108,6 +108,7 @@ pub(super) const CHECKS: &[Check] = &[
         let gate = ctx.create_fence(0).ok("value 0")?;
         wait(ctx, &queue, &gate, 1)?;
         signal(ctx, &queue, &queue.fence, 1)?;
+        let_others_run(ctx)?;
         require(!commands::wait_until(&queue.fence, 1, A_WHILE), || "the queue did not wait".to_owned())?;
         ctx.answer("ID3D12Fence::Signal", commands::signal(&gate, 1)).ok("value 1")?;
         require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
@@ -122,6 +123,7 @@ pub(super) const CHECKS: &[Check] = &[
         signal(ctx, &second, &second.fence, 1)?;
         wait(ctx, &first, &gate, 1)?;
         signal(ctx, &first, &handover, 1)?;
+        let_others_run(ctx)?;
         require(!commands::wait_until(&second.fence, 1, A_WHILE), || "the second did not wait".to_owned())?;
         ctx.answer("ID3D12Fence::Signal", commands::signal(&gate, 1)).ok("value 1")?;
         require(commands::wait_until(&second.fence, 1, commands::PATIENCE), || {
@@ -214,14 +216,27 @@ fn blocked(
     block: impl FnOnce() -> crate::com::Result<()> + Send + 'static,
 ) -> Result<mpsc::Receiver<crate::com::Result<()>>, Stop> {
     let (sender, receiver) = mpsc::channel();
+    let (begins, begun) = mpsc::channel();
     std::thread::Builder::new()
         .name("fence waiter".to_owned())
         .spawn(move || {
+            // Somebody waits for it.
+            let _ = begins.send(());
             // The check may have given up on the answer.
             let _ = sender.send(block());
         })
         .map_err(|error| Stop::Skipped(format!("no thread to wait on: {error}")))?;
+    // On a busy machine a thread may begin late; a call that returns too early would not be seen.
+    let _ = begun.recv();
     Ok(receiver)
+}
+
+/// Waits until queues that are asked now are done: on a busy machine a queue that should have waited has had its turn by then.
+fn let_others_run(ctx: &Context) -> Result<(), Stop> {
+    for list_type in [DIRECT, COPY] {
+        ctx.queue(list_type)?.run(|_| ())?;
+    }
+    Ok(())
 }
 
 /// A thread that blocks until one fence has a value.
