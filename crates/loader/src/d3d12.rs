@@ -106,6 +106,20 @@ impl D3d12 {
         self.dxgi.as_ref().map_or_else(|| Ok(Vec::new()), Dxgi::adapters)
     }
 
+    /// The adapter of that number, from 0, in the order of [`adapters`](Self::adapters).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::NoAdapter`]; otherwise as [`adapters`](Self::adapters).
+    pub fn adapter(&self, number: usize) -> Result<IDXGIAdapter3, LoadError> {
+        let mut adapters = self.adapters()?;
+        let count = adapters.len();
+        if number >= count {
+            return Err(LoadError::NoAdapter { number, count });
+        }
+        Ok(adapters.swap_remove(number))
+    }
+
     /// Creates a device of feature level 11_0 or higher on `adapter`, or on the default one: the library chooses it, and
     /// DXGI, where there is one, says which it is.
     ///

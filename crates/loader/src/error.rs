@@ -42,6 +42,14 @@ pub enum LoadError {
         /// The function that it was recognised by.
         symbol: &'static str,
     },
+    /// The system has no adapter of that number.
+    #[error("there is no adapter {number}; the system has {}", adapters(*.count))]
+    NoAdapter {
+        /// The number, from 0.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
     /// A function of the library answered with an error.
     #[error("{library}: {call} answered {:#010x}", .hresult.0, library = .library.display())]
     Call {
@@ -63,16 +71,39 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Whether the library itself is at fault: it is not there, or is not what it should be. Otherwise it was loaded, and
-    /// one of its functions failed.
+    /// Whether there is nothing of the name: no library, one that is not what it should be, or no adapter of the number.
+    /// Otherwise it was loaded, and one of its functions failed.
     #[must_use]
-    pub fn is_about_library(&self) -> bool {
+    pub fn is_about_name(&self) -> bool {
         match self {
             Self::NotWindows
             | Self::CannotLoad { .. }
             | Self::NoSymbol { .. }
+            | Self::NoAdapter { .. }
             | Self::ForeignCalls { .. } => true,
             Self::Call { .. } | Self::NoObject { .. } => false,
         }
+    }
+}
+
+/// `no adapters`, `1 adapter, number 0`, `3 adapters, numbers 0 to 2`.
+fn adapters(count: usize) -> String {
+    match count {
+        0 => "no adapters".to_owned(),
+        1 => "1 adapter, number 0".to_owned(),
+        _ => format!("{count} adapters, numbers 0 to {}", count - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_that_is_not_there_is_told_how_many_are() {
+        let message = |count| LoadError::NoAdapter { number: 7, count }.to_string();
+        assert_eq!(message(0), "there is no adapter 7; the system has no adapters");
+        assert_eq!(message(1), "there is no adapter 7; the system has 1 adapter, number 0");
+        assert_eq!(message(3), "there is no adapter 7; the system has 3 adapters, numbers 0 to 2");
     }
 }

@@ -14,6 +14,7 @@
 //! ```
 //!
 //! * [`D3d12`]: a D3D12 that was loaded; its adapters, and [`Gpu`]s on them.
+//! * [`DeviceName`]: `d3d12`, `d3d12:N` and `d3d12:PATH`, as programs are told which device to take.
 //! * [`LoadError`]: why there is none.
 //! * `dxgi`: factories and adapters.
 //! * `library`: shared libraries and the functions that they export.
@@ -28,9 +29,11 @@
 //! them is gone.
 
 mod d3d12;
+mod device_name;
 mod dxgi;
 mod error;
 mod library;
 
 pub use d3d12::{D3d12, Gpu};
+pub use device_name::DeviceName;
 pub use error::LoadError;

@@ -26,8 +26,6 @@ pub(crate) enum DeviceChoice {
 pub(crate) enum NoDevice {
     #[error("no device {asked:?}; there are {}", list_of_names())]
     Unknown { asked: String },
-    #[error("no device {asked:?}; the system has {}", adapters(*.count))]
-    NoAdapter { asked: String, count: usize },
     #[error(transparent)]
     Load(#[from] LoadError),
 }
@@ -35,8 +33,8 @@ pub(crate) enum NoDevice {
 impl NoDevice {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Load(error) if !error.is_about_library() => Exit::No,
-            Self::Unknown { .. } | Self::NoAdapter { .. } | Self::Load(_) => Exit::BadInput,
+            Self::Load(error) if !error.is_about_name() => Exit::No,
+            Self::Unknown { .. } | Self::Load(_) => Exit::BadInput,
         }
     }
 }
@@ -118,15 +116,6 @@ fn list_of_names() -> String {
     format!("{names}, {system}d3d12:PATH (a library that exports D3D12CreateDevice)")
 }
 
-/// `no adapters`, `1 adapter, number 0`, `3 adapters, numbers 0 to 2`.
-fn adapters(count: usize) -> String {
-    match count {
-        0 => "no adapters".to_owned(),
-        1 => "1 adapter, number 0".to_owned(),
-        _ => format!("{count} adapters, numbers 0 to {}", count - 1),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,14 +148,6 @@ mod tests {
             assert!(message.contains("d3d12:PATH"), "{message}");
             assert_eq!(message.lines().count(), 1);
         }
-    }
-
-    #[test]
-    fn an_adapter_that_is_not_there_is_told_how_many_are() {
-        let message = |count| NoDevice::NoAdapter { asked: "d3d12:7".to_owned(), count }.to_string();
-        assert_eq!(message(0), "no device \"d3d12:7\"; the system has no adapters");
-        assert_eq!(message(1), "no device \"d3d12:7\"; the system has 1 adapter, number 0");
-        assert_eq!(message(3), "no device \"d3d12:7\"; the system has 3 adapters, numbers 0 to 2");
     }
 
     #[cfg(not(windows))]

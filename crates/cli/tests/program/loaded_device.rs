@@ -157,7 +157,7 @@ fn only_windows_has_a_d3d12_of_its_own() {
 fn an_adapter_that_is_not_there() {
     let said = heapwright(["devices", "--device", "d3d12:4096"]);
     let error = said.one_error(2);
-    assert!(error.starts_with("--device: no device \"d3d12:4096\"; the system has "), "{error}");
+    assert!(error.starts_with("--device: there is no adapter 4096; the system has "), "{error}");
 }
 
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use std::{env, thread};
 
 use heapwright::d3d12::*;
 use heapwright::{DeviceCaps, HeapType};
-use heapwright_loader::D3d12;
+use heapwright_loader::{DeviceName, LoadError};
 use heapwright_runtime::{HostProfile, Instance};
 
 /// A device, and what counts its memory.
@@ -91,25 +91,21 @@ fn open(name: &str) -> Result<Gpu, String> {
                 is_skipped: false,
             })
         }
-        ("d3d12", rest) => loaded(name, rest).map_err(|error| error.to_string()),
-        _ => Err("it is none of host, host:PROFILE, d3d12, d3d12:N and d3d12:PATH".to_owned()),
+        _ => loaded(name)
+            .ok_or("it is none of host, host:PROFILE, d3d12, d3d12:N and d3d12:PATH")?
+            .map_err(|error| error.to_string()),
     }
 }
 
-fn loaded(name: &str, rest: Option<&str>) -> Result<Gpu, Box<dyn std::error::Error>> {
-    let number = rest.map(str::parse::<usize>);
-    let d3d12 = match (rest, &number) {
-        (Some(path), Some(Err(_))) => D3d12::open(path)?,
-        _ => D3d12::system()?,
-    };
-    let adapter = match number {
-        Some(Ok(number)) => {
-            Some(d3d12.adapters()?.into_iter().nth(number).ok_or("there is no adapter of that number")?)
-        }
-        _ => None,
-    };
-    let heapwright_loader::Gpu { device, adapter } = d3d12.create_device(adapter.as_ref())?;
-    Ok(Gpu { device, adapter, name: name.to_owned(), simulated: None, is_skipped: false })
+fn loaded(name: &str) -> Option<Result<Gpu, LoadError>> {
+    let opened = DeviceName::parse(name)?.open();
+    Some(opened.map(|heapwright_loader::Gpu { device, adapter }| Gpu {
+        device,
+        adapter,
+        name: name.to_owned(),
+        simulated: None,
+        is_skipped: false,
+    }))
 }
 
 impl Gpu {

@@ -7,7 +7,7 @@ use heapwright_loader::D3d12;
 fn only_windows_has_one() {
     let error = D3d12::system().unwrap_err();
     assert_eq!(error, heapwright_loader::LoadError::NotWindows);
-    assert!(error.is_about_library());
+    assert!(error.is_about_name());
     assert!(error.to_string().contains("d3d12:PATH"), "{error}");
 }
 

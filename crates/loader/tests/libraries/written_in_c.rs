@@ -23,7 +23,7 @@ fn a_library_that_is_not_there() {
     let error = D3d12::open(&path).unwrap_err();
     let LoadError::CannotLoad { library, reason } = &error else { panic!("{error}") };
     assert_eq!(*library, path);
-    assert!(error.is_about_library());
+    assert!(error.is_about_name());
     assert_eq!(error.to_string(), format!("cannot load {}: {reason}", path.display()));
     if cfg!(target_os = "linux") {
         assert_eq!(reason, "cannot open shared object file: No such file or directory");
@@ -76,7 +76,7 @@ fn a_call_that_fails_is_named_with_its_answer() {
     let error = d3d12.create_device(None).unwrap_err();
     let LoadError::Call { call, hresult, .. } = &error else { panic!("{error}") };
     assert_eq!((*call, *hresult), ("D3D12CreateDevice", E_NOINTERFACE));
-    assert!(!error.is_about_library());
+    assert!(!error.is_about_name());
     assert_eq!(
         error.to_string(),
         format!("{}: D3D12CreateDevice answered 0x80004002", d3d12.library().display())
@@ -133,7 +133,7 @@ fn a_library_that_is_called_in_another_way_is_refused() {
         let Some(path) = compile(directory.path(), symbol, &source) else { return };
         let error = D3d12::open(&path).unwrap_err();
         assert_eq!(error, LoadError::ForeignCalls { library: path.clone(), symbol });
-        assert!(error.is_about_library());
+        assert!(error.is_about_name());
         assert!(error.to_string().contains("calling convention"), "{error}");
     }
 }
