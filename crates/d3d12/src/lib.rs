@@ -6,6 +6,7 @@
 //! has its wrapper for callers and its `_Impl` trait for those who implement it with `#[implement]`.
 //!
 //! * `bindings` (re-exported here): generated, never edited by hand.
+//! * [`generations`]: the numbered interfaces of a device, as a list.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
 //! * [`event`]: operating system events behind a `HANDLE`, for fences and notifications.
 //! * `threading`: which interfaces are `Send` and `Sync`; the metadata does not say it.
@@ -34,6 +35,7 @@
 #[rustfmt::skip]
 mod bindings;
 pub mod event;
+pub mod generations;
 pub mod names;
 mod threading;
 

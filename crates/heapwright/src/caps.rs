@@ -3,6 +3,7 @@
 use std::fmt;
 
 use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::generations::NUMBERED_DEVICES;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
@@ -208,23 +209,7 @@ fn tier(tier: i32) -> u8 {
 
 /// The newest numbered device interface. Each is asked for; an implementation may lack one and have a later one.
 fn interface_version(device: &ID3D12Device) -> u32 {
-    let iids = [
-        ID3D12Device1::IID,
-        ID3D12Device2::IID,
-        ID3D12Device3::IID,
-        ID3D12Device4::IID,
-        ID3D12Device5::IID,
-        ID3D12Device6::IID,
-        ID3D12Device7::IID,
-        ID3D12Device8::IID,
-        ID3D12Device9::IID,
-        ID3D12Device10::IID,
-        ID3D12Device11::IID,
-        ID3D12Device12::IID,
-        ID3D12Device13::IID,
-        ID3D12Device14::IID,
-    ];
-    let answers = iids.iter().rposition(|iid| {
+    let answers = NUMBERED_DEVICES.iter().rposition(|iid| {
         let mut interface = std::ptr::null_mut();
         // SAFETY: the device is a live COM object, the GUID is readable and the pointer writable.
         let result = unsafe { device.query(iid, &mut interface) };

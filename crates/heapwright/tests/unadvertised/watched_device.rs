@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use heapwright::d3d12::generations::NUMBERED_DEVICES;
 use heapwright::d3d12::*;
 use windows_core::{GUID, HRESULT, Interface};
 
@@ -153,23 +154,7 @@ unsafe fn watched(this: *mut c_void) -> (&'static Watch, &'static ID3D12Device_V
 // method, it owes these.
 
 fn is_numbered(iid: &GUID) -> bool {
-    [
-        ID3D12Device1::IID,
-        ID3D12Device2::IID,
-        ID3D12Device3::IID,
-        ID3D12Device4::IID,
-        ID3D12Device5::IID,
-        ID3D12Device6::IID,
-        ID3D12Device7::IID,
-        ID3D12Device8::IID,
-        ID3D12Device9::IID,
-        ID3D12Device10::IID,
-        ID3D12Device11::IID,
-        ID3D12Device12::IID,
-        ID3D12Device13::IID,
-        ID3D12Device14::IID,
-    ]
-    .contains(iid)
+    NUMBERED_DEVICES.contains(iid)
 }
 
 unsafe extern "system" fn query_interface(

@@ -1,0 +1,25 @@
+//! The numbered generations of an interface, which the metadata does not count.
+
+use windows_core::{GUID, Interface};
+
+use crate::*;
+
+/// The IIDs of `ID3D12Device1` to `ID3D12Device14`, in this order. A device may answer to some of them and not to others.
+///
+/// `ID3D12Device15` (Agility SDK 1.619) is not among them: the metadata lacks it.
+pub const NUMBERED_DEVICES: [GUID; 14] = [
+    ID3D12Device1::IID,
+    ID3D12Device2::IID,
+    ID3D12Device3::IID,
+    ID3D12Device4::IID,
+    ID3D12Device5::IID,
+    ID3D12Device6::IID,
+    ID3D12Device7::IID,
+    ID3D12Device8::IID,
+    ID3D12Device9::IID,
+    ID3D12Device10::IID,
+    ID3D12Device11::IID,
+    ID3D12Device12::IID,
+    ID3D12Device13::IID,
+    ID3D12Device14::IID,
+];
