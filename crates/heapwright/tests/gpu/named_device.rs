@@ -163,11 +163,12 @@ impl Drop for Gpu {
             return;
         }
         let line = format!("{}\t{}\n", test_name(), self.name);
+        // Held while the line is written: not every system appends in one piece what threads write at the same time.
+        let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
         // Some tests open it more than once.
-        if !LOGGED.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+        if !logged.insert(line.clone()) {
             return;
         }
-        // One write, so that the lines of tests that run at the same time do not mix.
         let written = OpenOptions::new().append(true).create(true).open(Path::new(&path));
         written
             .and_then(|mut file| file.write_all(line.as_bytes()))
