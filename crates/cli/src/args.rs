@@ -305,8 +305,8 @@ Example of a file of known gaps:
 Without an adapter, as a shared library may have none, checks of usage and budgets are skipped.
 
 Exit codes: 0 no check failed, or known gaps alone; 1 a check failed, a known gap passed, or the
-device does not open; 2 bad input: no such device, no check that the filter takes, or a wrong line
-in the file of known gaps.";
+device does not open; 2 bad input: no such device, no check that the filter takes or of an id to
+skip, or a wrong line in the file of known gaps.";
 
 const REPORT_HELP: &str = "\
 Examples:

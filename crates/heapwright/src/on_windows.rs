@@ -24,8 +24,9 @@
 //! | `ID3D12Device4` | Windows 10 build 20348 at the latest | heaps and committed resources of a protected session | unsupported, by name |
 //! | `ID3D12Device8` | as above | sampler feedback regions | unsupported, by name |
 //! | heap flag CREATE_NOT_RESIDENT | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT); taken to be there with `ID3D12Device8` | heaps are created resident, and a warning says so |
-//! | heap flag CREATE_NOT_ZEROED | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_ZEROED`](crate::ResourceAllocatorFlags::CREATE_NOT_ZEROED), for who asks for it | do not ask for it |
+//! | heap flag CREATE_NOT_ZEROED | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_ZEROED`](crate::ResourceAllocatorFlags::CREATE_NOT_ZEROED), for who asks for it; taken to be there with `ID3D12Device8` | heaps are zeroed, and a warning says so |
 //! | `ID3D12Device10`, enhanced barriers | SDK 1.608 | initial layouts: [`InitialState::Layout`](crate::InitialState::Layout) | unsupported, by name; [`InitialState::State`](crate::InitialState::State) works |
+//! | state COMMON in UPLOAD and READBACK heaps | SDK 606; taken to be there with `ID3D12Device10` | who begins resources so | GENERIC_READ and COPY_DEST, the one state there was |
 //! | castable formats | SDK 1.608 creates with them (`ID3D12Device10`), SDK 1.610 says what they take (`ID3D12Device12`) | [`ResourceDesc::castable_formats`](crate::ResourceDesc) | unsupported, by name |
 //! | GPU upload heaps | SDK 1.613; resizable BAR (UMA has them by nature), Windows and driver that know them | [`HeapType::GpuUpload`](crate::HeapType) | the next heap type of the [preference](crate::HeapTypePreference), else unsupported; [`needs_copy`](crate::ResourceAllocation::needs_copy) says which it was |
 //! | tight alignment | SDK 1.618.1 | every resource that may have it: a placed buffer takes its own bytes instead of 64 KiB | 64 KiB, 4 KiB for small textures |

@@ -7,17 +7,10 @@ use heapwright_loader::{D3d12, DeviceName, Gpu, LoadError};
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedDevice {
     name: String,
-    place: Place,
+    which: DeviceName,
     d3d12: D3d12,
     /// None for the one that the D3D12 chooses.
     adapter: Option<IDXGIAdapter3>,
-}
-
-/// Where a device is looked for.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    System,
-    Library,
 }
 
 impl LoadedDevice {
@@ -31,7 +24,7 @@ impl LoadedDevice {
         let adapters = d3d12.adapters()?.into_iter().enumerate();
         let device = |(number, adapter)| Self {
             name: format!("d3d12:{number}"),
-            place: Place::System,
+            which: DeviceName::Adapter(number),
             d3d12: d3d12.clone(),
             adapter: Some(adapter),
         };
@@ -44,15 +37,15 @@ impl LoadedDevice {
     }
 
     fn load(name: &str, which: DeviceName) -> Result<Self, LoadError> {
-        let (place, d3d12) = match &which {
-            DeviceName::System | DeviceName::Adapter(_) => (Place::System, D3d12::system()?),
-            DeviceName::Library(path) => (Place::Library, D3d12::open(path)?),
+        let d3d12 = match &which {
+            DeviceName::System | DeviceName::Adapter(_) => D3d12::system()?,
+            DeviceName::Library(path) => D3d12::open(path)?,
         };
         let adapter = match which {
             DeviceName::Adapter(number) => Some(d3d12.adapter(number)?),
             DeviceName::System | DeviceName::Library(_) => None,
         };
-        Ok(Self { name: name.to_owned(), place, d3d12, adapter })
+        Ok(Self { name: name.to_owned(), which, d3d12, adapter })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -60,10 +53,10 @@ impl LoadedDevice {
     }
 
     pub(super) fn description(&self) -> String {
-        match (self.place, &self.adapter) {
-            (Place::Library, _) => format!("Direct3D 12 of the library {}", self.d3d12.library().display()),
-            (Place::System, Some(_)) => "an adapter of the system's Direct3D 12".to_owned(),
-            (Place::System, None) => "the system's Direct3D 12, on its default adapter".to_owned(),
+        match &self.which {
+            DeviceName::Library(path) => format!("Direct3D 12 of the library {}", path.display()),
+            DeviceName::Adapter(_) => "an adapter of the system's Direct3D 12".to_owned(),
+            DeviceName::System => "the system's Direct3D 12, on its default adapter".to_owned(),
         }
     }
 

@@ -28,8 +28,8 @@ bitflags! {
         /// Tight alignment is never asked for. (It is measured to save memory and is legal wherever it is applied; some tools
         /// track writes by pages and want resources apart.)
         const NEVER_TIGHT_ALIGNMENT = 0x1_0000;
-        /// Heaps of the allocator's own get `D3D12_HEAP_FLAG_CREATE_NOT_ZEROED`, where the device has it: quicker to create, and what a resource holds
-        /// at first is undefined, also across processes' lives.
+        /// Heaps of the allocator's own get `D3D12_HEAP_FLAG_CREATE_NOT_ZEROED`, where the device has it: quicker to create, and
+        /// what a resource holds at first is undefined, also across processes' lives.
         const CREATE_NOT_ZEROED = 0x2_0000;
     }
 }
