@@ -1,0 +1,3 @@
+//! Residency: which heaps are in memory, and which go when it is short.
+
+pub mod policy;

@@ -1,0 +1,115 @@
+//! Which resident heaps go first when memory is short.
+//!
+//! A policy knows heaps by their [`HeapSlot`], sizes, and when they were used. It knows neither fences nor locks nor budgets: who asks
+//! says how many bytes are needed and which heaps may go ([`EvictionPolicy::choose`]).
+
+use std::fmt;
+
+use crate::ByteSize;
+
+/// The place of a heap in the tables of a [`ResidencyPlanner`](super::ResidencyPlanner): small, and used again when the heap is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HeapSlot(u32);
+
+impl HeapSlot {
+    /// The slot of this number.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Where it is in a table.
+    #[must_use]
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+    }
+}
+
+/// When something happens: the caller's two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// How many submissions there were before, on all queues. Never goes back.
+    pub submission: u64,
+    /// Time since a beginning of the caller's choice. Never goes back.
+    pub time: std::time::Duration,
+}
+
+/// Which resident heaps go first when memory is short.
+///
+/// Every method costs O(1), amortized, but [`choose`](Self::choose).
+///
+/// # Contract
+///
+/// A heap is *held* from [`admit`](Self::admit) to [`withdraw`](Self::withdraw). Whoever calls keeps that order, and calls
+/// [`touch`](Self::touch) for heaps that are held. What is not held may be remembered, until [`forget`](Self::forget).
+pub trait EvictionPolicy: fmt::Debug + Send {
+    /// A heap is resident, and used now, from now on: it was paged in, created, or is no longer locked.
+    ///
+    /// `cause` says which; a policy that learns from paging counts [`Admission::PagedIn`] as a miss.
+    fn admit(&mut self, heap: HeapSlot, size: ByteSize, cause: Admission, now: Moment);
+
+    /// A heap that is held is used again.
+    fn touch(&mut self, heap: HeapSlot, now: Moment);
+
+    /// A heap is no longer held.
+    fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment);
+
+    /// A heap is no more: its slot will be another's. It may be held.
+    fn forget(&mut self, heap: HeapSlot);
+
+    /// Appends heaps to `victims` in the order in which they are to go, until what `evictable` says of their sizes reaches `need` or none
+    /// is left. They stay held: whoever evicts them withdraws them.
+    ///
+    /// `evictable` answers a heap's size if it may go now and `None` if it may not (the GPU may use it, or it is about to). It
+    /// is asked at most once about each heap.
+    ///
+    /// Cost: O(victims + heaps that may not go), and what the policy says.
+    fn choose(
+        &mut self,
+        need: ByteSize,
+        now: Moment,
+        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+        victims: &mut Vec<HeapSlot>,
+    );
+
+    /// Appends heaps that are not worth keeping although there is still room, the least worth first, up to `limit` bytes in sum (the
+    /// last may reach above it).
+    ///
+    /// `fullness` is usage over budget, 0 to 1 and above. By default: none.
+    fn choose_ahead(
+        &mut self,
+        _limit: ByteSize,
+        _fullness: f64,
+        _now: Moment,
+        _evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+        _victims: &mut Vec<HeapSlot>,
+    ) {
+    }
+}
+
+/// Why a heap is held from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It was created resident.
+    Created,
+    /// It was not resident, and is paged in for a use.
+    PagedIn,
+    /// It was resident, and may go again from now on (its last lock is gone).
+    Unlocked,
+}
+
+/// Why a heap is no longer held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// It is evicted.
+    Evicted,
+    /// It stays resident, and may not go until it is admitted again.
+    Locked,
+}
