@@ -548,6 +548,9 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 } else if !heap.uses.is_empty() && !is_resident {
                     assert_eq!(answer, Err(PlanError::InUse));
                 } else if answer.is_ok() {
+                    if heap.is_resident != is_resident {
+                        heap.arrives = 0;
+                    }
                     heap.is_resident = is_resident;
                 } else {
                     assert_eq!((answer, is_resident), (Err(PlanError::InUse), false));
