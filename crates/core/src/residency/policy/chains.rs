@@ -35,6 +35,11 @@ impl Chain {
     pub(super) fn oldest(&self) -> Option<HeapSlot> {
         linked(self.oldest)
     }
+
+    #[inline]
+    pub(super) fn newest(&self) -> Option<HeapSlot> {
+        linked(self.newest)
+    }
 }
 
 #[inline]
@@ -106,6 +111,12 @@ impl<T: Default> Rows<T> {
     #[inline]
     pub(super) fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {
         self.rows.get(heap.index()).and_then(|row| linked(row.newer))
+    }
+
+    /// The next heap towards the oldest end of its chain.
+    #[inline]
+    pub(super) fn older(&self, heap: HeapSlot) -> Option<HeapSlot> {
+        self.rows.get(heap.index()).and_then(|row| linked(row.older))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{EvictionPolicy, Lru};
+use super::{EvictionPolicy, Lru, NextUse};
 
 /// A policy, by name.
 ///
@@ -17,8 +17,10 @@ use super::{EvictionPolicy, Lru};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
-    /// [`Lru`].
+    /// [`NextUse`].
     #[default]
+    NextUse,
+    /// [`Lru`].
     Lru,
 }
 
@@ -26,13 +28,14 @@ impl PolicyKind {
     /// Every policy, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
-        &[Self::Lru]
+        &[Self::NextUse, Self::Lru]
     }
 
     /// Its name, as [`parse`](str::parse) takes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::NextUse => "next-use",
             Self::Lru => "lru",
         }
     }
@@ -41,6 +44,7 @@ impl PolicyKind {
     #[must_use]
     pub fn create(self) -> Box<dyn EvictionPolicy> {
         match self {
+            Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
         }
     }

@@ -6,6 +6,8 @@
 mod chains;
 mod kind;
 mod lru;
+mod next_use;
+mod victims;
 
 use std::fmt;
 
@@ -13,6 +15,8 @@ use crate::ByteSize;
 
 pub use kind::{PolicyKind, UnknownPolicy};
 pub use lru::Lru;
+pub use next_use::NextUse;
+pub use victims::spare_unneeded;
 
 /// The place of a heap in the tables of a [`ResidencyPlanner`](super::ResidencyPlanner): small, and used again when the heap is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
