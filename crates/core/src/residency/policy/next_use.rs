@@ -9,6 +9,7 @@ use crate::ByteSize;
 pub struct NextUse {
     rows: Rows<Habit>,
     chains: Box<[Chain; CHAINS]>,
+    lengths: Box<[u32; CHAINS]>,
     /// What to expect of heaps that were used once.
     once: Returns,
     /// What to expect of heaps that did not come when they were expected.
@@ -48,6 +49,7 @@ struct Returns {
     after: Smoothed,
     expected: u32,
     came: u32,
+    rate: u32,
 }
 
 impl Returns {
@@ -57,11 +59,13 @@ impl Returns {
             self.came /= 2;
         }
         self.expected += 1;
+        self.rate -= self.rate / 32;
     }
 
     fn come(&mut self, after: u32) {
         self.came = (self.came + 1).min(self.expected);
         self.after.learn::<4>(after);
+        self.rate += (1024 - self.rate) / 32;
     }
 
     /// How far away the next use of one of them is, all in all.
@@ -72,6 +76,8 @@ impl Returns {
 }
 
 const STEP: u32 = 16;
+const GAP: u32 = 6;
+const LINDY: u64 = 16;
 
 impl Smoothed {
     fn first(value: u32) -> Self {
@@ -94,7 +100,7 @@ impl Smoothed {
 
     /// How far above the mean is no longer to be expected.
     fn slack(self) -> u32 {
-        self.deviation.saturating_mul(4).max(2 * STEP).max(self.mean / 16)
+        self.deviation.saturating_mul(4).max(STEP / 2)
     }
 }
 
@@ -178,6 +184,7 @@ impl NextUse {
         Self {
             rows: Rows::new(),
             chains: Box::new([Chain::EMPTY; CHAINS]),
+            lengths: Box::new([0; CHAINS]),
             once: Returns::default(),
             lost: Returns::default(),
             lanes: Vec::with_capacity(CHAINS),
@@ -205,7 +212,7 @@ impl NextUse {
             if missed {
                 self.once.come(value);
             }
-        } else if value > mean + habit.interval.slack() {
+        } else if value > (mean + habit.interval.slack()).max(mean.saturating_mul(GAP)) {
             if missed {
                 self.lost.come(value);
             }
@@ -236,6 +243,7 @@ impl NextUse {
         {
             let chain = usize::from(std::mem::take(&mut habit.place)) - 1;
             self.rows.unlink(&mut self.chains[chain], heap);
+            self.lengths[chain] -= 1;
         }
     }
 
@@ -245,6 +253,7 @@ impl NextUse {
             habit.place = u8::try_from(chain + 1).expect("there are fewer than 255 chains");
         }
         self.rows.push(&mut self.chains[chain], heap);
+        self.lengths[chain] += 1;
     }
 
     /// Moves heaps that did not come when they were expected.
@@ -261,13 +270,17 @@ impl NextUse {
             self.put(heap, ONCE);
         }
         for chain in STEADY..AWAY {
-            while let Some(heap) = self.chains[chain].oldest()
-                && let Some(habit) = self.rows.get_mut(heap)
-            {
+            let mut silent = false;
+            while let Some(heap) = self.chains[chain].oldest() {
+                let newest = self.chains[chain].newest().and_then(|heap| self.rows.get(heap)).map_or(0, |habit| habit.age(now));
+                let Some(habit) = self.rows.get_mut(heap) else { break };
                 let age = habit.age(now);
-                if age <= habit.interval.mean + habit.interval.slack() {
+                let overdue = age > habit.interval.mean + habit.interval.slack();
+                if !overdue && !silent {
                     break;
                 }
+                let rate = u64::from(newest) * self.lengths[chain] as u64;
+                silent |= newest > STEP && rate > 4 * u64::from(habit.interval.mean);
                 if habit.flags & MISSED == 0 {
                     self.lost.expect();
                     habit.flags |= MISSED;
@@ -301,13 +314,13 @@ impl NextUse {
             left(habit.gap(), habit.gap_deviation)
         } else if chain == NEW || chain == ONCE {
             let first = self.once.after;
-            if first.mean != 0 && first.deviation < first.mean / 4 && age < first.mean + first.slack() && self.once.came * 2 > self.once.expected {
+            if first.mean != 0 && first.deviation < first.mean / 16 && self.once.rate > 256 && age < first.mean + first.slack() {
                 left(first.mean, first.deviation)
             } else {
-                u64::from(age) + self.once.typical()
+                (u64::from(age) * LINDY).min(u64::from(age) + self.once.typical())
             }
         } else {
-            u64::from(age) + self.lost.typical()
+            (u64::from(age) * LINDY).min(u64::from(age) + self.lost.typical())
         }
     }
 
