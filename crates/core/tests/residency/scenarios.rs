@@ -51,7 +51,8 @@ impl Build {
     /// What that many submissions after another use at most.
     fn peak(&self, passes: usize) -> u64 {
         let frame = |submissions: &[Submission]| {
-            let mut heaps: Vec<_> = submissions.iter().flat_map(|submission| &submission.heaps).copied().collect();
+            let mut heaps: Vec<_> =
+                submissions.iter().flat_map(|submission| &submission.heaps).copied().collect();
             heaps.sort_unstable();
             heaps.dedup();
             self.bytes(&heaps)

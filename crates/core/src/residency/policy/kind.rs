@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{EvictionPolicy, Lru, NextUse};
+use super::{AgedLru, AgedLruDesc, EvictionPolicy, Lirs, Lru, NextUse, S3Fifo, Sieve};
 
 /// A policy, by name.
 ///
@@ -22,13 +22,21 @@ pub enum PolicyKind {
     NextUse,
     /// [`Lru`].
     Lru,
+    /// [`AgedLru`], with the defaults of its desc.
+    AgedLru,
+    /// [`Sieve`].
+    Sieve,
+    /// [`S3Fifo`].
+    S3Fifo,
+    /// [`Lirs`].
+    Lirs,
 }
 
 impl PolicyKind {
     /// Every policy, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
-        &[Self::NextUse, Self::Lru]
+        &[Self::NextUse, Self::Lru, Self::AgedLru, Self::Sieve, Self::S3Fifo, Self::Lirs]
     }
 
     /// Its name, as [`parse`](str::parse) takes it.
@@ -37,6 +45,10 @@ impl PolicyKind {
         match self {
             Self::NextUse => "next-use",
             Self::Lru => "lru",
+            Self::AgedLru => "aged-lru",
+            Self::Sieve => "sieve",
+            Self::S3Fifo => "s3-fifo",
+            Self::Lirs => "lirs",
         }
     }
 
@@ -46,6 +58,10 @@ impl PolicyKind {
         match self {
             Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
+            Self::AgedLru => Box::new(AgedLru::new(AgedLruDesc::default())),
+            Self::Sieve => Box::new(Sieve::new()),
+            Self::S3Fifo => Box::new(S3Fifo::new()),
+            Self::Lirs => Box::new(Lirs::new()),
         }
     }
 }

@@ -218,7 +218,10 @@ impl NextUse {
             }
             if habit.flags & LONG != 0 {
                 // Twice in a row: that is how it is used now.
-                habit.interval = Smoothed { mean: value / 2 + habit.gaps[1] / 2, deviation: value.abs_diff(habit.gaps[1]) / 2 };
+                habit.interval = Smoothed {
+                    mean: value / 2 + habit.gaps[1] / 2,
+                    deviation: value.abs_diff(habit.gaps[1]) / 2,
+                };
                 habit.flags &= !LONG;
             } else {
                 habit.learn_gap(value);
@@ -272,7 +275,10 @@ impl NextUse {
         for chain in STEADY..AWAY {
             let mut silent = false;
             while let Some(heap) = self.chains[chain].oldest() {
-                let newest = self.chains[chain].newest().and_then(|heap| self.rows.get(heap)).map_or(0, |habit| habit.age(now));
+                let newest = self.chains[chain]
+                    .newest()
+                    .and_then(|heap| self.rows.get(heap))
+                    .map_or(0, |habit| habit.age(now));
                 let Some(habit) = self.rows.get_mut(heap) else { break };
                 let age = habit.age(now);
                 let overdue = age > habit.interval.mean + habit.interval.slack();
@@ -314,7 +320,11 @@ impl NextUse {
             left(habit.gap(), habit.gap_deviation)
         } else if chain == NEW || chain == ONCE {
             let first = self.once.after;
-            if first.mean != 0 && first.deviation < first.mean / 16 && self.once.rate > 256 && age < first.mean + first.slack() {
+            if first.mean != 0
+                && first.deviation < first.mean / 16
+                && self.once.rate > 256
+                && age < first.mean + first.slack()
+            {
                 left(first.mean, first.deviation)
             } else {
                 (u64::from(age) * LINDY).min(u64::from(age) + self.once.typical())
