@@ -132,3 +132,8 @@ pub enum Withdrawal {
     /// It stays resident, and may not go until it is admitted again.
     Locked,
 }
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod published_tests;

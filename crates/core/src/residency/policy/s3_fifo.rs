@@ -139,7 +139,7 @@ impl EvictionPolicy for S3Fifo {
         let mut small_left = small.bytes;
         let mut chosen = ByteSize::ZERO;
         while chosen < need {
-            let small_first = small_left >= self.capacity / 10;
+            let small_first = small_left.saturating_mul(10) >= self.capacity;
             let from_small = if small_first { next_small.is_some() } else { next_main.is_none() };
             let Some(heap) = (if from_small { next_small } else { next_main }) else { return };
             let newer = self.rows.newer(heap);
