@@ -205,3 +205,35 @@ fn enqueued_paging_signals_when_it_is_done() {
         assert_eq!(enqueue(8, 10), E_INVALIDARG);
     }
 }
+
+#[test]
+fn deny_overbudget_looks_at_the_groups_that_are_charged() {
+    let gpu = open("discrete");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: MIB,
+        Properties: properties,
+        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+        ..Default::default()
+    };
+    let mut upload: Option<ID3D12Heap> = None;
+    unsafe { gpu.device.CreateHeap(&desc, &mut upload) }.expect("created");
+    let upload = upload.expect("S_OK comes with a heap");
+    let local = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let both = [pageable(&upload), pageable(&local)];
+    assert_eq!(unsafe { device.MakeResident(&both[..1]) }, S_OK, "resident twice");
+    assert_eq!(unsafe { device.Evict(&both) }, S_OK);
+    gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
+    let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("created");
+    let enqueue = |objects: &[Option<ID3D12Pageable>]| unsafe {
+        let (count, table) = (u32::try_from(objects.len()).expect("few"), device.vtable());
+        let (flags, objects) = (D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, objects.as_ptr().cast());
+        (table.EnqueueMakeResident)(device.as_raw(), flags, count, objects, fence.as_raw(), 1)
+    };
+    assert_eq!(enqueue(&both[1..]), S_OK, "no object of the call is in the group that is over budget");
+    assert_eq!(enqueue(&both[..1]), S_OK, "it is resident: the call charges nothing");
+    assert_eq!(unsafe { device.Evict(&[both[0].clone(), both[0].clone()]) }, S_OK);
+    assert_eq!(enqueue(&both), E_OUTOFMEMORY, "now one is charged to it");
+    assert_eq!(gpu.residency().resident.bytes, ByteSize::from_mib(1), "the local heap");
+}

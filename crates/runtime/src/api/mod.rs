@@ -20,7 +20,6 @@ mod heap;
 mod object;
 mod private_data;
 mod query_heap;
-mod residency_count;
 mod resource;
 mod shared_handle;
 mod texel_value;

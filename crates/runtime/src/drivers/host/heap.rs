@@ -11,6 +11,7 @@ use super::address_space::{AddressRange, FaultCause, PageFault, Target};
 use super::reservation::Reservation;
 use super::segment::{Charge, Segments};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use crate::residency::{PageableRecord, ResidencyLedger};
 
 /// A heap: reserved host memory behind a range of GPU addresses, charged to a segment group while it is resident.
 pub(super) struct HostHeap {
@@ -21,7 +22,7 @@ pub(super) struct HostHeap {
     segments: Arc<Segments>,
     group: SegmentGroup,
     residency: Mutex<Residency>,
-    name: Mutex<Option<String>>,
+    record: PageableRecord,
     /// To stand behind tiles.
     this: Weak<Self>,
 }
@@ -45,6 +46,7 @@ impl HostHeap {
         segments: &Arc<Segments>,
         group: SegmentGroup,
         addresses: AddressRange,
+        ledger: &Arc<ResidencyLedger>,
     ) -> Result<Arc<Self>, DriverError> {
         let residency = if args.not_resident {
             Residency { count: 0, charge: None, has_arrived: false }
@@ -52,6 +54,7 @@ impl HostHeap {
             Residency { count: 1, charge: Some(Charge::new(segments, group, size)?), has_arrived: true }
         };
         let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let record = ledger.created(args.pageable, size, !args.not_resident);
         let heap = Arc::new_cyclic(|this| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
             memory,
@@ -60,7 +63,7 @@ impl HostHeap {
             segments: Arc::clone(segments),
             group,
             residency: Mutex::new(residency),
-            name: Mutex::new(None),
+            record,
             this: Weak::clone(this),
         });
         heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));
@@ -91,9 +94,8 @@ impl HostHeap {
     }
 
     fn describe(&self) -> String {
-        let name = self.name.lock().unwrap_or_else(PoisonError::into_inner);
         let start = self.addresses.start();
-        match &*name {
+        match self.record.name() {
             Some(name) => format!("heap '{name}' ({} at {start})", self.size),
             None => format!("an unnamed heap ({} at {start})", self.size),
         }
@@ -114,6 +116,14 @@ impl DriverHeap for HostHeap {
             return Err(DriverError::NotCpuAccessible);
         }
         self.bytes(offset, size)
+    }
+
+    fn record(&self) -> &PageableRecord {
+        &self.record
+    }
+
+    fn segment_group(&self) -> SegmentGroup {
+        self.group
     }
 
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
@@ -154,7 +164,7 @@ impl DriverHeap for HostHeap {
     }
 
     fn set_name(&self, name: &str) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+        self.record.set_name(name);
     }
 
     fn as_any(&self) -> &dyn Any {

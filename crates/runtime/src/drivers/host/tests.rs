@@ -4,13 +4,22 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::*;
 use crate::ddi::GpuVirtualAddressRange;
+use crate::residency::PageableKind;
 
 fn driver(profile: &str) -> HostDriver {
     HostDriver::new(HostProfile::find(profile).expect("a profile of that name"))
 }
 
 fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPageProperty) -> HeapArgs {
-    HeapArgs { size, alignment: KIB_64, cpu_page_property, memory_pool, implicit: false, not_resident: false }
+    HeapArgs {
+        size,
+        alignment: KIB_64,
+        cpu_page_property,
+        memory_pool,
+        implicit: false,
+        not_resident: false,
+        pageable: PageableKind::Heap,
+    }
 }
 
 fn video(size: ByteSize) -> HeapArgs {
