@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
+use heapwright_d3d12::trim::D3D12_TRIM_NOTIFICATION_FLAGS;
 use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY, ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
 
 use crate::api::adapter::Adapter;
@@ -136,6 +137,32 @@ impl Instance {
     #[must_use]
     pub fn residency(&self) -> ResidencyReport {
         self.gpu.residency().report()
+    }
+
+    /// Tells whoever registered with the device's `ID3D12Device15` that trimming is advisable, as the operating system does at
+    /// intervals and when usage is above the budget. Answers how many callbacks were called; they are called on this thread.
+    ///
+    /// `bytes` goes with `D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET`. Zero callbacks where the profile
+    /// [has no such notifications](HostProfile::has_trim_notifications). Registrations do not end while a callback runs.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for flags that do not exist or exclude each other, and in a callback.
+    ///
+    /// ```
+    /// use heapwright_core::ByteSize;
+    /// use heapwright_d3d12::trim::D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM;
+    /// use heapwright_runtime::{HostProfile, Instance};
+    ///
+    /// let gpu = Instance::open(HostProfile::default_profile())?;
+    /// assert_eq!(gpu.trim(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, ByteSize::ZERO)?, 0, "nobody registered");
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    pub fn trim(&self, flags: D3D12_TRIM_NOTIFICATION_FLAGS, bytes: ByteSize) -> windows_core::Result<usize> {
+        call::run(&self.log, "Instance::trim", || match Device::behind(&self.device) {
+            Some(device) => device.trim_notifications().raise(flags, bytes),
+            None => Ok(0),
+        })
     }
 
     /// Changes the budget of a segment group, as the operating system does when other programs come and go.

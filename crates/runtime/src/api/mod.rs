@@ -25,5 +25,6 @@ mod shared_handle;
 mod texel_value;
 mod tile_mappings;
 mod tile_regions;
+mod trim_notification;
 mod views;
 mod wide_string;

@@ -279,6 +279,8 @@ pub struct DriverCaps {
     /// The driver is as old as D3D12 itself: the device is shown as the first D3D12 had it, which is `ID3D12Device` alone with
     /// the features and flags of that time.
     pub is_first_generation: bool,
+    /// The operating system and the driver tell when trimming is advisable (DirectX-Specs, periodic trim notifications).
+    pub trim_notifications: bool,
     /// Largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.

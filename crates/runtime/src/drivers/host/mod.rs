@@ -106,6 +106,7 @@ impl HostDriver {
                 tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
                 l1_memory_fully_cpu_accessible: profile.l1_memory_fully_cpu_accessible,
                 is_first_generation: profile.is_first_generation,
+                trim_notifications: profile.has_trim_notifications,
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
