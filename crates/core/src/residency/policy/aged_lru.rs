@@ -57,7 +57,7 @@ impl AgedLruDesc {
 
 /// The least recently used heap goes first, and what was not used for a while goes ahead of need: the sooner the fuller memory is.
 ///
-/// It takes 24 bytes a heap.
+/// It takes 16 bytes a heap.
 #[derive(Debug)]
 pub struct AgedLru {
     desc: AgedLruDesc,

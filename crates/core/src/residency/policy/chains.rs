@@ -122,7 +122,8 @@ impl<T: Default> Rows<T> {
 }
 
 impl<T: Default> Rows<T> {
-    /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more.
+    /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more. Answers how much was
+    /// chosen.
     pub(super) fn choose_oldest(
         &self,
         chain: &Chain,
@@ -130,7 +131,7 @@ impl<T: Default> Rows<T> {
         wanted: impl Fn(&T) -> bool,
         evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
         victims: &mut Vec<HeapSlot>,
-    ) {
+    ) -> ByteSize {
         let mut chosen = ByteSize::ZERO;
         let mut next = chain.oldest();
         while let Some(heap) = next
@@ -143,6 +144,7 @@ impl<T: Default> Rows<T> {
                 victims.push(heap);
             }
         }
+        chosen
     }
 }
 
