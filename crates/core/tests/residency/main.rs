@@ -26,15 +26,15 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
 
-#[test]
-fn the_default_pages_in_little_more_than_the_bound() {
+/// Holds the default policy to what is asked of it: 1.25 in geometric mean, 1.6 at most.
+fn check_default(scenarios: &[Scenario]) {
     let (mut default, mut lru) = (Vec::new(), Vec::new());
-    for scenario in scenarios::all(0) {
-        let of_default = ratio(&scenario, scenario.run(&mut *PolicyKind::default().create(), 0.0).bytes_in);
+    for scenario in scenarios {
+        let of_default = ratio(scenario, scenario.run(&mut *PolicyKind::default().create(), 0.0).bytes_in);
         // No figure below the bound could be right.
         assert!((1.0..1.6).contains(&of_default), "{}: {of_default}", scenario.name);
         default.push(of_default);
-        lru.push(ratio(&scenario, scenario.run(&mut *PolicyKind::Lru.create(), 0.0).bytes_in));
+        lru.push(ratio(scenario, scenario.run(&mut *PolicyKind::Lru.create(), 0.0).bytes_in));
     }
     let (default, lru) = (geometric_mean(&default), geometric_mean(&lru));
     assert!(default < 1.2, "{default}");
@@ -42,6 +42,20 @@ fn the_default_pages_in_little_more_than_the_bound() {
 }
 
 #[test]
+fn the_default_pages_in_little_more_than_the_bound() {
+    check_default(&scenarios::quick());
+}
+
+#[test]
+#[ignore = "half a minute without optimisation"]
+fn the_default_pages_in_little_more_than_the_bound_in_every_scenario() {
+    for seeds in [0, 100, 200] {
+        check_default(&scenarios::all(seeds));
+    }
+}
+
+#[test]
+#[ignore = "half a minute without optimisation"]
 fn what_goes_ahead_of_need_is_hardly_missed() {
     let mut ahead = 0;
     for scenario in scenarios::all(0) {

@@ -83,7 +83,7 @@ fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Scenario {
     let shared = build.heaps(40, MIB..32 * MIB, Beginning::Created, &mut random);
     let targets = build.heaps(8, 8 * MIB..32 * MIB, Beginning::Created, &mut random);
     let (mut x, mut y, mut heading) = (24.0_f64, 24.0_f64, 0.3_f64);
-    for frame in 0..3000_u32 {
+    for frame in 0..2000_u32 {
         match route {
             Route::Wander => heading += (random.unit() - 0.5) * 0.25,
             Route::Circuit => heading = f64::from(frame) * std::f64::consts::TAU / 900.0,
@@ -354,6 +354,19 @@ pub(crate) fn trace(name: &str, csv: &str, smallest: u64, room: f64) -> Scenario
         submission.budget = budget;
     }
     build.done()
+}
+
+/// One of each kind that takes little time, for tests without optimisation.
+pub(crate) fn quick() -> Vec<Scenario> {
+    vec![
+        open_world(1, 1, 1.3, Route::Wander),
+        serving(5, 4, Order::RoundRobin, 0.6),
+        serving(8, 3, Order::PerRequest, 0.6),
+        levels(10, 2.0, true),
+        halved(12, 1.0),
+        scan(13, 300, 1, 0.7, false),
+        training(20, 0.6),
+    ]
 }
 
 /// All that is measured; other seeds make other sizes, routes and orders.

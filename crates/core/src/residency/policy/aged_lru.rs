@@ -105,8 +105,7 @@ impl EvictionPolicy for AgedLru {
             && last.0.is_some()
         {
             *last = LastUse::at(now);
-            self.rows.unlink(&mut self.by_use, heap);
-            self.rows.push(&mut self.by_use, heap);
+            self.rows.renew(&mut self.by_use, heap);
         }
     }
 

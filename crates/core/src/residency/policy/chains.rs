@@ -108,6 +108,15 @@ impl<T: Default> Rows<T> {
         }
     }
 
+    /// Moves a heap of a chain to its newest end.
+    #[inline]
+    pub(super) fn renew(&mut self, chain: &mut Chain, heap: HeapSlot) {
+        if chain.newest != heap {
+            self.unlink(chain, heap);
+            self.push(chain, heap);
+        }
+    }
+
     /// The next heap towards the newest end of its chain.
     #[inline]
     pub(super) fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {

@@ -109,15 +109,21 @@ impl NextUse {
         }
     }
 
-    /// Takes a use in, and answers the chain that the heap belongs in.
+    /// Takes a use of a heap in, and answers the chain that it belongs in.
     #[inline]
-    fn learn(&mut self, heap: HeapSlot, now: u32) -> usize {
-        let habit = self.rows.make(heap);
+    fn learn(habit: &mut Habit, now: u32, once: &mut Returns, lost: &mut Returns) -> usize {
         let missed = std::mem::take(&mut habit.missed);
         match habit.learn(now) {
             Learned::First => return NEW,
-            Learned::Second(after) if missed => self.once.come(after),
-            Learned::AfterGap(after) if missed => self.lost.come(after),
+            Learned::Nothing => {
+                if let Some(chain) = habit.chain()
+                    && chain < IN_GAP
+                {
+                    return chain;
+                }
+            }
+            Learned::Second(after) if missed => once.come(after),
+            Learned::AfterGap(after) if missed => lost.come(after),
             Learned::Second(_) | Learned::AfterGap(_) | Learned::InRun => {}
         }
         IN_RUN + class(habit.interval.mean)
@@ -215,16 +221,23 @@ impl NextUse {
 impl EvictionPolicy for NextUse {
     fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
         self.remove(heap);
-        let chain = self.learn(heap, Habit::clock(now));
+        let habit = self.rows.make(heap);
+        let chain = Self::learn(habit, Habit::clock(now), &mut self.once, &mut self.lost);
         self.put(heap, chain);
     }
 
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
         let now = Habit::clock(now);
-        if self.rows.get(heap).is_some_and(|habit| habit.place != 0 && !habit.is_used_at(now)) {
-            self.remove(heap);
-            let chain = self.learn(heap, now);
-            self.put(heap, chain);
+        let Some(habit) = self.rows.get_mut(heap) else { return };
+        let Some(before) = habit.chain() else { return };
+        if habit.is_used_at(now) {
+            return;
+        }
+        let chain = Self::learn(habit, now, &mut self.once, &mut self.lost);
+        if chain == before {
+            self.rows.renew(&mut self.chains[chain].chain, heap);
+        } else {
+            self.move_to(heap, chain);
         }
     }
 
@@ -307,3 +320,6 @@ impl EvictionPolicy for NextUse {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,9 @@ impl Smoothed {
             return;
         }
         let off = value.abs_diff(self.mean);
-        self.deviation = self.deviation - (self.deviation >> SHIFT) + (off >> SHIFT);
+        // Rounded up, so that what is regular is off by nothing in the end.
+        self.deviation -= self.deviation.div_ceil(1 << SHIFT);
+        self.deviation += off >> SHIFT;
         if value >= self.mean {
             self.mean += off >> SHIFT;
         } else {
@@ -74,6 +76,8 @@ pub(super) enum Learned {
     Second(u32),
     /// It is one of a run.
     InRun,
+    /// The same, exactly when it was expected: the habit is what it was.
+    Nothing,
     /// It begins a run, after that time.
     AfterGap(u32),
 }
@@ -85,6 +89,12 @@ impl Habit {
     #[allow(clippy::cast_possible_truncation, reason = "it is meant")]
     pub(super) fn clock(now: Moment) -> u32 {
         now.submission as u32
+    }
+
+    /// The chain that it is in, if it is held.
+    #[inline]
+    pub(super) fn chain(&self) -> Option<usize> {
+        self.place.checked_sub(1).map(usize::from)
     }
 
     /// For how long it was not used. At most 2^29, so that four times as much and one more have 32 bits.
@@ -110,6 +120,11 @@ impl Habit {
             return if self.interval.mean == 0 { Learned::First } else { Learned::InRun };
         }
         let usual = self.interval;
+        if passed == usual.mean && usual.deviation == 0 {
+            // What is regular is common, and teaches nothing.
+            self.after_gap = false;
+            return Learned::Nothing;
+        }
         if usual.mean == 0 {
             self.interval = Smoothed::first(passed);
             return Learned::Second(passed);
