@@ -3,9 +3,16 @@
 //! A policy knows heaps by their [`HeapSlot`], sizes, and when they were used. It knows neither fences nor locks nor budgets: who asks
 //! says how many bytes are needed and which heaps may go ([`EvictionPolicy::choose`]).
 
+mod chains;
+mod kind;
+mod lru;
+
 use std::fmt;
 
 use crate::ByteSize;
+
+pub use kind::{PolicyKind, UnknownPolicy};
+pub use lru::Lru;
 
 /// The place of a heap in the tables of a [`ResidencyPlanner`](super::ResidencyPlanner): small, and used again when the heap is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

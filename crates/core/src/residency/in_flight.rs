@@ -1,0 +1,176 @@
+//! Submissions that the GPU has not finished.
+
+use std::collections::VecDeque;
+
+use super::heap_table::Record;
+use super::policy::Moment;
+use crate::FenceValue;
+
+/// Names a queue of a planner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct QueueSlot(u32);
+
+impl QueueSlot {
+    fn index(self) -> usize {
+        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+    }
+
+    /// Queues beyond the 63rd share a bit.
+    fn bit(self) -> u32 {
+        self.0.min(SHARED_BIT)
+    }
+}
+
+const SHARED_BIT: u32 = 63;
+
+/// A submission that is being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submission {
+    pub(super) queue: QueueSlot,
+    /// Among all submissions of the device.
+    pub(super) number: u64,
+    pub(super) value: FenceValue,
+    pub(super) now: Moment,
+}
+
+impl Submission {
+    /// What the queue's fence comes to when the GPU has finished it.
+    #[must_use]
+    pub const fn value(&self) -> FenceValue {
+        self.value
+    }
+
+    /// Its queue.
+    #[must_use]
+    pub const fn queue(&self) -> QueueSlot {
+        self.queue
+    }
+
+    pub(super) fn mask(&self) -> u64 {
+        1 << self.queue.bit()
+    }
+}
+
+/// What the queues have not finished: numbers of submissions, which grow over all queues, with the value of the queue's own fence.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    queues: Vec<VecDeque<(u64, FenceValue)>>,
+    vacant: Vec<QueueSlot>,
+    last_number: u64,
+    /// The oldest of all queues; `u64::MAX`: none.
+    oldest: u64,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { queues: Vec::new(), vacant: Vec::new(), last_number: 0, oldest: u64::MAX }
+    }
+}
+
+impl InFlight {
+    pub(super) fn add_queue(&mut self) -> QueueSlot {
+        if let Some(slot) = self.vacant.pop() {
+            return slot;
+        }
+        self.queues.push(VecDeque::new());
+        QueueSlot(u32::try_from(self.queues.len() - 1).expect("fewer queues than 2^32"))
+    }
+
+    /// Forgets a queue and what it has not finished.
+    pub(super) fn remove_queue(&mut self, queue: QueueSlot) {
+        self.queues[queue.index()].clear();
+        self.vacant.push(queue);
+        self.find_oldest();
+    }
+
+    /// A new submission of a queue, behind all that it was given before.
+    #[inline]
+    pub(super) fn begin(&mut self, queue: QueueSlot, value: FenceValue) -> u64 {
+        self.last_number += 1;
+        self.queues[queue.index()].push_back((self.last_number, value));
+        self.oldest = self.oldest.min(self.last_number);
+        self.last_number
+    }
+
+    /// Takes back the last submission of a queue.
+    pub(super) fn cancel(&mut self, submission: &Submission) {
+        let queue = &mut self.queues[submission.queue.index()];
+        if queue.back().is_some_and(|&(number, _)| number == submission.number) {
+            queue.pop_back();
+        }
+        self.find_oldest();
+    }
+
+    /// The fence of a queue has come to a value.
+    #[inline]
+    pub(super) fn complete(&mut self, queue: QueueSlot, completed: FenceValue) {
+        let queue = &mut self.queues[queue.index()];
+        let mut has_changed = false;
+        while queue.front().is_some_and(|&(_, value)| value <= completed) {
+            queue.pop_front();
+            has_changed = true;
+        }
+        if has_changed {
+            self.find_oldest();
+        }
+    }
+
+    fn find_oldest(&mut self) {
+        self.oldest = oldest_of(&self.queues);
+    }
+
+    /// The oldest submission that is not finished, of any queue, but `not`.
+    pub(super) fn oldest_but(&self, not: u64) -> Option<(QueueSlot, FenceValue)> {
+        (0..)
+            .zip(&self.queues)
+            .filter_map(|(slot, queue)| {
+                queue.front().map(|&(number, value)| (number, QueueSlot(slot), value))
+            })
+            .filter(|&(number, ..)| number != not)
+            .min_by_key(|&(number, ..)| number)
+            .map(|(_, slot, value)| (slot, value))
+    }
+
+    /// How many submissions there are that are not finished.
+    pub(super) fn len(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    /// Notes a use of a heap.
+    #[inline]
+    pub(super) fn stamp(&self, record: &mut Record, submission: &Submission) {
+        record.queues =
+            if record.last_use < self.oldest { submission.mask() } else { record.queues | submission.mask() };
+        record.last_use = submission.number;
+    }
+
+    /// Whether the GPU is done with a heap.
+    #[inline]
+    pub(super) fn is_idle(&self, record: &Record) -> bool {
+        if record.last_use < self.oldest {
+            return true;
+        }
+        let mut bits = record.queues;
+        while bits != 0 {
+            let bit = bits.trailing_zeros();
+            bits &= bits - 1;
+            if self.oldest_of_bit(bit) <= record.last_use {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The oldest submission of the queues that have a bit; `u64::MAX`: none.
+    fn oldest_of_bit(&self, bit: u32) -> u64 {
+        let queue = QueueSlot(bit);
+        if bit == SHARED_BIT {
+            return self.queues.get(queue.index()..).map_or(u64::MAX, oldest_of);
+        }
+        self.queues.get(queue.index()).and_then(VecDeque::front).map_or(u64::MAX, |&(number, _)| number)
+    }
+}
+
+fn oldest_of(queues: &[VecDeque<(u64, FenceValue)>]) -> u64 {
+    queues.iter().filter_map(VecDeque::front).map(|&(number, _)| number).min().unwrap_or(u64::MAX)
+}

@@ -1,0 +1,320 @@
+//! What paging costs at least, known only when everything is over: the figure that policies are compared with.
+
+use std::collections::BinaryHeap;
+
+use crate::ByteSize;
+
+/// Submissions, the heaps that each uses, and the budget that each runs under.
+///
+/// ```
+/// use heapwright_core::ByteSize;
+/// use heapwright_core::residency::offline::{Beginning, Sequence};
+///
+/// // Three heaps of 1 MiB in turn, and room for two.
+/// let mut sequence = Sequence::new();
+/// let heaps: Vec<_> = (0..3).map(|_| sequence.heap(ByteSize::from_mib(1), Beginning::Evicted)).collect();
+/// for turn in 0..9 {
+///     sequence.submission(ByteSize::from_mib(2), [heaps[turn % 3]])?;
+/// }
+/// let bound = sequence.lower_bound();
+/// // Every heap once, then every other use: LRU would page in all nine times.
+/// assert_eq!(bound.cold_bytes_in, ByteSize::from_mib(3));
+/// assert_eq!(bound.bytes_in, ByteSize::from_mib(6));
+/// # Ok::<(), heapwright_core::residency::offline::UnknownHeap>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Sequence {
+    heaps: Vec<Heap>,
+    submissions: Vec<Submission>,
+    /// The heaps of every submission, one submission after the other; a heap may be there twice.
+    uses: Vec<SequenceHeap>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Heap {
+    size: ByteSize,
+    beginning: Beginning,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Submission {
+    budget: ByteSize,
+    uses_end: usize,
+}
+
+/// A heap of a [`Sequence`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SequenceHeap(usize);
+
+/// How a heap of a [`Sequence`] comes to be resident at its first use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Beginning {
+    /// It is resident before the first submission, as long as it is not evicted.
+    Resident,
+    /// It is created resident right before its first use: nothing is paged in for that.
+    Created,
+    /// It is not resident, and is paged in for its first use.
+    Evicted,
+}
+
+/// A submission named a heap that its sequence does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("submission {submission} uses heap {heap}, and the sequence has {heaps} heaps")]
+pub struct UnknownHeap {
+    submission: usize,
+    heap: usize,
+    heaps: usize,
+}
+
+/// What no policy can do with less: see [`Sequence::lower_bound`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LowerBound {
+    /// Bytes paged in, all together.
+    pub bytes_in: ByteSize,
+    /// Those of them that are paged in for the first use of a heap: no budget saves them.
+    pub cold_bytes_in: ByteSize,
+}
+
+/// What [`Sequence::belady`] moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Belady {
+    /// Bytes paged in, all together.
+    pub bytes_in: ByteSize,
+    /// Bytes given up, those of heaps that are never used again too.
+    pub bytes_out: ByteSize,
+    /// Submissions that were over their budget, as their own heaps are larger than it.
+    pub over_budget: usize,
+}
+
+/// Stands for no later use.
+const NEVER: usize = usize::MAX;
+
+impl Sequence {
+    /// One with no heap and no submission.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { heaps: Vec::new(), submissions: Vec::new(), uses: Vec::new() }
+    }
+
+    /// Adds a heap.
+    pub fn heap(&mut self, size: ByteSize, beginning: Beginning) -> SequenceHeap {
+        self.heaps.push(Heap { size, beginning });
+        SequenceHeap(self.heaps.len() - 1)
+    }
+
+    /// Adds a submission that uses `heaps`, under a budget. A heap that is named twice counts once.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownHeap`] when a heap is of another sequence, which has more of them. The submission is not added then.
+    pub fn submission(
+        &mut self,
+        budget: ByteSize,
+        heaps: impl IntoIterator<Item = SequenceHeap>,
+    ) -> Result<(), UnknownHeap> {
+        let uses = self.uses.len();
+        self.uses.extend(heaps);
+        if let Some(unknown) = self.uses[uses..].iter().find(|heap| heap.0 >= self.heaps.len()) {
+            let (submission, heap) = (self.submissions.len(), unknown.0);
+            self.uses.truncate(uses);
+            return Err(UnknownHeap { submission, heap, heaps: self.heaps.len() });
+        }
+        self.submissions.push(Submission { budget, uses_end: self.uses.len() });
+        Ok(())
+    }
+
+    /// How many submissions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.submissions.len()
+    }
+
+    /// Whether there is no submission.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.submissions.is_empty()
+    }
+
+    /// The bytes that have to be paged in at least, whatever decides what goes.
+    ///
+    /// The bound is the optimum of a problem with fewer rules: heaps may be given up and paged in byte by byte, and the GPU is never
+    /// in the way. Then Belady's rule is optimal with sizes too: where more is resident than the budget, the bytes whose next use
+    /// is farthest away go, never those of the submission itself.
+    ///
+    /// Why it is: between two uses of a heap that are not in adjacent submissions each of its bytes is either kept, which saves one byte
+    /// paged in, or not. Keeping it takes one byte of what the budget of every submission between leaves beside that
+    /// submission's own heaps (nothing, where they are larger than the budget). So the bytes are intervals, all of the same worth and the
+    /// same width, of which as many as possible are to be kept where at each point no more than a given number may overlap.
+    /// Going through the points in order, and dropping the intervals that end last wherever too many overlap, keeps the most: an optimal
+    /// choice that drops another there can drop the one that ends last in its stead, as what is left of that one covers all that is left of
+    /// the other.
+    ///
+    /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
+    #[must_use]
+    pub fn lower_bound(&self) -> LowerBound {
+        let mut bound = LowerBound::default();
+        self.replay(Whole::Bytes, |paged| {
+            bound.bytes_in = bound.bytes_in.saturating_add(paged.bytes);
+            if paged.first {
+                bound.cold_bytes_in = bound.cold_bytes_in.saturating_add(paged.bytes);
+            }
+        });
+        bound
+    }
+
+    /// What Belady's rule moves when heaps are given up whole: something that can be done, if the future is known and the GPU is never
+    /// in the way. With heaps of different sizes it need not be the optimum, which is hard to compute.
+    ///
+    /// Where room is short heaps go whose next use is farthest away, never used again first; then those of them that turn out not to be needed
+    /// stay, the nearest next use first.
+    ///
+    /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
+    #[must_use]
+    pub fn belady(&self) -> Belady {
+        let mut belady = Belady::default();
+        let moved = self.replay(Whole::Heaps, |paged| {
+            belady.bytes_in = belady.bytes_in.saturating_add(paged.bytes);
+        });
+        belady.bytes_out = moved.bytes_out;
+        belady.over_budget = moved.over_budget;
+        belady
+    }
+
+    /// For each use, the submission of the next use of the same heap.
+    fn next_uses(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut next_of = vec![NEVER; self.heaps.len()];
+        let mut next = vec![NEVER; self.uses.len()];
+        for (number, range) in self.ranges().enumerate().rev() {
+            // First read all, then write all: within a submission a heap may be there twice.
+            for at in range.clone() {
+                next[at] = next_of[self.uses[at].0];
+            }
+            for at in range {
+                next_of[self.uses[at].0] = number;
+            }
+        }
+        (next, next_of)
+    }
+
+    fn ranges(&self) -> impl DoubleEndedIterator<Item = std::ops::Range<usize>> + ExactSizeIterator {
+        (0..self.submissions.len()).map(|number| {
+            let start = number.checked_sub(1).map_or(0, |before| self.submissions[before].uses_end);
+            start..self.submissions[number].uses_end
+        })
+    }
+
+    /// Goes through all submissions with Belady's rule and tells `page_in` what is paged in.
+    fn replay(&self, whole: Whole, mut page_in: impl FnMut(PagedIn)) -> Moved {
+        let (next_of_use, first_use) = self.next_uses();
+        let mut moved = Moved::default();
+        let mut state: Vec<_> = first_use
+            .iter()
+            .map(|&first| State { resident: ByteSize::ZERO, next_use: first, begun: false })
+            .collect();
+        // What can be given up, the farthest next use on top. A heap's entry is stale when its next use is another by now.
+        let mut farthest = BinaryHeap::with_capacity(self.heaps.len());
+        // 128 bits: the sum of 2^64 heaps of 2^64 bytes does not overflow.
+        let mut usage = 0_u128;
+        for (number, heap) in self.heaps.iter().enumerate() {
+            if heap.beginning == Beginning::Resident {
+                state[number].resident = heap.size;
+                usage += u128::from(heap.size.get());
+                farthest.push((state[number].next_use, number));
+            }
+        }
+        let mut victims = Vec::new();
+        for (now, range) in self.ranges().enumerate() {
+            for &SequenceHeap(number) in &self.uses[range.clone()] {
+                let (heap, state) = (self.heaps[number], &mut state[number]);
+                let missing = heap.size.saturating_sub(state.resident);
+                let first = !std::mem::replace(&mut state.begun, true);
+                if !missing.is_zero() {
+                    usage += u128::from(missing.get());
+                    state.resident = heap.size;
+                    if !(first && heap.beginning == Beginning::Created) {
+                        page_in(PagedIn { bytes: missing, first });
+                    }
+                }
+            }
+            let budget = u128::from(self.submissions[now].budget.get());
+            victims.clear();
+            while usage > budget
+                && let Some(&(next_use, number)) = farthest.peek()
+            {
+                if next_use == now {
+                    // All others are of this submission, or stale, too.
+                    break;
+                }
+                farthest.pop();
+                let state = &mut state[number];
+                if state.next_use != next_use || state.resident.is_zero() {
+                    continue;
+                }
+                let resident = u128::from(state.resident.get());
+                let given_up = match whole {
+                    Whole::Heaps => resident,
+                    Whole::Bytes => resident.min(usage - budget),
+                };
+                usage -= given_up;
+                let rest = u64::try_from(resident - given_up).expect("less than what was resident");
+                let rest = ByteSize::new(rest);
+                moved.bytes_out = moved.bytes_out.saturating_add(state.resident.saturating_sub(rest));
+                state.resident = rest;
+                if rest.is_zero() {
+                    victims.push((next_use, number));
+                } else {
+                    farthest.push((next_use, number));
+                }
+            }
+            if usage > budget {
+                moved.over_budget += 1;
+            }
+            // What was given up beyond the need stays. (Byte by byte nothing is.)
+            for &(next_use, number) in victims.iter().rev() {
+                let size = self.heaps[number].size;
+                if whole == Whole::Heaps && usage + u128::from(size.get()) <= budget {
+                    usage += u128::from(size.get());
+                    moved.bytes_out = moved.bytes_out.saturating_sub(size);
+                    state[number].resident = size;
+                    farthest.push((next_use, number));
+                }
+            }
+            for at in range {
+                let number = self.uses[at].0;
+                if state[number].next_use != next_of_use[at] {
+                    state[number].next_use = next_of_use[at];
+                    farthest.push((next_of_use[at], number));
+                }
+            }
+        }
+        moved
+    }
+}
+
+/// What is given up at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    Bytes,
+    Heaps,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    resident: ByteSize,
+    next_use: usize,
+    begun: bool,
+}
+
+struct PagedIn {
+    bytes: ByteSize,
+    first: bool,
+}
+
+#[derive(Debug, Default)]
+struct Moved {
+    bytes_out: ByteSize,
+    over_budget: usize,
+}
+
+#[cfg(test)]
+mod tests;

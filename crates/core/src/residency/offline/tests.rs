@@ -1,0 +1,230 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn bytes(bytes: u64) -> ByteSize {
+    ByteSize::new(bytes)
+}
+
+#[test]
+fn heaps_that_fit_are_paged_in_once() {
+    let mut sequence = Sequence::new();
+    let evicted = sequence.heap(bytes(3), Beginning::Evicted);
+    let created = sequence.heap(bytes(5), Beginning::Created);
+    let resident = sequence.heap(bytes(7), Beginning::Resident);
+    for _ in 0..4 {
+        sequence.submission(bytes(15), [evicted, created, resident, evicted]).unwrap();
+    }
+    let bound = sequence.lower_bound();
+    assert_eq!(bound, LowerBound { bytes_in: bytes(3), cold_bytes_in: bytes(3) });
+    let belady = sequence.belady();
+    assert_eq!(belady, Belady { bytes_in: bytes(3), bytes_out: ByteSize::ZERO, over_budget: 0 });
+}
+
+#[test]
+fn a_created_heap_is_paged_in_when_it_was_given_up() {
+    let mut sequence = Sequence::new();
+    let first = sequence.heap(bytes(4), Beginning::Created);
+    let second = sequence.heap(bytes(4), Beginning::Created);
+    for heap in [first, second, first] {
+        sequence.submission(bytes(6), [heap]).unwrap();
+    }
+    // Two bytes of the first stay.
+    assert_eq!(sequence.lower_bound(), LowerBound { bytes_in: bytes(2), cold_bytes_in: ByteSize::ZERO });
+    assert_eq!(sequence.belady().bytes_in, bytes(4));
+}
+
+#[test]
+fn a_submission_larger_than_its_budget_pushes_all_else_out() {
+    let mut sequence = Sequence::new();
+    let small = sequence.heap(bytes(1), Beginning::Resident);
+    let large = sequence.heap(bytes(9), Beginning::Evicted);
+    for heap in [small, large, small] {
+        sequence.submission(bytes(8), [heap]).unwrap();
+    }
+    // Of the large one, 7 bytes could stay at the end, but are not used again.
+    assert_eq!(sequence.lower_bound().bytes_in, bytes(10));
+    assert_eq!(
+        sequence.belady(),
+        Belady { bytes_in: bytes(10), bytes_out: bytes(10), over_budget: 1 },
+        "the small one goes, then the large one"
+    );
+}
+
+#[test]
+fn a_budget_that_shrinks_costs_what_no_longer_fits() {
+    let mut sequence = Sequence::new();
+    let heaps: Vec<_> = (0..4).map(|_| sequence.heap(bytes(2), Beginning::Resident)).collect();
+    sequence.submission(bytes(8), heaps.iter().copied()).unwrap();
+    sequence.submission(bytes(5), [heaps[0]]).unwrap();
+    sequence.submission(bytes(8), heaps.iter().copied()).unwrap();
+    assert_eq!(sequence.lower_bound().bytes_in, bytes(3));
+    assert_eq!(sequence.belady().bytes_in, bytes(4));
+}
+
+#[test]
+fn a_heap_of_another_sequence_is_refused_and_nothing_is_added() {
+    let mut other = Sequence::new();
+    other.heap(bytes(1), Beginning::Created);
+    let stranger = other.heap(bytes(1), Beginning::Created);
+    let mut sequence = Sequence::new();
+    let own = sequence.heap(bytes(1), Beginning::Created);
+    let error = sequence.submission(bytes(1), [own, stranger]).unwrap_err();
+    assert_eq!(error.to_string(), "submission 0 uses heap 1, and the sequence has 1 heaps");
+    assert!(sequence.is_empty());
+    sequence.submission(bytes(1), [own]).unwrap();
+    assert_eq!(sequence.len(), 1);
+}
+
+#[test]
+fn the_largest_sizes_do_not_overflow() {
+    let mut sequence = Sequence::new();
+    let heaps: Vec<_> = (0..3).map(|_| sequence.heap(ByteSize::MAX, Beginning::Evicted)).collect();
+    for _ in 0..2 {
+        sequence.submission(ByteSize::ZERO, heaps.iter().copied()).unwrap();
+        sequence.submission(ByteSize::ZERO, []).unwrap();
+    }
+    assert_eq!(sequence.lower_bound().bytes_in, ByteSize::MAX);
+    assert_eq!(sequence.belady().bytes_in, ByteSize::MAX);
+    assert_eq!(sequence.belady().over_budget, 2);
+}
+
+/// N equal heaps in turn, room for C: the optimum misses (N - C) / (N - 1) of the uses once it is warm.
+#[test]
+fn cyclic_use_costs_what_the_closed_form_says() {
+    for (heaps, room) in [(10_u64, 4_u64), (7, 6), (20, 10), (5, 2)] {
+        let mut sequence = Sequence::new();
+        let all: Vec<_> = (0..heaps).map(|_| sequence.heap(bytes(1), Beginning::Evicted)).collect();
+        let (warm, measured) = (heaps * 10, heaps * (heaps - 1) * 10);
+        let after = |uses: u64| {
+            let mut sequence = sequence.clone();
+            for &heap in all.iter().cycle().take(usize::try_from(uses).unwrap()) {
+                sequence.submission(bytes(room), [heap]).unwrap();
+            }
+            (sequence.lower_bound().bytes_in.get(), sequence.belady().bytes_in.get())
+        };
+        let ((bound_warm, belady_warm), (bound, belady)) = (after(warm), after(warm + measured));
+        // The last uses before an end keep nothing: within one round.
+        let expected = measured * (heaps - room) / (heaps - 1);
+        assert!((bound - bound_warm).abs_diff(expected) <= heaps, "{heaps} heaps, room for {room}");
+        assert_eq!((bound, bound_warm), (belady, belady_warm), "of unit size they are the same");
+    }
+}
+
+/// Small enough for every choice to be tried.
+#[derive(Debug, Clone)]
+struct Tiny {
+    heaps: Vec<(u64, Beginning)>,
+    submissions: Vec<(u64, Vec<usize>)>,
+}
+
+impl Tiny {
+    fn sequence(&self) -> Sequence {
+        let mut sequence = Sequence::new();
+        let heaps: Vec<_> =
+            self.heaps.iter().map(|&(size, beginning)| sequence.heap(bytes(size), beginning)).collect();
+        for (budget, uses) in &self.submissions {
+            sequence.submission(bytes(*budget), uses.iter().map(|&heap| heaps[heap])).unwrap();
+        }
+        sequence
+    }
+
+    /// The same with every heap cut into heaps of one byte, which are used together.
+    fn paged(&self) -> Self {
+        let mut heaps = Vec::new();
+        let mut pages = Vec::new();
+        for &(size, beginning) in &self.heaps {
+            pages.push(heaps.len()..heaps.len() + usize::try_from(size).unwrap());
+            heaps.extend((0..size).map(|_| (1, beginning)));
+        }
+        let submissions = self
+            .submissions
+            .iter()
+            .map(|(budget, uses)| (*budget, uses.iter().flat_map(|&heap| pages[heap].clone()).collect()))
+            .collect();
+        Self { heaps, submissions }
+    }
+
+    /// The fewest bytes that can be paged in when heaps are resident or not as a whole: tries every set of
+    /// resident heaps after every submission.
+    fn optimum(&self) -> u64 {
+        let sets = 1_usize << self.heaps.len();
+        let size = |set: usize| -> u64 {
+            self.heaps
+                .iter()
+                .enumerate()
+                .filter(|(heap, _)| set >> heap & 1 == 1)
+                .map(|(_, heap)| heap.0)
+                .sum()
+        };
+        let members = |kind| {
+            let of_kind = self.heaps.iter().enumerate().filter(|(_, heap)| heap.1 == kind);
+            of_kind.map(|(heap, _)| 1 << heap).sum::<usize>()
+        };
+        let sizes: Vec<_> = (0..sets).map(size).collect();
+        let created = members(Beginning::Created);
+        let mut begun = 0;
+        let mut cost = vec![None; sets];
+        cost[members(Beginning::Resident)] = Some(0);
+        for (budget, uses) in &self.submissions {
+            let used = uses.iter().fold(0, |set, heap| set | 1 << heap);
+            let free = created & !begun;
+            begun |= used;
+            let mut after: Vec<Option<u64>> = vec![None; sets];
+            for before in 0..sets {
+                let Some(paid) = cost[before] else { continue };
+                let paid = paid + sizes[used & !before & !free];
+                // Whatever of the others is kept, if it fits.
+                let others = before & !used;
+                let mut kept = others;
+                loop {
+                    if kept == 0 || sizes[kept | used] <= *budget {
+                        let best = &mut after[kept | used];
+                        *best = Some(best.map_or(paid, |best| best.min(paid)));
+                    }
+                    if kept == 0 {
+                        break;
+                    }
+                    kept = (kept - 1) & others;
+                }
+            }
+            cost = after;
+        }
+        cost.into_iter().flatten().min().unwrap()
+    }
+}
+
+fn tiny(heaps: usize, size: u64) -> impl Strategy<Value = Tiny> {
+    let beginning =
+        prop_oneof![Just(Beginning::Created), Just(Beginning::Evicted), Just(Beginning::Resident)];
+    prop::collection::vec((1..=size, beginning), 1..=heaps).prop_flat_map(move |heaps| {
+        let all = heaps.len();
+        let total: u64 = heaps.iter().map(|heap| heap.0).sum();
+        let submission = (0..=total, prop::collection::vec(0..all, 0..=2));
+        prop::collection::vec(submission, 1..9)
+            .prop_map(move |submissions| Tiny { heaps: heaps.clone(), submissions })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_choice_does_with_less_than_the_bound(tiny in tiny(5, 4)) {
+        let sequence = tiny.sequence();
+        let (bound, belady, optimum) = (sequence.lower_bound(), sequence.belady(), tiny.optimum());
+        prop_assert!(bound.bytes_in.get() <= optimum, "{:?} > {}", bound, optimum);
+        prop_assert!(optimum <= belady.bytes_in.get(), "{} > {:?}", optimum, belady);
+        prop_assert!(bound.cold_bytes_in <= bound.bytes_in);
+    }
+
+    #[test]
+    fn the_bound_is_the_optimum_when_heaps_are_paged_byte_by_byte(tiny in tiny(4, 2)) {
+        prop_assert_eq!(tiny.sequence().lower_bound().bytes_in.get(), tiny.paged().optimum());
+    }
+
+    #[test]
+    fn with_heaps_of_one_byte_belady_is_the_optimum(tiny in tiny(6, 1)) {
+        prop_assert_eq!(tiny.sequence().belady().bytes_in.get(), tiny.optimum());
+    }
+}
