@@ -68,6 +68,14 @@ pub(crate) enum Command {
     /// that comes to a call which the device does not implement. With -v every skipped check is listed, without it the
     /// reasons are.
     Conformance(ConformanceArgs),
+    /// Simulate workloads under eviction policies, beside the offline optimum
+    ///
+    /// Each scenario says what heaps there are, which of them each submission uses, what the budget is in each frame, and what
+    /// paging costs. Under every policy its heaps are created on a simulated GPU, and what the library's residency planner
+    /// decides is carried out there with MakeResident and Evict; usage as the adapter reports it must be what the planner
+    /// believes, and over the budget only where the heaps of a submission are. Time is simulated: nothing here depends on
+    /// the machine.
+    Residency(ResidencyArgs),
     /// Make an HTML page out of an allocator's report
     ///
     /// A report is the JSON that AllocatorReport::to_json_writer of the library writes. It is checked: allocations lie
@@ -159,6 +167,31 @@ pub(crate) struct ConformanceArgs {
     pub(crate) skip: Vec<String>,
 
     /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `heapwright residency` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
+pub(crate) struct ResidencyArgs {
+    /// Scenarios by name, scenario files (.toml) or traces (.csv, .csv.gz); all that come with the program by default
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenarios: Vec<String>,
+
+    /// Policy to simulate; several times for several, all by default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) policy: Vec<String>,
+
+    /// Draw a figure for each scenario, in SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// List the scenarios, traces and policies that come with the program, and do nothing else
+    #[arg(long, conflicts_with_all = ["scenarios", "policy", "plot"])]
+    pub(crate) list: bool,
+
+    /// Print one JSON object for each scenario and policy, one per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -307,6 +340,16 @@ Without an adapter, as a shared library may have none, checks of usage and budge
 Exit codes: 0 no check failed, or known gaps alone; 1 a check failed, a known gap passed, or the
 device does not open; 2 bad input: no such device, no check that the filter takes or of an id to
 skip, or a wrong line in the file of known gaps.";
+
+const RESIDENCY_HELP: &str = "\
+Examples:
+  heapwright residency level-change
+  heapwright residency --list";
+
+const RESIDENCY_LONG_HELP: &str = "\
+Examples:
+  heapwright residency level-change
+  heapwright residency --list";
 
 const REPORT_HELP: &str = "\
 Examples:

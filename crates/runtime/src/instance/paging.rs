@@ -82,4 +82,11 @@ impl Instance {
     pub fn current_usage(&self, group: SegmentGroup) -> ByteSize {
         self.gpu.video_memory(group).current_usage
     }
+
+    /// How many bytes a heap has, as it was described.
+    #[must_use]
+    pub fn heap_size(&self, heap: &ID3D12Heap) -> ByteSize {
+        // SAFETY: the heap is a live COM object.
+        ByteSize::new(unsafe { heap.GetDesc() }.SizeInBytes)
+    }
 }
