@@ -56,7 +56,7 @@ pub enum SegmentGroup {
 }
 
 impl SegmentGroup {
-    fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP {
+    pub(crate) fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP {
         match self {
             Self::Local => DXGI_MEMORY_SEGMENT_GROUP_LOCAL,
             Self::NonLocal => DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL,

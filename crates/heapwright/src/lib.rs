@@ -50,6 +50,7 @@ mod heap_family;
 pub mod on_windows;
 pub mod report;
 mod requirements;
+mod residency;
 
 pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
 pub use allocator::{
@@ -71,6 +72,11 @@ pub use heapwright_core::{
 };
 pub use heapwright_d3d12 as d3d12;
 pub use requirements::BufferUses;
+pub use residency::{
+    BudgetOverride, BudgetStep, GroupBudgets, Pressure, PressureLevel, PressureRegistration,
+    ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus,
+    ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats,
+};
 
 /// The README's example is a doc test.
 #[cfg(doctest)]

@@ -733,9 +733,9 @@ impl ResidencyPlanner {
     pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
         plan.clear();
         self.stamp += 1;
-        for group in 0..2 {
+        for (group, &limit) in limit.iter().enumerate() {
             let budget = self.memory[group].budget;
-            if budget.is_zero() || budget == ByteSize::MAX || limit[group].is_zero() {
+            if budget.is_zero() || budget == ByteSize::MAX || limit.is_zero() {
                 continue;
             }
             let fullness = ratio(self.usage_at(group), budget);
@@ -745,7 +745,7 @@ impl ResidencyPlanner {
                 (record.arrives <= arrived && in_flight.is_idle(record)).then_some(record.size)
             };
             for policy in &mut self.policies[group] {
-                let left = limit[group].saturating_sub(plan.bytes_out[group]);
+                let left = limit.saturating_sub(plan.bytes_out[group]);
                 if left.is_zero() {
                     break;
                 }

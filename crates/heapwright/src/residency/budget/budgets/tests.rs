@@ -1,0 +1,284 @@
+//! Budgets of the simulated GPU, and of an adapter that is made to say what is rare.
+
+use heapwright_runtime::{HostProfile, Instance, ddi};
+
+use super::super::faulty_adapter::FaultyAdapter;
+use super::*;
+use crate::residency::desc::GroupBudgets;
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+const NON_LOCAL: SegmentGroup = SegmentGroup::NonLocal;
+
+const fn mib(mib: u64) -> ByteSize {
+    ByteSize::from_mib(mib)
+}
+
+fn open(profile: &str) -> Instance {
+    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+}
+
+/// Without a part taken off, so that numbers are round.
+fn whole() -> ResidencyManagerDesc {
+    ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(1.0), ..Default::default() }
+}
+
+fn budgets(gpu: &Instance, desc: &ResidencyManagerDesc) -> Budgets {
+    desc.check().expect("sound");
+    let caps = DeviceCaps::query(&gpu.device).expect("answered");
+    Budgets::new(Some(&gpu.adapter), unifies_memory(&caps, desc.flags), desc).expect("answered")
+}
+
+fn of_script(
+    adapter: &windows_core::ComObject<FaultyAdapter>,
+    desc: &ResidencyManagerDesc,
+) -> Result<Budgets, Error> {
+    desc.check()?;
+    Budgets::new(Some(&adapter.to_interface()), false, desc)
+}
+
+fn heap(gpu: &Instance, size: ByteSize) -> ID3D12Heap {
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: size.get(),
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+        ..Default::default()
+    };
+    let mut heap = None;
+    // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
+    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("there is room");
+    heap.expect("S_OK comes with a heap")
+}
+
+#[test]
+fn a_refresh_takes_over_what_the_system_says() {
+    let gpu = open("discrete");
+    let budgets = budgets(&gpu, &whole());
+    let system = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered");
+    for group in GROUPS {
+        assert_eq!(budgets.budget(group), system(group).budget);
+        assert_eq!(budgets.usage_sample(group), ByteSize::ZERO);
+    }
+    assert_eq!(budgets.refreshes(), 1);
+    let _heap = heap(&gpu, mib(16));
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(500));
+    gpu.set_budget(ddi::SegmentGroup::NonLocal, mib(100));
+    assert_eq!(budgets.usage_sample(LOCAL), ByteSize::ZERO, "nobody has asked since");
+    budgets.refresh().expect("answered");
+    assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
+    assert_eq!((budgets.usage_sample(LOCAL), budgets.usage_sample(NON_LOCAL)), (mib(16), mib(0)));
+    assert_eq!(budgets.external(LOCAL, mib(10)), mib(6), "what nobody manages counts too");
+    assert_eq!(budgets.refreshes(), 2);
+}
+
+#[test]
+fn the_default_is_95_percent() {
+    let gpu = open("discrete");
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    let budget = budgets(&gpu, &ResidencyManagerDesc::default()).budget(LOCAL);
+    assert!(budget <= mib(950) && budget > mib(949), "{budget}");
+}
+
+#[test]
+fn memory_of_uma_is_one_unless_the_flag_is_against_it() {
+    let gpu = open("uma");
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    let one = budgets(&gpu, &whole());
+    assert!(one.unifies_memory());
+    assert_eq!((one.budget(LOCAL), one.budget(NON_LOCAL)), (mib(1000), ByteSize::MAX));
+    assert_eq!(one.set_reservation(NON_LOCAL, mib(1)).expect("no error"), ByteSize::ZERO);
+    assert_eq!(one.video_memory_info(NON_LOCAL, ByteSize::ZERO).available_for_reservation, ByteSize::ZERO);
+
+    let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
+    let two = budgets(&gpu, &ResidencyManagerDesc { flags, ..whole() });
+    assert!(!two.unifies_memory());
+    // The simulated GPU counts nothing there, as DXGI does not.
+    assert_eq!((two.budget(LOCAL), two.budget(NON_LOCAL)), (mib(1000), ByteSize::MAX));
+
+    let discrete = open("discrete");
+    assert!(!budgets(&discrete, &whole()).unifies_memory());
+}
+
+#[test]
+fn the_system_is_told_of_a_reservation_and_gets_it_back() {
+    let gpu = open("discrete");
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    let system = || VideoMemoryInfo::query(&gpu.adapter, LOCAL).expect("answered").current_reservation;
+    let budgets = budgets(&gpu, &whole());
+    assert_eq!(budgets.set_reservation(LOCAL, mib(200)).expect("answered"), mib(200));
+    assert_eq!((system(), budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(200), mib(200), mib(800)));
+    assert_eq!(
+        budgets.budget(NON_LOCAL),
+        VideoMemoryInfo::query(&gpu.adapter, NON_LOCAL).expect("answered").budget
+    );
+    // Half of the budget at most.
+    assert_eq!(budgets.set_reservation(LOCAL, mib(900)).expect("answered"), mib(500));
+    assert_eq!((system(), budgets.budget(LOCAL)), (mib(500), mib(500)));
+    // What is reserved follows the budget down and up again.
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(400));
+    budgets.refresh().expect("answered");
+    assert_eq!((system(), budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(200), mib(200), mib(200)));
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(4000));
+    budgets.refresh().expect("answered");
+    assert_eq!((system(), budgets.budget(LOCAL)), (mib(900), mib(3100)));
+    let info = budgets.video_memory_info(LOCAL, mib(7));
+    assert_eq!((info.budget, info.current_reservation), (mib(3100), mib(900)));
+    assert_eq!((info.current_usage, info.available_for_reservation), (mib(7), mib(2000)));
+    drop(budgets);
+    assert_eq!(system(), ByteSize::ZERO);
+}
+
+#[test]
+fn what_is_reserved_is_for_what_is_not_managed() {
+    let gpu = open("discrete");
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    let budgets = budgets(&gpu, &whole());
+    budgets.set_reservation(LOCAL, mib(300)).expect("answered");
+    let _of_others = heap(&gpu, mib(100));
+    budgets.refresh().expect("answered");
+    // GPGMM: 100 - 300 wraps, and everything is over budget.
+    assert_eq!(budgets.video_memory_info(LOCAL, ByteSize::ZERO).current_usage, ByteSize::ZERO);
+    let _of_others = heap(&gpu, mib(250));
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.external(LOCAL, ByteSize::ZERO), mib(50), "beyond what is reserved");
+}
+
+#[test]
+fn a_maximum_is_beside_what_was_used_before() {
+    let gpu = open("discrete");
+    let _before = heap(&gpu, mib(64));
+    let desc = ResidencyManagerDesc { max_budget: mib(100), ..Default::default() };
+    let budgets = budgets(&gpu, &desc);
+    assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(164), mib(100)));
+    let _after = heap(&gpu, mib(32));
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.budget(LOCAL), mib(164), "for life");
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(150));
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.budget(LOCAL), mib(150), "but never more than the system's");
+}
+
+#[test]
+fn overrides_stand_in_for_the_system() {
+    let gpu = open("discrete");
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    let with = |budget_override| {
+        budgets(&gpu, &ResidencyManagerDesc { budget_override: Some(budget_override), ..whole() })
+    };
+    let fixed = GroupBudgets { local: mib(5), non_local: mib(6) };
+    let of_fixed = with(BudgetOverride::Fixed(fixed));
+    assert_eq!((of_fixed.budget(LOCAL), of_fixed.budget(NON_LOCAL)), (mib(5), mib(6)));
+    assert_eq!(with(BudgetOverride::Fraction(0.25)).budget(LOCAL), mib(250));
+
+    let step =
+        |from_submission, local| BudgetStep { from_submission, budgets: GroupBudgets { local, ..fixed } };
+    let scheduled =
+        with(BudgetOverride::Schedule(vec![step(10, mib(40)), step(20, mib(20)), step(30, mib(40))]));
+    let seen: Vec<_> = [0, 9, 10, 11, 19, 20, 100]
+        .into_iter()
+        .map(|submissions| {
+            scheduled.refresh_due(submissions);
+            scheduled.budget(LOCAL)
+        })
+        .collect();
+    assert_eq!(seen, [1000, 1000, 40, 40, 40, 20, 40].map(mib));
+    gpu.set_budget(ddi::SegmentGroup::Local, mib(7));
+    scheduled.refresh().expect("answered");
+    assert_eq!(scheduled.budget(LOCAL), mib(40), "whatever the system says");
+    // Threads may come late with their number.
+    scheduled.refresh_due(12);
+    assert_eq!(scheduled.budget(LOCAL), mib(40));
+}
+
+#[test]
+fn without_an_adapter_a_budget_is_needed() {
+    let new = |desc: ResidencyManagerDesc| Budgets::new(None, false, &desc);
+    let error = new(whole()).expect_err("who would say it?");
+    assert!(error.to_string().starts_with("ResidencyManagerDesc::budget_override: "), "{error}");
+    let fixed = GroupBudgets { local: mib(5), non_local: mib(6) };
+    let budget_override = Some(BudgetOverride::Fixed(fixed));
+    let budgets = new(ResidencyManagerDesc { budget_override, ..whole() }).expect("it is said");
+    budgets.refresh().expect("nobody is asked");
+    assert_eq!((budgets.budget(LOCAL), budgets.external(LOCAL, mib(1))), (mib(5), ByteSize::ZERO));
+    assert_eq!(budgets.set_reservation(LOCAL, mib(1)).expect("nobody is told"), mib(1));
+    assert_eq!(budgets.budget(LOCAL), mib(4));
+    let desc = ResidencyManagerDesc { max_budget: mib(9), ..Default::default() };
+    assert_eq!(new(desc).expect("it is said").budget(NON_LOCAL), mib(9));
+}
+
+#[test]
+fn the_system_is_asked_once_an_interval() {
+    let adapter = FaultyAdapter::new(mib(100), mib(100));
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    assert_eq!(adapter.script().queries, 2, "once for each group");
+    let due: Vec<_> = (0..100).filter(|&submissions| budgets.refresh_due(submissions)).collect();
+    assert_eq!(due, [32, 64, 96]);
+    assert_eq!(adapter.script().queries, 2, "who is told so asks");
+    let often = ResidencyManagerDesc { refresh_interval: 1, ..whole() };
+    let budgets = of_script(&adapter, &often).expect("answered");
+    assert!(!budgets.refresh_due(0));
+    assert!((1..10).all(|submissions| budgets.refresh_due(submissions)));
+    assert!(!budgets.refresh_due(9), "another thread was told");
+    // Far beyond: no overflow, and due once.
+    assert!(budgets.refresh_due(u64::MAX));
+}
+
+#[test]
+fn one_of_many_threads_asks() {
+    let adapter = FaultyAdapter::new(mib(100), mib(100));
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    let told: usize = std::thread::scope(|scope| {
+        let ask = || (0..1000).filter(|&submissions| budgets.refresh_due(submissions)).count();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    });
+    // Each has 31 intervals of its own; together they have no more than that either.
+    assert!((1..=31).contains(&told), "{told}");
+}
+
+#[test]
+fn who_counts_nothing_bounds_nothing() {
+    let adapter = FaultyAdapter::new(mib(100), ByteSize::ZERO);
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(100), ByteSize::MAX));
+    adapter.change(|script| script.info[1].CurrentUsage = 1);
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.budget(NON_LOCAL), ByteSize::ZERO, "it counts, and has nothing left for us");
+}
+
+#[test]
+fn what_was_said_before_outlives_a_failure() {
+    let adapter = FaultyAdapter::new(mib(100), mib(50));
+    adapter.change(|script| script.query = E_OUTOFMEMORY);
+    let error = of_script(&adapter, &whole()).expect_err("the first answer is needed");
+    assert_eq!(error.hresult(), E_OUTOFMEMORY);
+    adapter.change(|script| script.query = S_OK);
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    adapter.change(|script| {
+        script.query = DXGI_ERROR_DEVICE_REMOVED;
+        script.info[0].Budget = 1;
+    });
+    assert!(budgets.refresh().expect_err("gone").is_device_removed());
+    assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(100), mib(50)));
+}
+
+#[test]
+fn a_reservation_that_is_refused_changes_nothing() {
+    let adapter = FaultyAdapter::new(mib(100), mib(50));
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    assert_eq!(budgets.set_reservation(LOCAL, mib(10)).expect("taken"), mib(10));
+    adapter.change(|script| script.reserve = E_INVALIDARG);
+    let error = budgets.set_reservation(LOCAL, mib(20)).expect_err("refused");
+    assert!(error.to_string().starts_with("IDXGIAdapter3::SetVideoMemoryReservation answered"), "{error}");
+    assert_eq!((budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(10), mib(90)));
+    assert_eq!(adapter.script().reserved, [mib(10).get(), 0]);
+    // A refresh that would have to tell keeps what was told.
+    adapter.change(|script| script.info[0].AvailableForReservation = mib(4).get());
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.reservation(LOCAL), mib(10));
+    adapter.change(|script| script.reserve = S_OK);
+    budgets.refresh().expect("answered");
+    assert_eq!((budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(4), mib(96)));
+    // What is no news is not told.
+    let before = adapter.script().reservations;
+    budgets.refresh().expect("answered");
+    assert_eq!(adapter.script().reservations, before);
+}

@@ -1,0 +1,88 @@
+//! Budgets in the place of the operating system's.
+
+use heapwright_core::ByteSize;
+
+use crate::{Error, SegmentGroup};
+
+/// A budget for each segment group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupBudgets {
+    /// Of the local group; on UMA of all memory.
+    pub local: ByteSize,
+    /// Of the non-local group.
+    pub non_local: ByteSize,
+}
+
+impl GroupBudgets {
+    /// The budget of a group.
+    #[must_use]
+    pub const fn of(&self, group: SegmentGroup) -> ByteSize {
+        match group {
+            SegmentGroup::Local => self.local,
+            SegmentGroup::NonLocal => self.non_local,
+        }
+    }
+}
+
+/// Budgets that hold from a submission on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetStep {
+    /// The number of submissions that were before, on all queues.
+    pub from_submission: u64,
+    /// What may be used from then on.
+    pub budgets: GroupBudgets,
+}
+
+/// Budgets in the place of the operating system's.
+///
+/// What the process uses is asked of the operating system all the same, where there is an adapter.
+///
+/// ```
+/// use heapwright::{BudgetOverride, BudgetStep, ByteSize, GroupBudgets};
+///
+/// // For a test: another program takes half of the memory after 100 submissions.
+/// let (all, half) = (ByteSize::from_gib(4), ByteSize::from_gib(2));
+/// let budgets = |local| GroupBudgets { local, non_local: ByteSize::from_gib(8) };
+/// let schedule = BudgetOverride::Schedule(vec![
+///     BudgetStep { from_submission: 0, budgets: budgets(all) },
+///     BudgetStep { from_submission: 100, budgets: budgets(half) },
+/// ]);
+/// # let _ = schedule;
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum BudgetOverride {
+    /// These bytes, less what is reserved.
+    Fixed(GroupBudgets),
+    /// This part of the operating system's budget, above 0 and at most 1, in the place of
+    /// [`max_pct_of_video_memory_to_budget`](crate::ResidencyManagerDesc::max_pct_of_video_memory_to_budget).
+    Fraction(f64),
+    /// The bytes of the last step that has begun, less what is reserved; before the first step what would be without an override. Steps
+    /// ascend, and each takes effect before the submission that it names.
+    Schedule(Vec<BudgetStep>),
+}
+
+impl BudgetOverride {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let error =
+            |rule: String| Err(Error::invalid_argument("ResidencyManagerDesc::budget_override", rule));
+        match self {
+            Self::Fixed(_) => Ok(()),
+            Self::Fraction(fraction) if *fraction > 0.0 && *fraction <= 1.0 => Ok(()),
+            Self::Fraction(fraction) => {
+                error(format!("{fraction} is no part of a budget: above 0, at most 1"))
+            }
+            Self::Schedule(steps) if steps.is_empty() => error("a schedule without steps".to_owned()),
+            Self::Schedule(steps) => {
+                let descent =
+                    steps.windows(2).find(|pair| pair[0].from_submission >= pair[1].from_submission);
+                match descent {
+                    None => Ok(()),
+                    Some(pair) => error(format!(
+                        "the step from submission {} comes after the step from submission {}",
+                        pair[1].from_submission, pair[0].from_submission
+                    )),
+                }
+            }
+        }
+    }
+}

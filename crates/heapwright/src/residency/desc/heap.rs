@@ -1,0 +1,159 @@
+//! What a residency heap is asked for, and what is known of one.
+
+use std::fmt;
+
+use heapwright_core::residency::PriorityLevel;
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::ResidencyHeapFlags;
+use crate::{Error, SegmentGroup};
+
+/// What a residency heap is asked for: `RESIDENCY_HEAP_DESC` (document GPGMM).
+///
+/// Whatever can be found out need not be given. What is given and contradicts what is found out is an error.
+///
+/// ```
+/// use heapwright::{ByteSize, ResidencyHeapDesc, SegmentGroup};
+///
+/// // A heap or a committed resource tells everything; a query heap neither its size nor where it is.
+/// let heap = ResidencyHeapDesc::default();
+/// let queries = ResidencyHeapDesc {
+///     segment_group: Some(SegmentGroup::Local),
+///     size: ByteSize::from_kib(64),
+///     ..Default::default()
+/// };
+/// assert_eq!(heap.segment_group, None);
+/// assert!(!queries.size.is_zero());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResidencyHeapDesc {
+    /// Where the memory is. `None`: where the heap properties of a heap or a committed resource put it, and the local group on UMA.
+    /// Required for descriptor heaps and query heaps on a discrete GPU, of which D3D12 does not tell.
+    pub segment_group: Option<SegmentGroup>,
+    /// Bytes; zero is what the object itself says. More than that is believed, for what the driver keeps beside it; less is an
+    /// error. Required for query heaps.
+    pub size: ByteSize,
+    /// For information alone. `None` is what the object itself says.
+    pub alignment: Option<Alignment>,
+    /// How it begins.
+    pub flags: ResidencyHeapFlags,
+    /// One of D3D12's five levels, whose lower 16 bits may be anything: heaps of a lower level are evicted before those of a higher one.
+    /// `None` is NORMAL, which is what D3D12 gives.
+    pub priority: Option<D3D12_RESIDENCY_PRIORITY>,
+}
+
+/// Whether a heap is in memory: `RESIDENCY_HEAP_STATUS` (document GPGMM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u32)]
+pub enum ResidencyHeapStatus {
+    /// Nobody has asked for it yet, and D3D12 does not tell: a descriptor heap or a query heap before its first use.
+    #[default]
+    Unknown = 0,
+    /// It must be made resident before the GPU uses it.
+    Evicted = 1,
+    /// It is in memory, or on its way.
+    Resident = 2,
+}
+
+/// What is known of a residency heap: `RESIDENCY_HEAP_INFO` (document GPGMM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResidencyHeapInfo {
+    /// Bytes.
+    pub size: ByteSize,
+    /// Of the heap.
+    pub alignment: Alignment,
+    /// Whether a lock keeps it from being evicted.
+    pub is_locked: bool,
+    /// Whether it is in memory.
+    pub status: ResidencyHeapStatus,
+}
+
+impl ResidencyHeapDesc {
+    /// That the description alone is sound.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let unknown = self.flags.difference(ResidencyHeapFlags::all());
+        if !unknown.is_empty() {
+            let rule = format!("{:#x} is no flag", unknown.bits());
+            return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
+        }
+        if let Some(other) = self.priority
+            && level(other).is_none()
+        {
+            let rule = format!("{other:#x} is of none of D3D12's five levels");
+            return Err(Error::invalid_argument("ResidencyHeapDesc::priority", rule));
+        }
+        Ok(())
+    }
+
+    /// The level of the priority.
+    pub(crate) fn level(&self) -> PriorityLevel {
+        self.priority.and_then(level).unwrap_or_default()
+    }
+}
+
+/// The level that a priority is of: the upper 16 bits, as the lower ones rank within it.
+pub(crate) fn level(priority: D3D12_RESIDENCY_PRIORITY) -> Option<PriorityLevel> {
+    let levels = [
+        (D3D12_RESIDENCY_PRIORITY_MINIMUM, PriorityLevel::Minimum),
+        (D3D12_RESIDENCY_PRIORITY_LOW, PriorityLevel::Low),
+        (D3D12_RESIDENCY_PRIORITY_NORMAL, PriorityLevel::Normal),
+        (D3D12_RESIDENCY_PRIORITY_HIGH, PriorityLevel::High),
+        (D3D12_RESIDENCY_PRIORITY_MAXIMUM, PriorityLevel::Maximum),
+    ];
+    levels.into_iter().find(|(number, _)| number >> 16 == priority >> 16).map(|(_, level)| level)
+}
+
+impl fmt::Display for ResidencyHeapStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Unknown => "unknown",
+            Self::Evicted => "evicted",
+            Self::Resident => "resident",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_sound_and_asks_for_nothing() {
+        let desc = ResidencyHeapDesc::default();
+        desc.check().expect("sound");
+        assert_eq!(desc.flags, ResidencyHeapFlags::empty());
+        assert_eq!(ResidencyHeapStatus::default(), ResidencyHeapStatus::Unknown);
+    }
+
+    #[test]
+    fn what_d3d12_does_not_have_is_refused_by_name() {
+        let flags = ResidencyHeapFlags::from_bits_retain(0x18);
+        let error = ResidencyHeapDesc { flags, ..Default::default() }.check().expect_err("no such flags");
+        assert_eq!(error.to_string(), "ResidencyHeapDesc::flags: 0x18 is no flag");
+        let priority = Some(7);
+        let error = ResidencyHeapDesc { priority, ..Default::default() }.check().expect_err("no such level");
+        assert_eq!(error.to_string(), "ResidencyHeapDesc::priority: 0x7 is of none of D3D12's five levels");
+        for (priority, level) in [
+            (None, PriorityLevel::Normal),
+            (Some(D3D12_RESIDENCY_PRIORITY_MINIMUM), PriorityLevel::Minimum),
+            (Some(D3D12_RESIDENCY_PRIORITY_LOW + 7), PriorityLevel::Low),
+            (Some(D3D12_RESIDENCY_PRIORITY_HIGH), PriorityLevel::High),
+            (Some(D3D12_RESIDENCY_PRIORITY_MAXIMUM), PriorityLevel::Maximum),
+        ] {
+            let desc = ResidencyHeapDesc { priority, ..Default::default() };
+            desc.check().expect("a level of D3D12's");
+            assert_eq!(desc.level(), level);
+        }
+    }
+
+    #[test]
+    fn numbers_are_gpgmms() {
+        assert_eq!(ResidencyHeapFlags::CREATE_IN_BUDGET.bits(), 1);
+        assert_eq!(ResidencyHeapFlags::CREATE_RESIDENT.bits(), 2);
+        assert_eq!(ResidencyHeapFlags::CREATE_LOCKED.bits(), 4);
+        let statuses =
+            [ResidencyHeapStatus::Unknown, ResidencyHeapStatus::Evicted, ResidencyHeapStatus::Resident];
+        assert_eq!(statuses.map(|status| status as u32), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,176 @@
+//! How a residency manager behaves.
+
+use heapwright_core::residency::policy::PolicyKind;
+use heapwright_core::{ByteSize, FenceValue};
+
+use super::{BudgetOverride, ResidencyManagerFlags};
+use crate::{Error, RecordFlags, RecordOptions};
+
+/// How a residency manager behaves: `RESIDENCY_MANAGER_DESC` (document GPGMM), and overrides.
+///
+/// `Default` is what the documentation of the fields says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ResidencyManagerDesc {
+    /// None by default.
+    pub flags: ResidencyManagerFlags,
+    /// What is recorded.
+    pub record_options: RecordOptions,
+    /// The part of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored, and a warning says so,
+    /// beside a `max_budget`.
+    pub max_pct_of_video_memory_to_budget: Option<f64>,
+    /// The part of the operating system's budget that a reservation may take at most, 0 to 1; `None` is 0.5. (GPGMM's name says
+    /// the least; its code is about the most.)
+    pub min_pct_of_budget_to_reserve: Option<f64>,
+    /// What may be used at most, in each segment group, beside what the process uses when the manager is made. Zero is no bound but the
+    /// budget. Not beside a `budget_override`.
+    pub max_budget: ByteSize,
+    /// Bytes to evict at least when the device has no memory although the budget says that there is some. Zero is 50 MiB.
+    pub evict_size: ByteSize,
+    /// What the fences of the manager begin with.
+    pub initial_fence_value: FenceValue,
+    /// Budgets in the place of the operating system's. Without an adapter either this (not a fraction) or a `max_budget` is needed.
+    pub budget_override: Option<BudgetOverride>,
+    /// How many submissions may go by before the operating system is asked again; zero is 32.
+    ///
+    /// What the process uses beside the manager's heaps is as old as that, and the budgets too where there are no notifications. Asking
+    /// is a call into the kernel on Windows; with
+    /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
+    pub refresh_interval: u64,
+    /// Which heaps go first when memory is short.
+    pub policy: PolicyKind,
+}
+
+impl ResidencyManagerDesc {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
+        let unknown = self.flags.difference(ResidencyManagerFlags::all());
+        if !unknown.is_empty() {
+            return error("ResidencyManagerDesc::flags", format!("{:#x} is no flag", unknown.bits()));
+        }
+        if self.record_options.flags != RecordFlags::empty() {
+            return Err(Error::unsupported("ResidencyManagerDesc::record_options: recording"));
+        }
+        if let Some(part) =
+            self.max_pct_of_video_memory_to_budget.filter(|&part| !(part > 0.0 && part <= 1.0))
+        {
+            let rule = format!("{part} is no part of a budget: above 0, at most 1");
+            return error("ResidencyManagerDesc::max_pct_of_video_memory_to_budget", rule);
+        }
+        if let Some(part) = self.min_pct_of_budget_to_reserve.filter(|part| !(0.0..=1.0).contains(part)) {
+            let rule = format!("{part} is no part of a budget: 0 to 1");
+            return error("ResidencyManagerDesc::min_pct_of_budget_to_reserve", rule);
+        }
+        if self.initial_fence_value == FenceValue::DEVICE_REMOVED {
+            let rule = "UINT64_MAX is what fences of a removed device have".to_owned();
+            return error("ResidencyManagerDesc::initial_fence_value", rule);
+        }
+        if let Some(budget_override) = &self.budget_override {
+            budget_override.check()?;
+            if !self.max_budget.is_zero() {
+                let rule = "beside a budget_override: which of them?".to_owned();
+                return error("ResidencyManagerDesc::max_budget", rule);
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of the operating system's budget that may be used; a `max_budget` sets it aside.
+    pub(crate) fn max_pct(&self) -> f64 {
+        if self.max_budget.is_zero() { self.max_pct_of_video_memory_to_budget.unwrap_or(0.95) } else { 1.0 }
+    }
+
+    /// The part of the operating system's budget that may be reserved.
+    pub(crate) fn reservation_cap(&self) -> f64 {
+        self.min_pct_of_budget_to_reserve.unwrap_or(0.5)
+    }
+
+    /// Bytes to evict at least when the device has no memory.
+    pub(crate) fn effective_evict_size(&self) -> ByteSize {
+        if self.evict_size.is_zero() { ByteSize::from_mib(50) } else { self.evict_size }
+    }
+
+    /// Submissions from one refresh to the next.
+    pub(crate) fn effective_refresh_interval(&self) -> u64 {
+        if self.refresh_interval == 0 { 32 } else { self.refresh_interval }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BudgetStep, GroupBudgets};
+    use super::*;
+
+    fn refused(desc: ResidencyManagerDesc) -> String {
+        desc.check().expect_err("not sound").to_string()
+    }
+
+    #[test]
+    fn the_default_is_gpgmms() {
+        let desc = ResidencyManagerDesc::default();
+        desc.check().expect("sound");
+        assert_eq!((desc.max_pct(), desc.reservation_cap()), (0.95, 0.5));
+        assert_eq!(desc.effective_evict_size(), ByteSize::from_mib(50));
+        assert_eq!(desc.effective_refresh_interval(), 32);
+        assert_eq!(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES.bits(), 1);
+        assert_eq!(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY.bits(), 2);
+        assert_eq!(ResidencyManagerFlags::ALWAYS_IN_BUDGET.bits(), 4);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        let base = ResidencyManagerDesc::default;
+        let flags = ResidencyManagerFlags::from_bits_retain(0x10);
+        assert_eq!(
+            refused(ResidencyManagerDesc { flags, ..base() }),
+            "ResidencyManagerDesc::flags: 0x10 is no flag"
+        );
+        for part in [0.0, -0.5, 1.01, f64::NAN, f64::INFINITY] {
+            let max = Some(part);
+            let message = refused(ResidencyManagerDesc { max_pct_of_video_memory_to_budget: max, ..base() });
+            assert!(message.contains("max_pct_of_video_memory_to_budget"), "{part}: {message}");
+            let budget_override = Some(BudgetOverride::Fraction(part));
+            let message = refused(ResidencyManagerDesc { budget_override, ..base() });
+            assert!(message.contains("budget_override"), "{part}: {message}");
+        }
+        for part in [-0.1, 1.01, f64::NAN] {
+            let message =
+                refused(ResidencyManagerDesc { min_pct_of_budget_to_reserve: Some(part), ..base() });
+            assert!(message.contains("min_pct_of_budget_to_reserve"), "{part}: {message}");
+        }
+        let record_options = RecordOptions { flags: RecordFlags::CAPTURE, ..Default::default() };
+        let error = ResidencyManagerDesc { record_options, ..base() }.check().expect_err("not yet");
+        assert!(error.is_unsupported());
+        let initial_fence_value = FenceValue::DEVICE_REMOVED;
+        assert!(refused(ResidencyManagerDesc { initial_fence_value, ..base() }).contains("removed"));
+    }
+
+    #[test]
+    fn a_maximum_is_one_of_two_things() {
+        let budgets = GroupBudgets { local: ByteSize::from_mib(1), non_local: ByteSize::from_mib(2) };
+        let budget_override = Some(BudgetOverride::Fixed(budgets));
+        let max_budget = ByteSize::from_mib(100);
+        let both = ResidencyManagerDesc { budget_override, max_budget, ..Default::default() };
+        assert!(refused(both).starts_with("ResidencyManagerDesc::max_budget: "));
+        // The reference: with a maximum the percentage is ignored. GPGMM's code refuses both together.
+        let percentage = ResidencyManagerDesc {
+            max_budget,
+            max_pct_of_video_memory_to_budget: Some(0.5),
+            ..Default::default()
+        };
+        percentage.check().expect("the percentage is ignored");
+        assert_eq!(percentage.max_pct(), 1.0);
+    }
+
+    #[test]
+    fn a_schedule_ascends() {
+        let budgets = GroupBudgets { local: ByteSize::from_mib(1), non_local: ByteSize::from_mib(2) };
+        let schedule = |starts: &[u64]| {
+            let step = |&from_submission| BudgetStep { from_submission, budgets };
+            let budget_override = Some(BudgetOverride::Schedule(starts.iter().map(step).collect()));
+            ResidencyManagerDesc { budget_override, ..Default::default() }
+        };
+        schedule(&[0, 10, 11]).check().expect("ascending");
+        assert!(refused(schedule(&[])).contains("without steps"));
+        assert!(refused(schedule(&[0, 10, 10])).contains("from submission 10"));
+    }
+}

@@ -1,0 +1,222 @@
+//! What can be resident: its size, and where its memory is.
+
+use std::fmt;
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+use windows_core::{IUnknown, Interface};
+
+use super::desc::ResidencyHeapDesc;
+use crate::caps::read_allocation_info;
+use crate::heap_family::HeapFamily;
+use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
+
+/// What kind of object is paged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum PageableKind {
+    Heap,
+    CommittedResource,
+    DescriptorHeap,
+    QueryHeap,
+}
+
+/// What there is to know of an object that can be paged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageableInfo {
+    pub(crate) kind: PageableKind,
+    pub(crate) size: ByteSize,
+    pub(crate) alignment: Alignment,
+    pub(crate) segment_group: SegmentGroup,
+    /// Whether D3D12 made it resident when it was created; `None` where D3D12 does not say.
+    pub(crate) was_created_resident: Option<bool>,
+}
+
+/// What an object says of itself.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    kind: PageableKind,
+    /// `None`: it does not say.
+    size_and_alignment: Option<(ByteSize, Alignment)>,
+    segment_group: Option<SegmentGroup>,
+    was_created_resident: Option<bool>,
+}
+
+/// What `pageable` is, if `desc` agrees with it. `unifies_memory`: whether UMA's memory counts as local altogether.
+///
+/// O(1); a few calls of the object, and for a committed resource one of the device.
+///
+/// # Errors
+///
+/// Invalid argument, with what is wrong: an object of another device, a reserved resource, an object that is never paged, a size or a
+/// segment group that contradicts the object's, or one that is needed and not given. A *placed* resource does not tell that it is one
+/// (its heap properties and flags are those of a committed one of the same heap type), so it is taken for committed here; D3D12 refuses
+/// it when it is first paged.
+pub(crate) fn inspect(
+    device: &ID3D12Device,
+    caps: &DeviceCaps,
+    unifies_memory: bool,
+    pageable: &ID3D12Pageable,
+    desc: &ResidencyHeapDesc,
+) -> Result<PageableInfo, Error> {
+    desc.check()?;
+    check_device(device, pageable)?;
+    let found = find(device, caps, pageable)?;
+    let (size, alignment) = size_and_alignment(&found, desc)?;
+    let segment_group = segment_group(&found, caps.architecture, unifies_memory, desc)?;
+    let was_created_resident = found.was_created_resident;
+    Ok(PageableInfo { kind: found.kind, size, alignment, segment_group, was_created_resident })
+}
+
+/// That an object is one of a device.
+pub(crate) fn check_device(device: &ID3D12Device, pageable: &ID3D12Pageable) -> Result<(), Error> {
+    let mut owner: Option<ID3D12Device> = None;
+    // SAFETY: the object is a live COM object, and the result is of the interface that is asked for.
+    let answered = unsafe { pageable.GetDevice(&mut owner) };
+    let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
+    let ours = identity(device);
+    if answered.is_ok() && owner.as_ref().and_then(identity) == ours && ours.is_some() {
+        return Ok(());
+    }
+    Err(Error::invalid_argument("pageable", "belongs to another device"))
+}
+
+fn find(device: &ID3D12Device, caps: &DeviceCaps, pageable: &ID3D12Pageable) -> Result<Found, Error> {
+    if let Ok(heap) = pageable.cast::<ID3D12Heap>() {
+        return of_heap(caps, &heap);
+    }
+    if let Ok(resource) = pageable.cast::<ID3D12Resource>() {
+        return of_resource(device, caps, &resource);
+    }
+    if let Ok(heap) = pageable.cast::<ID3D12DescriptorHeap>() {
+        return of_descriptor_heap(device, &heap);
+    }
+    if pageable.cast::<ID3D12QueryHeap>().is_ok() {
+        return Ok(Found::silent(PageableKind::QueryHeap, None));
+    }
+    let rule =
+        "is none of heap, committed resource, descriptor heap and query heap, which are what D3D12 pages";
+    Err(Error::invalid_argument("pageable", rule))
+}
+
+impl Found {
+    fn of(
+        kind: PageableKind,
+        caps: &DeviceCaps,
+        properties: &D3D12_HEAP_PROPERTIES,
+        flags: D3D12_HEAP_FLAGS,
+        size_and_alignment: (ByteSize, Alignment),
+    ) -> Result<Self, Error> {
+        let (family, _) = HeapFamily::try_from_d3d12(properties)?;
+        Ok(Self {
+            kind,
+            size_and_alignment: Some(size_and_alignment),
+            segment_group: Some(family.segment_group(caps.architecture)),
+            was_created_resident: Some(flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT == 0),
+        })
+    }
+
+    /// Of what does not say where it is.
+    fn silent(kind: PageableKind, size_and_alignment: Option<(ByteSize, Alignment)>) -> Self {
+        Self { kind, size_and_alignment, segment_group: None, was_created_resident: None }
+    }
+}
+
+fn of_heap(caps: &DeviceCaps, heap: &ID3D12Heap) -> Result<Found, Error> {
+    // SAFETY: the heap is a live COM object.
+    let desc = unsafe { heap.GetDesc() };
+    let alignment = Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE);
+    let size = (ByteSize::new(desc.SizeInBytes), alignment);
+    Found::of(PageableKind::Heap, caps, &desc.Properties, desc.Flags, size)
+}
+
+fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resource) -> Result<Found, Error> {
+    let (mut properties, mut flags) = Default::default();
+    // SAFETY: the resource is a live COM object and both structures are writable.
+    let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
+    if hresult.is_err() {
+        let rule = format!(
+            "GetHeapProperties answered {:#010x}, as for a reserved resource: the heaps that its tiles are mapped to are what is resident",
+            hresult.0
+        );
+        return Err(Error::invalid_argument("pageable", rule));
+    }
+    // SAFETY: the resource is a live COM object.
+    let desc = unsafe { resource.GetDesc() };
+    // What `GetDesc` says of the alignment is what was found, not what may be asked for.
+    let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
+    // SAFETY: the device is a live COM object, and the description outlives the call.
+    let info = unsafe { device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
+    let size = read_allocation_info(info)
+        .ok_or_else(|| Error::device("ID3D12Device::GetResourceAllocationInfo", E_INVALIDARG))?;
+    Found::of(PageableKind::CommittedResource, caps, &properties, flags, size)
+}
+
+fn of_descriptor_heap(device: &ID3D12Device, heap: &ID3D12DescriptorHeap) -> Result<Found, Error> {
+    // SAFETY: the descriptor heap is a live COM object.
+    let desc = unsafe { heap.GetDesc() };
+    // SAFETY: the device is a live COM object.
+    let increment = u64::from(unsafe { device.GetDescriptorHandleIncrementSize(desc.Type) });
+    let size = ByteSize::new(u64::from(desc.NumDescriptors).saturating_mul(increment));
+    // An increment need not be a power of two; descriptors are as far apart as that all the same.
+    let alignment = Alignment::new(1 << increment.trailing_zeros().min(63)).unwrap_or(Alignment::ONE);
+    let known = (!size.is_zero()).then_some((size, alignment));
+    Ok(Found::silent(PageableKind::DescriptorHeap, known))
+}
+
+fn size_and_alignment(found: &Found, desc: &ResidencyHeapDesc) -> Result<(ByteSize, Alignment), Error> {
+    let field = "ResidencyHeapDesc::size";
+    let kind = found.kind;
+    match found.size_and_alignment {
+        Some((size, _)) if !desc.size.is_zero() && desc.size < size => {
+            let rule = format!("{} is less than the {size} that the {kind} has", desc.size);
+            Err(Error::invalid_argument(field, rule))
+        }
+        Some((size, alignment)) => Ok((size.max(desc.size), desc.alignment.unwrap_or(alignment))),
+        None if desc.size.is_zero() => {
+            Err(Error::invalid_argument(field, format!("is needed: D3D12 does not say what a {kind} takes")))
+        }
+        None => Ok((desc.size, desc.alignment.unwrap_or(Alignment::ONE))),
+    }
+}
+
+fn segment_group(
+    found: &Found,
+    architecture: Architecture,
+    unifies_memory: bool,
+    desc: &ResidencyHeapDesc,
+) -> Result<SegmentGroup, Error> {
+    let field = "ResidencyHeapDesc::segment_group";
+    let kind = found.kind;
+    let is_uma = architecture != Architecture::Discrete;
+    if is_uma && !unifies_memory {
+        // Whoever keeps the groups apart there decides what belongs in which.
+        return Ok(desc.segment_group.or(found.segment_group).unwrap_or(SegmentGroup::Local));
+    }
+    let known = found.segment_group.or(is_uma.then_some(SegmentGroup::Local));
+    match (known, desc.segment_group) {
+        (Some(known), Some(given)) if given != known => {
+            let rule = format!(
+                "{given} contradicts the memory of the {kind}, which is {known} on this {architecture} GPU"
+            );
+            Err(Error::invalid_argument(field, rule))
+        }
+        (Some(group), _) | (None, Some(group)) => Ok(group),
+        (None, None) => {
+            Err(Error::invalid_argument(field, format!("is needed: D3D12 does not say where a {kind} is")))
+        }
+    }
+}
+
+impl fmt::Display for PageableKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Heap => "heap",
+            Self::CommittedResource => "committed resource",
+            Self::DescriptorHeap => "descriptor heap",
+            Self::QueryHeap => "query heap",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! What objects of the simulated GPU say of themselves.
+
+use heapwright_runtime::{HostProfile, Instance};
+
+use super::*;
+use crate::allocator::buffer_desc;
+use crate::residency::desc::ResidencyHeapFlags;
+
+const KIB: u64 = 1 << 10;
+
+fn open(profile: &str) -> Instance {
+    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+}
+
+fn examine(gpu: &Instance, object: &impl Interface, desc: &ResidencyHeapDesc) -> Result<PageableInfo, Error> {
+    examine_with(gpu, object, desc, true)
+}
+
+fn examine_with(
+    gpu: &Instance,
+    object: &impl Interface,
+    desc: &ResidencyHeapDesc,
+    unifies_uma: bool,
+) -> Result<PageableInfo, Error> {
+    let caps = DeviceCaps::query(&gpu.device).expect("answered");
+    let unifies_memory = unifies_uma && caps.architecture != Architecture::Discrete;
+    inspect(&gpu.device, &caps, unifies_memory, &object.cast().expect("a pageable"), desc)
+}
+
+fn heap(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: 256 * KIB,
+        Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
+        Flags: flags,
+        ..Default::default()
+    };
+    let mut heap = None;
+    // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
+    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("there is room");
+    heap.expect("S_OK comes with a heap")
+}
+
+fn committed(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    let desc = buffer_desc(ByteSize::from_kib(100));
+    let mut made = None;
+    // SAFETY: as above.
+    unsafe { gpu.device.CreateCommittedResource(&properties, flags, &desc, 0, None, &mut made) }
+        .expect("there is room");
+    made.expect("S_OK comes with a resource")
+}
+
+fn descriptors(gpu: &Instance) -> ID3D12DescriptorHeap {
+    let desc = D3D12_DESCRIPTOR_HEAP_DESC {
+        Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
+        NumDescriptors: 1000,
+        ..Default::default()
+    };
+    // SAFETY: as above.
+    unsafe { gpu.device.CreateDescriptorHeap(&desc) }.expect("there is room")
+}
+
+fn queries(gpu: &Instance) -> ID3D12QueryHeap {
+    let desc =
+        D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
+    let mut made = None;
+    // SAFETY: as above.
+    unsafe { gpu.device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
+    made.expect("S_OK comes with a query heap")
+}
+
+fn given(segment_group: SegmentGroup, kib: u64) -> ResidencyHeapDesc {
+    ResidencyHeapDesc {
+        segment_group: Some(segment_group),
+        size: ByteSize::from_kib(kib),
+        ..Default::default()
+    }
+}
+
+#[track_caller]
+fn assert_refused(answer: Result<PageableInfo, Error>, begins: &str) {
+    let error = answer.expect_err("refused");
+    assert!(error.is_invalid_argument() && error.to_string().starts_with(begins), "{error}");
+}
+
+#[test]
+fn heaps_and_committed_resources_say_everything() {
+    let gpu = open("discrete");
+    let nothing = ResidencyHeapDesc::default();
+    for (heap_type, segment_group) in [
+        (D3D12_HEAP_TYPE_DEFAULT, SegmentGroup::Local),
+        (D3D12_HEAP_TYPE_UPLOAD, SegmentGroup::NonLocal),
+        (D3D12_HEAP_TYPE_READBACK, SegmentGroup::NonLocal),
+        (D3D12_HEAP_TYPE_GPU_UPLOAD, SegmentGroup::Local),
+    ] {
+        let heap = heap(&gpu, heap_type, D3D12_HEAP_FLAG_NONE);
+        let info = examine(&gpu, &heap, &nothing).expect("it says everything");
+        let expected = PageableInfo {
+            kind: PageableKind::Heap,
+            size: ByteSize::from_kib(256),
+            alignment: Alignment::new(64 * KIB).expect("a power of two"),
+            segment_group,
+            was_created_resident: Some(true),
+        };
+        assert_eq!(info, expected, "{heap_type}");
+    }
+    let evicted = heap(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
+    assert_eq!(examine(&gpu, &evicted, &nothing).expect("sound").was_created_resident, Some(false));
+
+    let resource = committed(&gpu, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE);
+    let info = examine(&gpu, &resource, &nothing).expect("it says everything");
+    assert_eq!((info.kind, info.segment_group), (PageableKind::CommittedResource, SegmentGroup::NonLocal));
+    assert_eq!(info.was_created_resident, Some(true));
+    let evicted = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
+    assert_eq!(examine(&gpu, &evicted, &nothing).expect("sound").was_created_resident, Some(false));
+}
+
+fn used(gpu: &Instance, group: SegmentGroup) -> ByteSize {
+    crate::VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage
+}
+
+#[test]
+fn a_committed_resource_has_the_size_that_is_counted() {
+    let gpu = open("discrete");
+    let before = used(&gpu, SegmentGroup::Local);
+    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
+    let counted = used(&gpu, SegmentGroup::Local).saturating_sub(before);
+    let info = examine(&gpu, &resource, &ResidencyHeapDesc::default()).expect("sound");
+    assert_eq!(info.size, counted);
+}
+
+#[test]
+fn descriptors_say_their_size_and_queries_nothing() {
+    let gpu = open("discrete");
+    let descriptors = descriptors(&gpu);
+    assert_refused(
+        examine(&gpu, &descriptors, &ResidencyHeapDesc::default()),
+        "ResidencyHeapDesc::segment_group: is needed: D3D12 does not say where a descriptor heap is",
+    );
+    let info = examine(&gpu, &descriptors, &given(SegmentGroup::Local, 0)).expect("sound");
+    // SAFETY: the device is a live COM object.
+    let increment =
+        unsafe { gpu.device.GetDescriptorHandleIncrementSize(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV) };
+    assert_eq!(info.size, ByteSize::new(1000 * u64::from(increment)));
+    assert_eq!((info.kind, info.was_created_resident), (PageableKind::DescriptorHeap, None));
+
+    let queries = queries(&gpu);
+    assert_refused(
+        examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 0)),
+        "ResidencyHeapDesc::size: is needed: D3D12 does not say what a query heap takes",
+    );
+    let info = examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 64)).expect("sound");
+    assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));
+    assert_eq!((info.segment_group, info.was_created_resident), (SegmentGroup::NonLocal, None));
+
+    // Where there is one memory, it is known where they are.
+    let uma = open("uma");
+    let info = examine(&uma, &self::descriptors(&uma), &ResidencyHeapDesc::default()).expect("sound");
+    assert_eq!(info.segment_group, SegmentGroup::Local);
+}
+
+#[test]
+fn what_contradicts_the_object_is_refused() {
+    let gpu = open("discrete");
+    let heap = heap(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
+    assert_refused(
+        examine(&gpu, &heap, &given(SegmentGroup::NonLocal, 0)),
+        "ResidencyHeapDesc::segment_group: non-local contradicts the memory of the heap, which is local",
+    );
+    assert_refused(
+        examine(&gpu, &heap, &given(SegmentGroup::Local, 255)),
+        "ResidencyHeapDesc::size: 255.00 KiB is less than the 256.00 KiB",
+    );
+    let more =
+        examine(&gpu, &heap, &given(SegmentGroup::Local, 300)).expect("what the driver keeps beside it");
+    assert_eq!(more.size, ByteSize::from_kib(300));
+    let flags = ResidencyHeapFlags::from_bits_retain(64);
+    let desc = ResidencyHeapDesc { flags, ..Default::default() };
+    assert_refused(examine(&gpu, &heap, &desc), "ResidencyHeapDesc::flags");
+
+    let uma = open("uma");
+    let upload = self::heap(&uma, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE);
+    let non_local = given(SegmentGroup::NonLocal, 0);
+    assert_refused(examine(&uma, &upload, &non_local), "ResidencyHeapDesc::segment_group: non-local");
+    let apart = examine_with(&uma, &upload, &non_local, false).expect("who keeps them apart decides");
+    assert_eq!(apart.segment_group, SegmentGroup::NonLocal);
+}
+
+#[test]
+fn what_is_never_paged_is_refused() {
+    let gpu = open("discrete");
+    let nothing = ResidencyHeapDesc::default();
+    let desc = buffer_desc(ByteSize::from_kib(64));
+    let mut reserved: Option<ID3D12Resource> = None;
+    // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
+    unsafe { gpu.device.CreateReservedResource(&desc, 0, None, &mut reserved) }
+        .expect("tiled resources are known");
+    let reserved = reserved.expect("S_OK comes with a resource");
+    assert_refused(
+        examine(&gpu, &reserved, &nothing),
+        "pageable: GetHeapProperties answered 0x80070057, as for a reserved",
+    );
+
+    // D3D12 calls some objects pageable that it never pages.
+    let allocator = command_allocator(&gpu);
+    assert_refused(examine(&gpu, &allocator, &nothing), "pageable: is none of heap, committed resource");
+
+    let other = open("discrete");
+    let foreign = heap(&other, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
+    assert_refused(examine(&gpu, &foreign, &nothing), "pageable: belongs to another device");
+}
+
+fn command_allocator(gpu: &Instance) -> ID3D12CommandAllocator {
+    // SAFETY: the device is a live COM object.
+    unsafe { gpu.device.CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT) }.expect("a sound type")
+}
