@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::HeapSlot;
+use crate::ByteSize;
 
 /// Stands for no heap where a link is.
 const NONE: HeapSlot = HeapSlot::new(u32::MAX);
@@ -34,6 +35,11 @@ impl Chain {
     #[inline]
     pub(super) fn oldest(&self) -> Option<HeapSlot> {
         linked(self.oldest)
+    }
+
+    #[inline]
+    pub(super) fn newest(&self) -> Option<HeapSlot> {
+        linked(self.newest)
     }
 }
 
@@ -106,6 +112,37 @@ impl<T: Default> Rows<T> {
     #[inline]
     pub(super) fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {
         self.rows.get(heap.index()).and_then(|row| linked(row.newer))
+    }
+
+    /// The next heap towards the oldest end of its chain.
+    #[inline]
+    pub(super) fn older(&self, heap: HeapSlot) -> Option<HeapSlot> {
+        self.rows.get(heap.index()).and_then(|row| linked(row.older))
+    }
+}
+
+impl<T: Default> Rows<T> {
+    /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more.
+    pub(super) fn choose_oldest(
+        &self,
+        chain: &Chain,
+        need: ByteSize,
+        wanted: impl Fn(&T) -> bool,
+        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+        victims: &mut Vec<HeapSlot>,
+    ) {
+        let mut chosen = ByteSize::ZERO;
+        let mut next = chain.oldest();
+        while let Some(heap) = next
+            && chosen < need
+            && self.get(heap).is_some_and(&wanted)
+        {
+            next = self.newer(heap);
+            if let Some(size) = evictable(heap) {
+                chosen = chosen.saturating_add(size);
+                victims.push(heap);
+            }
+        }
     }
 }
 

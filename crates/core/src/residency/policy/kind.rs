@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{EvictionPolicy, Lru};
+use super::{AgedLru, AgedLruDesc, EvictionPolicy, Lirs, Lru, NextUse, S3Fifo, Sieve};
 
 /// A policy, by name.
 ///
@@ -17,23 +17,38 @@ use super::{EvictionPolicy, Lru};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
-    /// [`Lru`].
+    /// [`NextUse`].
     #[default]
+    NextUse,
+    /// [`Lru`].
     Lru,
+    /// [`AgedLru`], with the defaults of its desc.
+    AgedLru,
+    /// [`Sieve`].
+    Sieve,
+    /// [`S3Fifo`].
+    S3Fifo,
+    /// [`Lirs`].
+    Lirs,
 }
 
 impl PolicyKind {
     /// Every policy, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
-        &[Self::Lru]
+        &[Self::NextUse, Self::Lru, Self::AgedLru, Self::Sieve, Self::S3Fifo, Self::Lirs]
     }
 
     /// Its name, as [`parse`](str::parse) takes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::NextUse => "next-use",
             Self::Lru => "lru",
+            Self::AgedLru => "aged-lru",
+            Self::Sieve => "sieve",
+            Self::S3Fifo => "s3-fifo",
+            Self::Lirs => "lirs",
         }
     }
 
@@ -41,7 +56,12 @@ impl PolicyKind {
     #[must_use]
     pub fn create(self) -> Box<dyn EvictionPolicy> {
         match self {
+            Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
+            Self::AgedLru => Box::new(AgedLru::new(AgedLruDesc::default())),
+            Self::Sieve => Box::new(Sieve::new()),
+            Self::S3Fifo => Box::new(S3Fifo::new()),
+            Self::Lirs => Box::new(Lirs::new()),
         }
     }
 }

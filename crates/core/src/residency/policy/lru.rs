@@ -69,16 +69,6 @@ impl EvictionPolicy for Lru {
         evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
         victims: &mut Vec<HeapSlot>,
     ) {
-        let mut chosen = ByteSize::ZERO;
-        let mut next = self.by_use.oldest();
-        while let Some(heap) = next
-            && chosen < need
-        {
-            next = self.rows.newer(heap);
-            if let Some(size) = evictable(heap) {
-                chosen = chosen.saturating_add(size);
-                victims.push(heap);
-            }
-        }
+        self.rows.choose_oldest(&self.by_use, need, |_| true, evictable, victims);
     }
 }

@@ -1,0 +1,147 @@
+//! The least recently used heap goes first, and what was not used for long goes ahead of need.
+
+use std::time::Duration;
+
+use super::chains::{Chain, Rows};
+use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
+use crate::ByteSize;
+
+/// When [`AgedLru`] gives heaps up ahead of need. The defaults are those of D3DX12Residency.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AgedLruDesc {
+    /// Below this fullness (usage over budget) nothing is given up ahead: 0.7.
+    pub from_fullness: f64,
+    /// For how long a heap may be unused at that fullness: 60 s.
+    pub longest_grace: Duration,
+    /// For how long at a fullness of 1 and above: 1 s. Between the two it falls linearly.
+    pub shortest_grace: Duration,
+}
+
+impl Default for AgedLruDesc {
+    fn default() -> Self {
+        Self {
+            from_fullness: 0.7,
+            longest_grace: Duration::from_secs(60),
+            shortest_grace: Duration::from_secs(1),
+        }
+    }
+}
+
+impl AgedLruDesc {
+    /// For how long a heap may be unused at a fullness; `None` where nothing is given up, also when the fullness is not a number.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use heapwright_core::residency::policy::AgedLruDesc;
+    ///
+    /// let desc = AgedLruDesc::default();
+    /// assert_eq!(desc.grace(0.69), None);
+    /// assert_eq!(desc.grace(0.7), Some(Duration::from_secs(60)));
+    /// assert_eq!(desc.grace(1.2), Some(Duration::from_secs(1)));
+    /// ```
+    #[must_use]
+    pub fn grace(&self, fullness: f64) -> Option<Duration> {
+        if fullness.is_nan() || fullness < self.from_fullness {
+            return None;
+        }
+        // Where the fullness to begin at is 1 or more, or no number, there is nothing to go along.
+        let way = (fullness - self.from_fullness) / (1.0 - self.from_fullness);
+        if !(0.0..1.0).contains(&way) {
+            return Some(self.shortest_grace);
+        }
+        let fall = self.longest_grace.saturating_sub(self.shortest_grace);
+        Some(self.shortest_grace.saturating_add(fall.mul_f64(1.0 - way)))
+    }
+}
+
+/// The least recently used heap goes first, and what was not used for a while goes ahead of need: the sooner the fuller memory is.
+///
+/// It takes 24 bytes a heap.
+#[derive(Debug)]
+pub struct AgedLru {
+    desc: AgedLruDesc,
+    rows: Rows<LastUse>,
+    by_use: Chain,
+}
+
+/// When a heap was used, in nanoseconds; `None` if it is not held.
+#[derive(Debug, Clone, Copy, Default)]
+struct LastUse(Option<std::num::NonZero<u64>>);
+
+impl LastUse {
+    /// 584 years are enough. One is added, so that it is not zero.
+    fn at(now: Moment) -> Self {
+        let nanoseconds = u64::try_from(now.time.as_nanos()).unwrap_or(u64::MAX);
+        Self(std::num::NonZero::new(nanoseconds.saturating_add(1)))
+    }
+}
+
+impl AgedLru {
+    /// One that holds no heap.
+    #[must_use]
+    pub const fn new(desc: AgedLruDesc) -> Self {
+        Self { desc, rows: Rows::new(), by_use: Chain::EMPTY }
+    }
+
+    fn remove(&mut self, heap: HeapSlot) {
+        if let Some(last) = self.rows.get_mut(heap)
+            && last.0.take().is_some()
+        {
+            self.rows.unlink(&mut self.by_use, heap);
+        }
+    }
+}
+
+impl EvictionPolicy for AgedLru {
+    fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
+        self.remove(heap);
+        *self.rows.make(heap) = LastUse::at(now);
+        self.rows.push(&mut self.by_use, heap);
+    }
+
+    fn touch(&mut self, heap: HeapSlot, now: Moment) {
+        if let Some(last) = self.rows.get_mut(heap)
+            && last.0.is_some()
+        {
+            *last = LastUse::at(now);
+            self.rows.unlink(&mut self.by_use, heap);
+            self.rows.push(&mut self.by_use, heap);
+        }
+    }
+
+    fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
+        self.remove(heap);
+    }
+
+    fn forget(&mut self, heap: HeapSlot) {
+        self.remove(heap);
+    }
+
+    fn choose(
+        &mut self,
+        need: ByteSize,
+        _now: Moment,
+        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+        victims: &mut Vec<HeapSlot>,
+    ) {
+        self.rows.choose_oldest(&self.by_use, need, |_| true, evictable, victims);
+    }
+
+    fn choose_ahead(
+        &mut self,
+        limit: ByteSize,
+        fullness: f64,
+        now: Moment,
+        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+        victims: &mut Vec<HeapSlot>,
+    ) {
+        let Some(grace) = self.desc.grace(fullness) else { return };
+        let now = LastUse::at(now).0.map_or(0, std::num::NonZero::get);
+        let too_old = |last: &LastUse| {
+            let last = last.0.map_or(0, std::num::NonZero::get);
+            u128::from(now.saturating_sub(last)) >= grace.as_nanos()
+        };
+        self.rows.choose_oldest(&self.by_use, limit, too_old, evictable, victims);
+    }
+}

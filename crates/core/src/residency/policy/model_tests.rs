@@ -1,0 +1,202 @@
+//! What every policy keeps to, under any calls.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Debug, Clone)]
+enum Call {
+    Admit(u32, u64, Admission),
+    Touch(u32),
+    Withdraw(u32, Withdrawal),
+    Forget(u32),
+    /// The heaps whose bit is set may go; those chosen are evicted, but for every third if so told.
+    Choose {
+        need: u64,
+        may_go: u64,
+        ahead: Option<f64>,
+        spare: bool,
+    },
+    Pass(u64),
+}
+
+const HEAPS: u32 = 40;
+
+fn call() -> impl Strategy<Value = Call> {
+    let admission =
+        prop_oneof![Just(Admission::Created), Just(Admission::PagedIn), Just(Admission::Unlocked)];
+    let withdrawal = prop_oneof![Just(Withdrawal::Evicted), Just(Withdrawal::Locked)];
+    let sizes = prop_oneof![8 => 0..20_u64, 1 => Just(u64::MAX), 1 => Just(u64::MAX / 2)];
+    let may_go = prop_oneof![Just(u64::MAX), any::<u64>(), Just(0)];
+    let need = prop_oneof![4 => 0..60_u64, 1 => Just(u64::MAX)];
+    let ahead = prop::option::of(prop_oneof![0.0..2.0, Just(f64::NAN), Just(f64::INFINITY)]);
+    prop_oneof![
+        6 => (0..HEAPS, sizes, admission).prop_map(|(heap, size, cause)| Call::Admit(heap, size, cause)),
+        10 => (0..HEAPS + 5).prop_map(Call::Touch),
+        2 => (0..HEAPS + 5, withdrawal).prop_map(|(heap, cause)| Call::Withdraw(heap, cause)),
+        1 => (0..HEAPS + 5).prop_map(Call::Forget),
+        4 => (need, may_go, ahead, any::<bool>())
+            .prop_map(|(need, may_go, ahead, spare)| Call::Choose { need, may_go, ahead, spare }),
+        3 => prop_oneof![8 => 0..6_u64, 1 => 0..5_000_u64, 1 => Just(1 << 40)].prop_map(Call::Pass),
+    ]
+}
+
+fn check(kind: PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
+    let mut policy = kind.create();
+    let mut held = BTreeMap::new();
+    let mut now = Moment::default();
+    // In the end all that is held can be chosen.
+    let all = Call::Choose { need: u64::MAX, may_go: u64::MAX, ahead: None, spare: false };
+    for call in calls.iter().chain([&all]) {
+        match *call {
+            Call::Admit(heap, size, cause) => {
+                if !held.contains_key(&heap) {
+                    held.insert(heap, size);
+                    policy.admit(HeapSlot::new(heap), ByteSize::new(size), cause, now);
+                }
+            }
+            // What is not held is named too, and changes nothing.
+            Call::Touch(heap) => policy.touch(HeapSlot::new(heap), now),
+            Call::Withdraw(heap, cause) => {
+                held.remove(&heap);
+                policy.withdraw(HeapSlot::new(heap), cause, now);
+            }
+            Call::Forget(heap) => {
+                held.remove(&heap);
+                policy.forget(HeapSlot::new(heap));
+            }
+            Call::Choose { need, may_go, ahead, spare } => {
+                let mut asked = Vec::new();
+                // What is there already stays.
+                let before = HeapSlot::new(u32::MAX - 1);
+                let mut victims = vec![before];
+                let mut evictable = |heap: HeapSlot| {
+                    asked.push(heap);
+                    let size = held.get(&heap.get()).copied().unwrap_or(u64::MAX);
+                    (may_go >> heap.get() & 1 == 1).then(|| ByteSize::new(size))
+                };
+                let need_bytes = ByteSize::new(need);
+                match ahead {
+                    None => policy.choose(need_bytes, now, &mut evictable, &mut victims),
+                    Some(fullness) => {
+                        policy.choose_ahead(need_bytes, fullness, now, &mut evictable, &mut victims);
+                    }
+                }
+                prop_assert_eq!(victims.remove(0), before);
+                let mut once = asked.clone();
+                once.sort_unstable();
+                once.dedup();
+                prop_assert_eq!(once.len(), asked.len(), "{}: asked twice: {:?}", kind, asked);
+                for heap in &asked {
+                    prop_assert!(held.contains_key(&heap.get()), "{}: {:?} is not held", kind, heap);
+                }
+                let may_go = |heap: &HeapSlot| may_go >> heap.get() & 1 == 1;
+                let chosen: Vec<_> = asked.iter().copied().filter(may_go).collect();
+                prop_assert_eq!(&victims, &chosen, "{}", kind);
+                let size = |heap: &HeapSlot| u128::from(held[&heap.get()]);
+                let bytes: u128 = victims.iter().map(size).sum();
+                if let Some(last) = victims.last() {
+                    prop_assert!(bytes - size(last) < u128::from(need), "{}: more than is needed", kind);
+                }
+                if ahead.is_none() && bytes < u128::from(need) {
+                    let all = held.keys().filter(|heap| may_go(&HeapSlot::new(**heap))).count();
+                    prop_assert_eq!(victims.len(), all, "{}: some are left", kind);
+                }
+                for (number, victim) in victims.iter().enumerate() {
+                    if !(spare && number % 3 == 0) {
+                        held.remove(&victim.get());
+                        policy.withdraw(*victim, Withdrawal::Evicted, now);
+                    }
+                }
+            }
+            Call::Pass(submissions) => {
+                now.submission = now.submission.saturating_add(submissions);
+                now.time = now.time.saturating_add(Duration::from_millis(submissions * 16));
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_policy_chooses_what_is_held_and_may_go_once(calls in prop::collection::vec(call(), 1..150)) {
+        for &kind in PolicyKind::all() {
+            check(kind, &calls)?;
+        }
+    }
+
+    #[test]
+    fn what_is_spared_is_not_needed_and_what_goes_is(
+        sizes in prop::collection::vec(0..30_u64, 0..20), need in 0..200_u64
+    ) {
+        let size_of = |heap: HeapSlot| ByteSize::new(sizes[heap.index()]);
+        let mut victims: Vec<_> = (0..u32::try_from(sizes.len()).unwrap()).map(HeapSlot::new).collect();
+        let before = victims.clone();
+        spare_unneeded(&mut victims, ByteSize::new(need), size_of);
+        let bytes: u64 = victims.iter().map(|&heap| size_of(heap).get()).sum();
+        prop_assert!(victims.is_sorted());
+        if sizes.iter().sum::<u64>() < need {
+            prop_assert_eq!(victims, before);
+        } else {
+            prop_assert!(bytes >= need);
+            for &victim in &victims {
+                prop_assert!(bytes - size_of(victim).get() < need, "{:?} is not needed", victim);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_is_named_and_found_by_its_name() {
+    for &kind in PolicyKind::all() {
+        assert_eq!(kind.name().parse(), Ok(kind));
+        assert_eq!(kind.to_string(), kind.name());
+    }
+    assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
+    assert_eq!(
+        "LRU".parse::<PolicyKind>().unwrap_err().to_string(),
+        "no eviction policy is named \"LRU\"; there are next-use, lru, aged-lru, sieve, s3-fifo, lirs"
+    );
+}
+
+fn at(submission: u64, seconds: u64) -> Moment {
+    Moment { submission, time: Duration::from_secs(seconds) }
+}
+
+fn chosen_ahead(policy: &mut dyn EvictionPolicy, fullness: f64, now: Moment) -> Vec<u32> {
+    let mut victims = Vec::new();
+    policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |_| Some(ByteSize::new(1)), &mut victims);
+    victims.iter().map(|victim| victim.get()).collect()
+}
+
+#[test]
+fn aged_lru_gives_up_by_time_the_sooner_the_fuller_memory_is() {
+    let mut policy = AgedLru::new(AgedLruDesc::default());
+    for heap in 0..4 {
+        let slot = HeapSlot::new(heap);
+        policy.admit(slot, ByteSize::new(1), Admission::Created, at(0, u64::from(heap) * 20));
+    }
+    // Unused for 70, 50, 30 and 10 seconds. How many submissions there were does not matter.
+    let now = at(1, 70);
+    assert_eq!(chosen_ahead(&mut policy, 0.69, now), []);
+    assert_eq!(chosen_ahead(&mut policy, 0.7, now), [0]);
+    // Halfway between 60 s and 1 s: 30.5 s.
+    assert_eq!(chosen_ahead(&mut policy, 0.85, now), [0, 1]);
+    assert_eq!(chosen_ahead(&mut policy, 0.86, now), [0, 1, 2]);
+    assert_eq!(chosen_ahead(&mut policy, 1.0, now), [0, 1, 2, 3]);
+    assert_eq!(chosen_ahead(&mut policy, f64::NAN, now), []);
+    policy.touch(HeapSlot::new(0), now);
+    assert_eq!(chosen_ahead(&mut policy, 1.5, now), [1, 2, 3]);
+    // Descs that make no sense are no reason to panic.
+    for from_fullness in [1.0, 2.0, f64::NAN, f64::NEG_INFINITY] {
+        let desc =
+            AgedLruDesc { from_fullness, longest_grace: Duration::ZERO, shortest_grace: Duration::MAX };
+        assert_eq!(desc.grace(3.0), Some(Duration::MAX), "{from_fullness}");
+    }
+}

@@ -1,0 +1,327 @@
+//! The policies of the literature against textbook implementations of their own, with heaps of one byte.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A cache as the literature has it: answers whether a request is a hit.
+trait Textbook {
+    fn request(&mut self, id: u32) -> bool;
+}
+
+/// The policy, driven as a cache of so many heaps of one byte.
+#[derive(Debug)]
+struct Cache {
+    policy: Box<dyn EvictionPolicy>,
+    room: usize,
+    held: Vec<u32>,
+    requests: u64,
+}
+
+impl Cache {
+    fn new(kind: PolicyKind, room: usize) -> Self {
+        Self { policy: kind.create(), room, held: Vec::new(), requests: 0 }
+    }
+}
+
+impl Textbook for Cache {
+    fn request(&mut self, id: u32) -> bool {
+        self.requests += 1;
+        let now = Moment { submission: self.requests, time: std::time::Duration::from_millis(self.requests) };
+        let heap = HeapSlot::new(id);
+        if self.held.contains(&id) {
+            self.policy.touch(heap, now);
+            return true;
+        }
+        if self.held.len() == self.room {
+            let mut victims = Vec::new();
+            let one = ByteSize::new(1);
+            self.policy.choose(one, now, &mut |_| Some(one), &mut victims);
+            let &[victim] = &*victims else { panic!("{victims:?} is not one victim") };
+            self.policy.withdraw(victim, Withdrawal::Evicted, now);
+            let at = self.held.iter().position(|&held| held == victim.get()).expect("it is held");
+            self.held.remove(at);
+        }
+        self.policy.admit(heap, ByteSize::new(1), Admission::PagedIn, now);
+        self.held.push(id);
+        false
+    }
+}
+
+/// The order of last use, the oldest first.
+struct TextbookLru {
+    room: usize,
+    order: Vec<u32>,
+}
+
+impl Textbook for TextbookLru {
+    fn request(&mut self, id: u32) -> bool {
+        let at = self.order.iter().position(|&other| other == id);
+        match at {
+            Some(at) => {
+                self.order.remove(at);
+            }
+            None if self.order.len() == self.room => {
+                self.order.remove(0);
+            }
+            None => {}
+        }
+        self.order.push(id);
+        at.is_some()
+    }
+}
+
+/// SIEVE's queue, the newest first, as in its paper; the hand is an object.
+struct TextbookSieve {
+    room: usize,
+    queue: Vec<(u32, bool)>,
+    hand: Option<u32>,
+}
+
+impl Textbook for TextbookSieve {
+    fn request(&mut self, id: u32) -> bool {
+        if let Some(object) = self.queue.iter_mut().find(|object| object.0 == id) {
+            object.1 = true;
+            return true;
+        }
+        if self.queue.len() == self.room {
+            let tail = self.queue.len() - 1;
+            let mut at =
+                self.hand.map_or(tail, |hand| self.queue.iter().position(|object| object.0 == hand).unwrap());
+            while self.queue[at].1 {
+                self.queue[at].1 = false;
+                at = at.checked_sub(1).unwrap_or(tail);
+            }
+            self.hand = at.checked_sub(1).map(|before| self.queue[before].0);
+            self.queue.remove(at);
+        }
+        self.queue.insert(0, (id, false));
+        false
+    }
+}
+
+/// S3-FIFO's queues, the head first, as in its paper; what moves from S to M never evicts from M at once.
+struct TextbookS3Fifo {
+    room: usize,
+    small: VecDeque<(u32, u8)>,
+    main: VecDeque<(u32, u8)>,
+    ghost: VecDeque<u32>,
+}
+
+impl TextbookS3Fifo {
+    fn evict(&mut self) {
+        // S.size >= 0.1 * cache size, in whole objects.
+        let mut from_small = self.small.len() * 10 >= self.room;
+        loop {
+            if from_small && let Some((id, uses)) = self.small.pop_back() {
+                if uses > 1 {
+                    self.main.push_front((id, 0));
+                    from_small = self.small.len() * 10 >= self.room;
+                    continue;
+                }
+                self.ghost.push_front(id);
+                self.ghost.truncate(self.room - self.room / 10);
+                return;
+            }
+            match self.main.pop_back() {
+                Some((_, 0)) => return,
+                Some((id, uses)) => self.main.push_front((id, uses - 1)),
+                None => from_small = true,
+            }
+        }
+    }
+}
+
+impl Textbook for TextbookS3Fifo {
+    fn request(&mut self, id: u32) -> bool {
+        if let Some(object) = self.small.iter_mut().chain(&mut self.main).find(|object| object.0 == id) {
+            object.1 = (object.1 + 1).min(3);
+            return true;
+        }
+        if self.small.len() + self.main.len() == self.room {
+            self.evict();
+        }
+        if let Some(at) = self.ghost.iter().position(|&ghost| ghost == id) {
+            self.ghost.remove(at);
+            self.main.push_front((id, 0));
+        } else {
+            self.small.push_front((id, 0));
+        }
+        false
+    }
+}
+
+/// LIRS' stack and queue, the top and the front last and first; before memory was full for the first time all blocks are LIR.
+struct TextbookLirs {
+    room: usize,
+    most_lir: usize,
+    stack: Vec<u32>,
+    queue: Vec<u32>,
+    lir: BTreeMap<u32, bool>,
+}
+
+impl TextbookLirs {
+    fn prune(&mut self) {
+        while self.stack.first().is_some_and(|id| self.lir.get(id) != Some(&true)) {
+            self.stack.remove(0);
+        }
+    }
+
+    fn demote(&mut self) {
+        self.prune();
+        while self.lir.values().filter(|&&lir| lir).count() > self.most_lir {
+            let bottom = self.stack.remove(0);
+            self.lir.insert(bottom, false);
+            self.queue.push(bottom);
+            self.prune();
+        }
+    }
+
+    fn to_top(&mut self, id: u32) -> bool {
+        let at = self.stack.iter().position(|&other| other == id);
+        if let Some(at) = at {
+            self.stack.remove(at);
+        }
+        self.stack.push(id);
+        at.is_some()
+    }
+}
+
+impl Textbook for TextbookLirs {
+    fn request(&mut self, id: u32) -> bool {
+        let resident = self.lir.get(&id).copied();
+        if resident.is_none() && self.lir.len() == self.room {
+            self.most_lir = self.room - self.room.div_ceil(100);
+            self.demote();
+            let victim = self.queue.remove(0);
+            self.lir.remove(&victim);
+        }
+        let in_stack = self.to_top(id);
+        let room_for_lir = self.lir.values().filter(|&&lir| lir).count() < self.most_lir;
+        self.queue.retain(|&other| other != id);
+        let lir = resident == Some(true) || in_stack || resident.is_none() && room_for_lir;
+        self.lir.insert(id, lir);
+        if !lir {
+            self.queue.push(id);
+        }
+        self.demote();
+        resident.is_some()
+    }
+}
+
+fn textbook(kind: PolicyKind, room: usize) -> Option<Box<dyn Textbook>> {
+    Some(match kind {
+        PolicyKind::NextUse => return None,
+        // Ahead of need nothing goes here, so it is LRU.
+        PolicyKind::Lru | PolicyKind::AgedLru => Box::new(TextbookLru { room, order: Vec::new() }),
+        PolicyKind::Sieve => Box::new(TextbookSieve { room, queue: Vec::new(), hand: None }),
+        PolicyKind::S3Fifo => Box::new(TextbookS3Fifo {
+            room,
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            ghost: VecDeque::new(),
+        }),
+        PolicyKind::Lirs => Box::new(TextbookLirs {
+            room,
+            most_lir: usize::MAX,
+            stack: Vec::new(),
+            queue: Vec::new(),
+            lir: BTreeMap::new(),
+        }),
+    })
+}
+
+/// Requests as programs make them, parts of several kinds after another.
+fn requests() -> impl Strategy<Value = Vec<u32>> {
+    let uniform = prop::collection::vec(0..60_u32, 1..200);
+    // A few are asked for often: the square of a uniform number.
+    let skewed = prop::collection::vec((0..100_u32).prop_map(|unit| unit * unit / 200), 1..200);
+    let cyclic = (0..40_u32, 1..40_u32, 1..5_usize)
+        .prop_map(|(from, len, rounds)| (from..from + len).cycle().take(len as usize * rounds).collect());
+    let part = prop_oneof![uniform, skewed, cyclic];
+    prop::collection::vec(part, 1..6).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn hits_are_those_of_a_textbook(requests in requests(), room in 2..40_usize) {
+        for &kind in PolicyKind::all() {
+            let Some(mut textbook) = textbook(kind, room) else { continue };
+            let mut cache = Cache::new(kind, room);
+            for (number, &id) in requests.iter().enumerate() {
+                prop_assert_eq!(
+                    cache.request(id), textbook.request(id), "{}, request {} for {}", kind, number, id
+                );
+            }
+        }
+    }
+}
+
+fn hits(kind: PolicyKind, room: usize, requests: impl IntoIterator<Item = u32>) -> Vec<bool> {
+    let mut cache = Cache::new(kind, room);
+    requests.into_iter().map(|id| cache.request(id)).collect()
+}
+
+/// N equal heaps in turn, room for C < N: what goes by age alone always lets go the one that is next.
+#[test]
+fn cyclic_use_always_misses_with_lru_and_is_near_the_optimum_with_next_use() {
+    for (heaps, room) in [(10_u32, 7_usize), (50, 40), (100, 30)] {
+        let (warm, measured) = (heaps as usize * 5, heaps as usize * 20);
+        let misses = |kind| {
+            let hits = hits(kind, room, (0..heaps).cycle().take(warm + measured));
+            hits[warm..].iter().filter(|&&hit| !hit).count()
+        };
+        for kind in [PolicyKind::Lru, PolicyKind::AgedLru] {
+            assert_eq!(misses(kind), measured, "{kind}, {heaps} heaps, room for {room}");
+        }
+        // (N - C) / (N - 1) of the uses, within one round.
+        let optimum = measured * (heaps as usize - room) / (heaps as usize - 1);
+        let next_use = misses(PolicyKind::NextUse);
+        assert!(
+            next_use + 2 * room >= optimum && next_use <= optimum + heaps as usize,
+            "{heaps} heaps, room for {room}: {next_use} misses, the optimum is {optimum}"
+        );
+        // LIRS keeps its share for good: all others miss, always.
+        let kept = room - room.div_ceil(100);
+        assert_eq!(misses(PolicyKind::Lirs), measured / heaps as usize * (heaps as usize - kept));
+    }
+}
+
+/// Room for three; worked out by hand from each paper's description.
+#[test]
+fn small_examples_go_as_worked_out_by_hand() {
+    let requests = [1, 2, 3, 1, 4, 5, 1, 2];
+    let marks =
+        |kind| hits(kind, 3, requests).into_iter().map(|hit| if hit { 'h' } else { '.' }).collect::<String>();
+    // 4 takes the place of 2, 5 that of 3; 1 stays; 2 takes the place of 4.
+    assert_eq!(marks(PolicyKind::Lru), "...h..h.");
+    // The hand spares 1 and takes 2, then 3; 1 is hit.
+    assert_eq!(marks(PolicyKind::Sieve), "...h..h.");
+    // Two to keep: 2 was used longest ago, and passes through first, then 4 and 5 take each other's place.
+    assert_eq!(marks(PolicyKind::Lirs), "...h..h.");
+}
+
+/// The same for S3-FIFO, with more requests.
+#[test]
+fn s3_fifo_goes_as_worked_out_by_hand() {
+    // All are in the small queue: 4, 5 and the second 1 push out 1 (used once more only), 2 and 3, the second 2 pushes out 4. Both come back
+    // while they are remembered, and so into the main queue: 6 to 9 push out 5, and one another.
+    let requests = [1, 2, 3, 1, 4, 5, 1, 2, 6, 7, 8, 9, 1, 2];
+    let hits = hits(PolicyKind::S3Fifo, 3, requests);
+    let hits: Vec<_> = hits.iter().enumerate().filter(|(_, hit)| **hit).map(|(at, _)| at).collect();
+    assert_eq!(hits, [3, 12, 13]);
+}
+
+#[test]
+fn sieve_lets_new_data_leave_before_old_data_in_use() {
+    // 1 and 2 are used again and again, and what comes once passes beside them.
+    let requests = [1, 2, 3, 1, 2, 4, 1, 2, 5, 1, 2, 6, 1, 2];
+    let hits = hits(PolicyKind::Sieve, 3, requests);
+    let of_used: Vec<_> =
+        requests.iter().zip(&hits).skip(3).filter(|(id, _)| **id < 3).map(|(_, hit)| *hit).collect();
+    assert_eq!(of_used, [true; 8]);
+}

@@ -1,0 +1,43 @@
+//! What choosing victims has in common.
+
+use super::HeapSlot;
+use crate::ByteSize;
+
+/// Takes back victims that are not needed to reach `need`, the last first, and keeps the order of the others.
+///
+/// Heaps are large and of different sizes: a small victim chosen first is not needed any more when a large one follows. As policies name
+/// first what is worth least, what is taken back is what is worth most. `size_of` is called at most twice for each victim.
+///
+/// Cost: O(victims). Nothing is allocated.
+///
+/// ```
+/// use heapwright_core::ByteSize;
+/// use heapwright_core::residency::policy::{HeapSlot, spare_unneeded};
+///
+/// let sizes = [2, 1, 8].map(ByteSize::new);
+/// let mut victims: Vec<_> = (0..3).map(HeapSlot::new).collect();
+/// spare_unneeded(&mut victims, ByteSize::new(9), |heap| sizes[heap.index()]);
+/// // 11 bytes were chosen: the heap of one byte can stay, but then not the one of two.
+/// assert_eq!(victims, [HeapSlot::new(0), HeapSlot::new(2)]);
+/// ```
+pub fn spare_unneeded(
+    victims: &mut Vec<HeapSlot>,
+    need: ByteSize,
+    mut size_of: impl FnMut(HeapSlot) -> ByteSize,
+) {
+    let chosen = victims.iter().fold(0_u128, |sum, &heap| sum + u128::from(size_of(heap).get()));
+    let Some(mut surplus) = chosen.checked_sub(u128::from(need.get())) else {
+        return;
+    };
+    let mut kept = victims.len();
+    for at in (0..victims.len()).rev() {
+        let size = u128::from(size_of(victims[at]).get());
+        if size <= surplus {
+            surplus -= size;
+        } else {
+            kept -= 1;
+            victims[kept] = victims[at];
+        }
+    }
+    victims.drain(..kept);
+}

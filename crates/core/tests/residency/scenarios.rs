@@ -1,0 +1,383 @@
+//! What policies are measured with: programs that use more than there is room for.
+
+use heapwright_core::residency::offline::Beginning;
+
+use crate::random::Random;
+use crate::simulation::{Heap, Scenario, Submission};
+
+const MIB: u64 = 1 << 20;
+
+#[derive(Debug)]
+struct Build {
+    name: String,
+    heaps: Vec<Heap>,
+    submissions: Vec<Submission>,
+}
+
+impl Build {
+    fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), heaps: Vec::new(), submissions: Vec::new() }
+    }
+
+    fn heap(&mut self, size: u64, beginning: Beginning) -> usize {
+        self.heaps.push(Heap { size, beginning, transient: false });
+        self.heaps.len() - 1
+    }
+
+    fn heaps(
+        &mut self,
+        count: usize,
+        sizes: std::ops::Range<u64>,
+        beginning: Beginning,
+        random: &mut Random,
+    ) -> Vec<usize> {
+        (0..count).map(|_| self.heap(random.range(sizes.start, sizes.end), beginning)).collect()
+    }
+
+    fn submit(&mut self, budget: u64, mut heaps: Vec<usize>) {
+        heaps.sort_unstable();
+        heaps.dedup();
+        self.submissions.push(Submission { budget, heaps });
+    }
+
+    fn bytes(&self, heaps: &[usize]) -> u64 {
+        heaps.iter().map(|&heap| self.heaps[heap].size).sum()
+    }
+
+    fn all_bytes(&self) -> u64 {
+        self.heaps.iter().map(|heap| heap.size).sum()
+    }
+
+    /// What that many submissions after another use at most.
+    fn peak(&self, passes: usize) -> u64 {
+        let frame = |submissions: &[Submission]| {
+            let mut heaps: Vec<_> =
+                submissions.iter().flat_map(|submission| &submission.heaps).copied().collect();
+            heaps.sort_unstable();
+            heaps.dedup();
+            self.bytes(&heaps)
+        };
+        self.submissions.windows(passes).map(frame).max().unwrap_or(0)
+    }
+
+    fn done(self) -> Scenario {
+        Scenario { name: self.name, heaps: self.heaps, submissions: self.submissions }
+    }
+
+    /// As [`done`](Self::done), with one budget for all: so many times what that many submissions after another use at most.
+    fn done_with(mut self, peaks: f64, passes: usize) -> Scenario {
+        let budget = (self.peak(passes) as f64 * peaks) as u64;
+        for submission in &mut self.submissions {
+            submission.budget = budget;
+        }
+        self.done()
+    }
+}
+
+/// A camera goes through a grid of tiles; near ones are drawn every frame, those at the rim now and then.
+fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("open world, {route:?}, {passes} submissions a frame, room {room}"));
+    let side = 48_i64;
+    let tiles = build.heaps(48 * 48, 2 * MIB..10 * MIB, Beginning::Evicted, &mut random);
+    let shared = build.heaps(40, MIB..32 * MIB, Beginning::Created, &mut random);
+    let targets = build.heaps(8, 8 * MIB..32 * MIB, Beginning::Created, &mut random);
+    let (mut x, mut y, mut heading) = (24.0_f64, 24.0_f64, 0.3_f64);
+    for frame in 0..3000_u32 {
+        match route {
+            Route::Wander => heading += (random.unit() - 0.5) * 0.25,
+            Route::Circuit => heading = f64::from(frame) * std::f64::consts::TAU / 900.0,
+            Route::BackAndForth => {
+                heading = if frame / 250 % 2 == 0 { 0.4 } else { 0.4 + std::f64::consts::PI }
+            }
+        }
+        x = (x + heading.cos() * 0.1).rem_euclid(side as f64);
+        y = (y + heading.sin() * 0.1).rem_euclid(side as f64);
+        let mut seen = Vec::new();
+        for dx in -6..=6_i64 {
+            for dy in -6..=6_i64 {
+                let distance = ((dx * dx + dy * dy) as f64).sqrt();
+                // At the rim things are hidden, now and then.
+                if distance < 4.0 || distance < 6.0 && random.chance(0.7) {
+                    let column = (x as i64 + dx).rem_euclid(side);
+                    let row = (y as i64 + dy).rem_euclid(side);
+                    seen.push(tiles[usize::try_from(row * side + column).expect("on the grid")]);
+                }
+            }
+        }
+        for pass in 0..passes {
+            let mut uses: Vec<_> =
+                seen.iter().copied().filter(|tile| passes == 1 || (tile + pass) % 3 != 0).collect();
+            uses.extend(shared.iter().skip(pass % 2).step_by(passes.min(2)));
+            uses.extend(targets.iter().skip(pass).step_by(passes));
+            build.submit(0, uses);
+        }
+    }
+    build.done_with(room, passes)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Route {
+    Wander,
+    Circuit,
+    BackAndForth,
+}
+
+/// Models in turn, a submission for a few layers; together they are larger than memory.
+fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build =
+        Build::new(format!("serving, {order:?}, {layers_at_once} layers a submission, room {room}"));
+    let models: Vec<_> = [24, 36, 12, 48, 30]
+        .map(|layers| build.heaps(layers, 8 * MIB..40 * MIB, Beginning::Evicted, &mut random))
+        .to_vec();
+    let activations = build.heaps(6, 8 * MIB..24 * MIB, Beginning::Created, &mut random);
+    let budget = (build.all_bytes() as f64 * room) as u64;
+    let mut turn = 0_usize;
+    while build.submissions.len() < 6000 {
+        let (model, steps) = match order {
+            Order::RoundRobin => (turn % 5, 20),
+            Order::RoundRobinOfAnyLength => (turn % 5, 5 + random.index(40)),
+            Order::Popularity => {
+                // The first is asked for in half of the turns, the second in a quarter, ...
+                let model = (random.next() | 16).trailing_zeros() as usize;
+                (model.min(4), 5 + random.index(20))
+            }
+            Order::PerRequest => (turn % 5, 1),
+        };
+        for _ in 0..steps {
+            for layers in models[model].chunks(layers_at_once) {
+                let mut uses = layers.to_vec();
+                uses.extend(&activations[..2 + model.min(4)]);
+                build.submit(budget, uses);
+            }
+        }
+        turn += 1;
+    }
+    build.done()
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    RoundRobin,
+    RoundRobinOfAnyLength,
+    Popularity,
+    PerRequest,
+}
+
+/// Levels, each with its own heaps, of which a frame shows a part; between levels a hub.
+fn levels(seed: u64, room: f64, again: bool) -> Scenario {
+    let mut random = Random::new(seed);
+    let back = if again { "and back again" } else { "each once" };
+    let mut build = Build::new(format!("levels, {back}, room {room}"));
+    let shared = build.heaps(60, MIB..16 * MIB, Beginning::Created, &mut random);
+    let hub = build.heaps(80, MIB..16 * MIB, Beginning::Evicted, &mut random);
+    let levels: Vec<_> =
+        (0..6).map(|_| build.heaps(200, MIB..24 * MIB, Beginning::Evicted, &mut random)).collect();
+    let order: &[usize] = if again { &[0, 1, 0, 2, 1, 3, 0, 4, 1, 5] } else { &[0, 1, 2, 3, 4, 5] };
+    for &level in order {
+        for (heaps, frames) in [(&levels[level], 400), (&hub, 60)] {
+            for frame in 0..frames {
+                let mut uses = shared.clone();
+                // What is seen moves along the level.
+                let from = frame * heaps.len() / (frames * 2);
+                let window = &heaps[from..from + heaps.len() / 2];
+                uses.extend(window.iter().filter(|_| !random.chance(0.1)));
+                build.submit(0, uses);
+            }
+        }
+    }
+    build.done_with(room, 1)
+}
+
+/// A scene that fits, until another program takes half of the memory for a while.
+fn halved(seed: u64, room: f64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("budget halved, room {room}"));
+    let shared = build.heaps(50, MIB..16 * MIB, Beginning::Created, &mut random);
+    let groups: Vec<_> =
+        (0..8).map(|_| build.heaps(40, MIB..16 * MIB, Beginning::Created, &mut random)).collect();
+    let whole = (build.all_bytes() as f64 * room) as u64;
+    for frame in 0..2400_usize {
+        let mut uses = shared.clone();
+        // Two groups are seen at once, another pair every 30 frames.
+        uses.extend(&groups[frame / 30 % 8]);
+        uses.extend(&groups[(frame / 30 + 1) % 8]);
+        // What is updated in turn, a part every frame.
+        uses.push(groups[(frame / 30 + 4) % 8][frame % 40]);
+        let budget = if (600..1400).contains(&frame) { whole / 2 } else { whole };
+        build.submit(budget, uses);
+    }
+    build.done()
+}
+
+/// Heaps in turn, more than there is room for.
+fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("scan of {heaps}, {each} at once, room {room}, jitter {jitter}"));
+    let all = build.heaps(heaps, 4 * MIB..12 * MIB, Beginning::Evicted, &mut random);
+    let budget = (build.all_bytes() as f64 * room) as u64;
+    for _ in 0..12 {
+        for part in all.chunks(each) {
+            if jitter && random.chance(0.1) {
+                build.submit(budget, Vec::new());
+            }
+            build.submit(budget, part.to_vec());
+        }
+    }
+    build.done()
+}
+
+/// A scene in steady use, and data that passes through once.
+fn stream_once(seed: u64, room: f64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("streamed once beside a scene, room {room}"));
+    let always = build.heaps(60, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
+    let seldom = build.heaps(200, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
+    let budget = ((build.all_bytes()) as f64 * room) as u64;
+    for frame in 0..1500_usize {
+        let mut uses = always.clone();
+        // Every fifth of the rest in turn, so that each is used every five frames or every twenty.
+        uses.extend(
+            seldom
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| frame % if at % 2 == 0 { 5 } else { 20 } == at % 5)
+                .map(|(_, &heap)| heap),
+        );
+        for _ in 0..4 {
+            let video = build.heap(random.range(2 * MIB, 6 * MIB), Beginning::Evicted);
+            uses.push(video);
+        }
+        build.submit(budget, uses);
+    }
+    build.done()
+}
+
+/// Very many small heaps, of which every frame uses those near a point that moves.
+fn tiny(seed: u64, room: f64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("many tiny heaps, room {room}"));
+    let all = build.heaps(12_000, 16 << 10..256 << 10, Beginning::Created, &mut random);
+    for frame in 0..900_usize {
+        let at = (f64::from(u32::try_from(frame).unwrap()) / 900.0 * std::f64::consts::TAU * 3.0).sin() * 0.5
+            + 0.5;
+        let from = (at * 9_000.0) as usize;
+        let mut uses: Vec<_> =
+            all[from..from + 2_000].iter().copied().filter(|_| random.chance(0.8)).collect();
+        uses.extend(&all[11_500..]);
+        build.submit(0, uses);
+    }
+    build.done_with(room, 1)
+}
+
+/// What does independent requests of uneven popularity: the worst there is for who predicts.
+fn popular(seed: u64, room: f64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("uneven popularity, room {room}"));
+    let all = build.heaps(400, MIB..8 * MIB, Beginning::Created, &mut random);
+    let budget = (build.all_bytes() as f64 * room) as u64;
+    for _ in 0..4000 {
+        let uses = (0..6).map(|_| all[((random.unit().powi(3)) * 400.0) as usize]).collect();
+        build.submit(budget, uses);
+    }
+    build.done()
+}
+
+/// A network that is trained: each layer's result is kept for the way back. New tensors in every step, weights in all.
+fn training(seed: u64, room: f64) -> Scenario {
+    let mut random = Random::new(seed);
+    let mut build = Build::new(format!("training, room {room}"));
+    let weights = build.heaps(40, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
+    let moments = build.heaps(40, 4 * MIB..32 * MIB, Beginning::Created, &mut random);
+    let mut live = build.all_bytes();
+    for step in 0..25 {
+        let batch = random.range(1, 4);
+        let mut kept: Vec<usize> = Vec::new();
+        for (layer, &weight) in weights.iter().enumerate() {
+            let result = build.heap((2 + (layer as u64 * 7919) % 23) * MIB * batch, Beginning::Created);
+            build.heaps[result].transient = true;
+            let mut uses = vec![weight, result];
+            uses.extend(kept.last());
+            kept.push(result);
+            build.submit(0, uses);
+        }
+        if step == 0 {
+            live += build.bytes(&kept) * 2 / batch;
+        }
+        for layer in (0..weights.len()).rev() {
+            let mut uses = vec![weights[layer], kept[layer], moments[layer]];
+            uses.extend(layer.checked_sub(1).map(|before| kept[before]));
+            build.submit(0, uses);
+        }
+    }
+    for submission in &mut build.submissions {
+        submission.budget = (live as f64 * room) as u64;
+    }
+    build.done()
+}
+
+/// Every allocation of a trace is a heap, used when it is made and when it is freed; those beyond `smallest` bytes.
+pub(crate) fn trace(name: &str, csv: &str, smallest: u64, room: f64) -> Scenario {
+    let mut build = Build::new(format!("tensors of {name}, room {room}"));
+    let mut by_id = std::collections::BTreeMap::new();
+    let (mut live, mut peak) = (0_u64, 0_u64);
+    for line in csv.lines().skip(1) {
+        let fields: Vec<_> = line.split(',').collect();
+        let size: u64 = fields[3].parse().expect("a size");
+        if size < smallest {
+            continue;
+        }
+        let heap = if fields[1] == "alloc" {
+            live += size;
+            peak = peak.max(live);
+            let heap = build.heap(size, Beginning::Created);
+            build.heaps[heap].transient = true;
+            by_id.insert(fields[2].to_owned(), heap);
+            heap
+        } else {
+            live -= size;
+            by_id[fields[2]]
+        };
+        // Eight events are a submission.
+        match build.submissions.last_mut() {
+            Some(last) if last.heaps.len() < 8 => {
+                if !last.heaps.contains(&heap) {
+                    last.heaps.push(heap);
+                }
+            }
+            _ => build.submit(0, vec![heap]),
+        }
+    }
+    let budget = ((peak as f64 * room) as u64).max(build.peak(1));
+    for submission in &mut build.submissions {
+        submission.budget = budget;
+    }
+    build.done()
+}
+
+pub(crate) fn all() -> Vec<Scenario> {
+    vec![
+        open_world(1, 1, 1.3, Route::Wander),
+        open_world(2, 3, 1.6, Route::Circuit),
+        open_world(3, 1, 2.0, Route::BackAndForth),
+        open_world(4, 2, 2.5, Route::Wander),
+        serving(5, 4, Order::RoundRobin, 0.6),
+        serving(6, 1, Order::RoundRobinOfAnyLength, 0.7),
+        serving(7, 6, Order::Popularity, 0.5),
+        serving(8, 3, Order::PerRequest, 0.6),
+        serving(18, 48, Order::RoundRobin, 0.6),
+        levels(9, 1.4, false),
+        levels(10, 2.0, true),
+        halved(11, 0.9),
+        halved(12, 1.0),
+        scan(13, 300, 1, 0.7, false),
+        scan(14, 400, 20, 0.5, true),
+        stream_once(15, 0.8),
+        stream_once(16, 1.05),
+        tiny(17, 1.5),
+        popular(19, 0.6),
+        training(20, 0.6),
+        training(21, 0.8),
+    ]
+}
