@@ -9,6 +9,7 @@
 //! * [`generations`]: the numbered interfaces of a device, as a list.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
 //! * [`event`]: operating system events behind a `HANDLE`, for fences and notifications.
+//! * [`trim`]: `ID3D12Device15` with its trim notifications, by hand: the metadata ends before it.
 //! * `threading`: which interfaces are `Send` and `Sync`; the metadata does not say it.
 //!
 //! The exported functions (`D3D12CreateDevice`, `CreateDXGIFactory2`, ...) link against Windows' own
@@ -38,6 +39,7 @@ pub mod event;
 pub mod generations;
 pub mod names;
 mod threading;
+pub mod trim;
 
 pub use bindings::*;
 pub use windows_core;

@@ -1,8 +1,7 @@
 //! What an adapter says of itself and its memory, as plain values.
 
-use std::fmt;
-
 use heapwright_core::ByteSize;
+use heapwright_core::residency::SegmentGroup;
 use heapwright_d3d12::*;
 
 use crate::Error;
@@ -46,30 +45,17 @@ impl AdapterDesc {
     }
 }
 
-/// DXGI's memory segment groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SegmentGroup {
-    /// Video memory, or all memory on UMA.
-    Local,
-    /// System memory that the GPU reaches over the bus; empty on UMA.
-    NonLocal,
+/// A segment group as DXGI names it.
+pub(crate) trait ToDxgi {
+    fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP;
 }
 
-impl SegmentGroup {
-    pub(crate) fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP {
+impl ToDxgi for SegmentGroup {
+    fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP {
         match self {
             Self::Local => DXGI_MEMORY_SEGMENT_GROUP_LOCAL,
             Self::NonLocal => DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL,
         }
-    }
-}
-
-impl fmt::Display for SegmentGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Local => "local",
-            Self::NonLocal => "non-local",
-        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use heapwright_core::ByteSize;
+use heapwright_core::residency::OverBudget;
 use heapwright_d3d12::{
     DXGI_ERROR_DEVICE_HUNG, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_RESET,
     DXGI_ERROR_DRIVER_INTERNAL_ERROR, E_FAIL, E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY,
@@ -25,10 +26,25 @@ pub struct Error {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    InvalidArgument { field: &'static str, rule: String },
-    Unsupported { what: String },
+    InvalidArgument {
+        field: &'static str,
+        rule: String,
+    },
+    Unsupported {
+        what: String,
+    },
     OutOfMemory(Shortage),
-    Device { call: &'static str, hresult: HRESULT },
+    /// What must be resident at the same time is more than the budget.
+    OverBudget(OverBudget),
+    Device {
+        call: &'static str,
+        hresult: HRESULT,
+    },
+    /// After so many of several lists were executed.
+    AfterLists {
+        executed: usize,
+        error: Error,
+    },
 }
 
 /// An allocation that found no memory: what was asked, what was tried, what is in use.
@@ -97,6 +113,30 @@ impl Error {
         Kind::OutOfMemory(shortage).into()
     }
 
+    pub(crate) fn over_budget(over: OverBudget) -> Self {
+        Kind::OverBudget(over).into()
+    }
+
+    /// Says which of several lists it is about.
+    #[cold]
+    pub(crate) fn in_list(self, number: usize) -> Self {
+        match *self.kind {
+            Kind::InvalidArgument { field, rule } => {
+                Self::invalid_argument(field, format!("number {number} {rule}"))
+            }
+            kind => kind.into(),
+        }
+    }
+
+    /// Says that some of several lists were executed.
+    #[cold]
+    pub(crate) fn after_lists(self, executed: usize) -> Self {
+        if executed == 0 {
+            return self;
+        }
+        Kind::AfterLists { executed, error: self }.into()
+    }
+
     pub(crate) fn device(call: &'static str, hresult: HRESULT) -> Self {
         Kind::Device { call, hresult }.into()
     }
@@ -105,8 +145,9 @@ impl Error {
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match &*self.kind {
-            Kind::OutOfMemory(_) => true,
+            Kind::OutOfMemory(_) | Kind::OverBudget(_) => true,
             Kind::Device { hresult, .. } => *hresult == E_OUTOFMEMORY,
+            Kind::AfterLists { error, .. } => error.is_out_of_memory(),
             _ => false,
         }
     }
@@ -114,7 +155,12 @@ impl Error {
     /// The operating system's budget stood in the way, or a limit of the allocator's: the device was not asked for all of it.
     #[must_use]
     pub fn is_over_budget(&self) -> bool {
-        let Kind::OutOfMemory(shortage) = &*self.kind else { return false };
+        let shortage = match &*self.kind {
+            Kind::OverBudget(_) => return true,
+            Kind::AfterLists { error, .. } => return error.is_over_budget(),
+            Kind::OutOfMemory(shortage) => shortage,
+            _ => return false,
+        };
         let over =
             |attempt: &Attempt| matches!(attempt.obstacle, Obstacle::Budget { .. } | Obstacle::Limit { .. });
         shortage.attempts.iter().any(over)
@@ -143,7 +189,8 @@ impl Error {
     pub fn hresult(&self) -> HRESULT {
         match &*self.kind {
             Kind::OutOfMemory(shortage) if shortage.never_fallback => E_FAIL,
-            Kind::OutOfMemory(_) => E_OUTOFMEMORY,
+            Kind::OutOfMemory(_) | Kind::OverBudget(_) => E_OUTOFMEMORY,
+            Kind::AfterLists { error, .. } => error.hresult(),
             Kind::Device { hresult, .. } => *hresult,
             Kind::InvalidArgument { .. } => E_INVALIDARG,
             Kind::Unsupported { .. } => E_NOTIMPL,
@@ -169,6 +216,10 @@ impl fmt::Display for Error {
             Kind::Unsupported { what } => write!(f, "{what} is not supported"),
             Kind::Device { call, hresult } => write!(f, "{call} answered {:#010x}", hresult.0),
             Kind::OutOfMemory(shortage) => shortage.fmt(f),
+            Kind::OverBudget(over) => write!(f, "out of memory: {over}"),
+            Kind::AfterLists { executed, error } => {
+                write!(f, "{error} (the first {executed} command lists were executed)")
+            }
         }
     }
 }

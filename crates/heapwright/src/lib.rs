@@ -52,7 +52,7 @@ pub mod report;
 mod requirements;
 mod residency;
 
-pub use adapter::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
+pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
     AllocationId, Decision, Defragmentation, DefragmentationBudget, DefragmentationDesc,
     DefragmentationProgress, DefragmentationState, DefragmentationStep, HeapLimits, HeapType, LiveAllocation,
@@ -66,6 +66,8 @@ pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
 pub use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing};
+pub use heapwright_core::residency::policy::PolicyKind;
+pub use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
@@ -73,9 +75,10 @@ pub use heapwright_core::{
 pub use heapwright_d3d12 as d3d12;
 pub use requirements::BufferUses;
 pub use residency::{
-    BudgetOverride, BudgetStep, GroupBudgets, Pressure, PressureLevel, PressureRegistration,
-    ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus,
-    ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats,
+    BudgetOverride, BudgetStep, GroupBudgets, OpenResidencyList, Pressure, PressureLevel,
+    PressureRegistration, ResidencyGroupStats, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags,
+    ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    ResidencyManagerFlags, ResidencyManagerStats,
 };
 
 /// The README's example is a doc test.

@@ -23,7 +23,7 @@ use crate::Error;
 ///
 /// | in the module | for | gives |
 /// |---|---|---|
-/// | `ToHeapwright` | `ID3D12Device`, `ID3D12Resource`, `ID3D12Heap`, `ID3D12Pageable`, `ID3D12Fence`, `ID3D12CommandQueue`, `ID3D12CommandList`, `ID3D12GraphicsCommandList`, `ID3D12ProtectedResourceSession`, `IDXGIAdapter3`; `D3D12_RESOURCE_DESC`, `D3D12_RESOURCE_DESC1`, `D3D12_HEAP_PROPERTIES`, `D3D12_CLEAR_VALUE` | `x.as_heapwright()`, a reference to heapwright's type; `x.into_heapwright()`, the value |
+/// | `ToHeapwright` | `ID3D12Device`, `ID3D12Resource`, `ID3D12Heap`, `ID3D12DescriptorHeap`, `ID3D12QueryHeap`, `ID3D12Pageable`, `ID3D12Fence`, `ID3D12CommandQueue`, `ID3D12CommandList`, `ID3D12GraphicsCommandList`, `ID3D12ProtectedResourceSession`, `IDXGIAdapter3`; `D3D12_RESOURCE_DESC`, `D3D12_RESOURCE_DESC1`, `D3D12_HEAP_PROPERTIES`, `D3D12_CLEAR_VALUE` | `x.as_heapwright()`, a reference to heapwright's type; `x.into_heapwright()`, the value |
 /// | `ToWindows` | the same interfaces of heapwright | `x.as_windows()`, `x.into_windows()` |
 /// | `AdapterToHeapwright` | every `IDXGIAdapter*` | `adapter.to_heapwright()?`, its `IDXGIAdapter3` by QueryInterface |
 /// | `ValueToHeapwright` | `D3D12_RESOURCE_STATES`, `D3D12_RESOURCE_FLAGS`, `D3D12_HEAP_FLAGS`, `D3D12_BARRIER_LAYOUT`, `D3D12_CPU_PAGE_PROPERTY`, `D3D12_MEMORY_POOL`, `D3D12_RESIDENCY_PRIORITY`, `DXGI_FORMAT` | `value.to_heapwright()`, the number: heapwright's enumerations are plain integers |
@@ -204,9 +204,9 @@ macro_rules! __windows_interop_module {
             }
 
             $crate::__windows_interop_interfaces! {
-                their_d3d12: ID3D12CommandList, ID3D12CommandQueue, ID3D12Device, ID3D12Fence,
+                their_d3d12: ID3D12CommandList, ID3D12CommandQueue, ID3D12DescriptorHeap, ID3D12Device, ID3D12Fence,
                     ID3D12GraphicsCommandList, ID3D12Heap, ID3D12Pageable, ID3D12ProtectedResourceSession,
-                    ID3D12Resource;
+                    ID3D12QueryHeap, ID3D12Resource;
                 their_dxgi: IDXGIAdapter3;
             }
 

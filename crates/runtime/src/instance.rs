@@ -5,6 +5,7 @@ mod paging;
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
+use heapwright_d3d12::trim::D3D12_TRIM_NOTIFICATION_FLAGS;
 use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY, ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
 
 use crate::api::adapter::Adapter;
@@ -15,6 +16,7 @@ use crate::ddi::{DeviceArgs, Driver, SegmentGroup};
 use crate::debug::{DebugSettings, MessageLog};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
+use crate::residency::ResidencyReport;
 use crate::rules::Options;
 
 /// Where D3D12 changed its rules, and a device can follow either.
@@ -106,6 +108,63 @@ impl Instance {
     #[must_use]
     pub fn messages(&self) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
         self.log.stored()
+    }
+
+    /// All that happened to the residency of the GPU's objects since it was opened: calls of `MakeResident` and `Evict`, what was
+    /// paged in and out, and objects whose count is above one. [`residency`](crate::residency) says how the numbers relate.
+    ///
+    /// O(objects with a count above one), under the ledger's lock.
+    ///
+    /// ```
+    /// use heapwright_d3d12::{D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_HEAP_TYPE_DEFAULT, ID3D12Heap, ID3D12Pageable};
+    /// use heapwright_runtime::{HostProfile, Instance};
+    /// use windows_core::Interface as _;
+    ///
+    /// let gpu = Instance::open(HostProfile::default_profile())?;
+    /// let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    /// let desc = D3D12_HEAP_DESC { SizeInBytes: 1 << 20, Properties: properties, ..Default::default() };
+    /// let mut heap: Option<ID3D12Heap> = None;
+    /// // SAFETY: the device is a live COM object; description and result outlive the call.
+    /// unsafe { gpu.device.CreateHeap(&desc, &mut heap) }?;
+    /// let objects = [Some(heap.expect("S_OK comes with a heap").cast::<ID3D12Pageable>()?)];
+    /// // SAFETY: device and heap are live COM objects.
+    /// unsafe { gpu.device.Evict(&objects) }.ok()?;
+    ///
+    /// let residency = gpu.residency();
+    /// assert_eq!(residency.paged_out.bytes.get(), 1 << 20);
+    /// assert_eq!((residency.resident.objects, residency.alive_with_zero), (0, 1));
+    /// residency.check_balance().expect("evicted as often as made resident");
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn residency(&self) -> ResidencyReport {
+        self.gpu.residency().report()
+    }
+
+    /// Tells whoever registered with the device's `ID3D12Device15` that trimming is advisable, as the operating system does at
+    /// intervals and when usage is above the budget. Answers how many callbacks were called; they are called on this thread.
+    ///
+    /// `bytes` goes with `D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET`. Zero callbacks where the profile
+    /// [has no such notifications](HostProfile::has_trim_notifications). Registrations do not end while a callback runs.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for flags that do not exist or exclude each other, and in a callback.
+    ///
+    /// ```
+    /// use heapwright_core::ByteSize;
+    /// use heapwright_d3d12::trim::D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM;
+    /// use heapwright_runtime::{HostProfile, Instance};
+    ///
+    /// let gpu = Instance::open(HostProfile::default_profile())?;
+    /// assert_eq!(gpu.trim(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, ByteSize::ZERO)?, 0, "nobody registered");
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    pub fn trim(&self, flags: D3D12_TRIM_NOTIFICATION_FLAGS, bytes: ByteSize) -> windows_core::Result<usize> {
+        call::run(&self.log, "Instance::trim", || match Device::behind(&self.device) {
+            Some(device) => device.trim_notifications().raise(flags, bytes),
+            None => Ok(0),
+        })
     }
 
     /// Changes the budget of a segment group, as the operating system does when other programs come and go.

@@ -42,6 +42,7 @@ pub mod exports;
 pub mod fence;
 pub mod format;
 mod instance;
+pub mod residency;
 mod rules;
 pub mod write_tracking;
 

@@ -205,3 +205,187 @@ fn enqueued_paging_signals_when_it_is_done() {
         assert_eq!(enqueue(8, 10), E_INVALIDARG);
     }
 }
+
+#[test]
+fn deny_overbudget_looks_at_the_groups_that_are_charged() {
+    let gpu = open("discrete");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: MIB,
+        Properties: properties,
+        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+        ..Default::default()
+    };
+    let mut upload: Option<ID3D12Heap> = None;
+    unsafe { gpu.device.CreateHeap(&desc, &mut upload) }.expect("created");
+    let upload = upload.expect("S_OK comes with a heap");
+    let local = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let both = [pageable(&upload), pageable(&local)];
+    assert_eq!(unsafe { device.MakeResident(&both[..1]) }, S_OK, "resident twice");
+    assert_eq!(unsafe { device.Evict(&both) }, S_OK);
+    gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
+    let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("created");
+    let enqueue = |objects: &[Option<ID3D12Pageable>]| unsafe {
+        let (count, table) = (u32::try_from(objects.len()).expect("few"), device.vtable());
+        let (flags, objects) = (D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, objects.as_ptr().cast());
+        (table.EnqueueMakeResident)(device.as_raw(), flags, count, objects, fence.as_raw(), 1)
+    };
+    assert_eq!(enqueue(&both[1..]), S_OK, "no object of the call is in the group that is over budget");
+    assert_eq!(enqueue(&both[..1]), S_OK, "it is resident: the call charges nothing");
+    assert_eq!(unsafe { device.Evict(&[both[0].clone(), both[0].clone()]) }, S_OK);
+    assert_eq!(enqueue(&both), E_OUTOFMEMORY, "now one is charged to it");
+    assert_eq!(gpu.residency().resident.bytes, ByteSize::from_mib(1), "the local heap");
+}
+
+/// `EnqueueMakeResident` without flags.
+fn enqueue(
+    device: &ID3D12Device3,
+    objects: &[Option<ID3D12Pageable>],
+    fence: &ID3D12Fence,
+    value: u64,
+) -> HRESULT {
+    let count = u32::try_from(objects.len()).expect("few");
+    let (table, flags) = (device.vtable(), D3D12_RESIDENCY_FLAG_NONE);
+    let objects = objects.as_ptr().cast();
+    unsafe { (table.EnqueueMakeResident)(device.as_raw(), flags, count, objects, fence.as_raw(), value) }
+}
+
+fn fence(device: &ID3D12Device) -> ID3D12Fence {
+    unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("created")
+}
+
+/// Blocks until a fence is at `value`.
+fn wait(fence: &ID3D12Fence, value: u64) {
+    assert_eq!(unsafe { fence.SetEventOnCompletion(value, HANDLE::default()) }, S_OK, "a null event blocks");
+}
+
+fn queue(device: &ID3D12Device) -> ID3D12CommandQueue {
+    let desc = D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_COPY, ..Default::default() };
+    unsafe { device.CreateCommandQueue(&desc) }.expect("created")
+}
+
+#[test]
+fn enqueued_calls_are_done_in_their_order() {
+    let gpu = open("slow-paging");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let large = heap(&gpu, 320 * MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let small = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let (large, small) = ([pageable(&large)], [pageable(&small)]);
+    let (first, second, third) = (fence(&device), fence(&device), fence(&device));
+    assert_eq!(unsafe { device.Evict(&large) }, S_OK);
+    assert_eq!(unsafe { device.Evict(&small) }, S_OK);
+    assert_eq!(enqueue(&device, &large, &first, 1), S_OK);
+    assert_eq!(enqueue(&device, &small, &second, 1), S_OK);
+    assert_eq!(enqueue(&device, &[], &third, 1), S_OK, "no objects: when all before it is done");
+    wait(&third, 1);
+    let values = [&first, &second].map(|fence| unsafe { fence.GetCompletedValue() });
+    assert_eq!(values, [1, 1], "the small one came after the large one, and the empty call last");
+}
+
+#[test]
+fn an_object_may_be_evicted_or_released_before_it_arrives() {
+    let gpu = open("slow-paging");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let evicted = heap(&gpu, 160 * MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let released = heap(&gpu, 160 * MIB, D3D12_HEAP_FLAG_NONE).expect("created");
+    let mut objects = vec![pageable(&evicted), pageable(&released), pageable(&evicted)];
+    assert_eq!(unsafe { device.Evict(&objects[..2]) }, S_OK);
+    let fence = fence(&device);
+    assert_eq!(enqueue(&device, &objects, &fence, 1), S_OK, "one of them twice");
+    assert_eq!(info(&gpu).CurrentUsage, 320 * MIB);
+    assert_eq!(unsafe { device.Evict(&[objects[0].clone(), objects[2].clone()]) }, S_OK);
+    assert_eq!(info(&gpu).CurrentUsage, 160 * MIB, "not there yet, and charged no more");
+    objects.clear();
+    drop(released);
+    wait(&fence, 1);
+    assert_eq!(info(&gpu).CurrentUsage, 0);
+    let residency = gpu.residency();
+    assert_eq!([residency.paged_in.objects, residency.paged_out.objects], [2, 3]);
+    assert_eq!(residency.released_resident.objects, 1);
+    residency.check_balance().expect("each Evict had its MakeResident");
+}
+
+#[test]
+fn a_removed_device_lets_nobody_wait_for_paging() {
+    let gpu = open("slow-paging");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let heap = heap(&gpu, 3 << 30, D3D12_HEAP_FLAG_NONE).expect("created");
+    let objects = [pageable(&heap)];
+    assert_eq!(unsafe { device.Evict(&objects) }, S_OK);
+    let (paged, done, queue) = (fence(&device), fence(&device), queue(&device));
+    assert_eq!(enqueue(&device, &objects, &paged, 1), S_OK);
+    unsafe {
+        assert_eq!(queue.Wait(&paged, 1), S_OK);
+        assert_eq!(queue.Signal(&done, 1), S_OK);
+        device.cast::<ID3D12Device5>().expect("known").RemoveDevice();
+        assert_eq!(paged.GetCompletedValue(), u64::MAX);
+        wait(&done, 1);
+        assert_eq!(enqueue(&device, &objects, &paged, 2), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(device.MakeResident(&objects), DXGI_ERROR_DEVICE_REMOVED);
+        assert_eq!(device.Evict(&objects), S_OK, "giving memory up needs no GPU");
+        assert_eq!(info(&gpu).CurrentUsage, 0, "the refused calls counted nothing");
+        assert_eq!(paged.GetCompletedValue(), u64::MAX, "and stays there");
+    }
+    let residency = gpu.residency();
+    assert_eq!((residency.make_resident.refused, residency.enqueue_make_resident.refused), (1, 1));
+}
+
+#[test]
+fn a_refused_evict_leaves_what_it_names_where_it_is() {
+    let gpu = open("slow-paging");
+    let heaps: Vec<_> =
+        (0..2).map(|_| heap(&gpu, 2 << 30, D3D12_HEAP_FLAG_NONE).expect("room for two")).collect();
+    let objects: Vec<_> = heaps.iter().map(pageable).collect();
+    assert_eq!(unsafe { gpu.device.Evict(&objects[1..]) }, S_OK);
+    let usage = info(&gpu).CurrentUsage;
+    for _ in 0..100 {
+        assert_eq!(unsafe { gpu.device.Evict(&objects) }, E_INVALIDARG, "the second is not resident");
+        let twice = [objects[0].clone(), objects[0].clone()];
+        assert_eq!(unsafe { gpu.device.Evict(&twice) }, E_INVALIDARG, "resident once");
+    }
+    assert_eq!(info(&gpu).CurrentUsage, usage);
+    assert_eq!(gpu.residency().paged_out.objects, 1, "by the first Evict");
+}
+
+#[test]
+fn of_two_calls_that_fit_alone_and_not_together_one_has_success() {
+    let gpu = open("discrete");
+    let device: ID3D12Device3 = gpu.device.cast().expect("known");
+    let heaps: Vec<_> = (0..8).map(|_| heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("room")).collect();
+    let objects: Vec<_> = heaps.iter().map(pageable).collect();
+    assert_eq!(unsafe { device.Evict(&objects) }, S_OK);
+    gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(4));
+    let call = |objects: &[Option<ID3D12Pageable>]| {
+        let (fence, table) = (fence(&device), device.vtable());
+        let (flags, first) = (D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, objects.as_ptr().cast());
+        let made =
+            unsafe { (table.EnqueueMakeResident)(device.as_raw(), flags, 4, first, fence.as_raw(), 1) };
+        if made.is_ok() {
+            wait(&fence, 1);
+        }
+        made
+    };
+    for round in 0..200 {
+        let barrier = std::sync::Barrier::new(2);
+        let results = std::thread::scope(|scope| {
+            let threads: Vec<_> = objects
+                .chunks(4)
+                .map(|half| {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        call(half)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+        });
+        // Were the charge and the look at the budget not one step, both could find the budget exceeded.
+        let made: Vec<usize> = (0..2).filter(|&index| results[index] == S_OK).collect();
+        assert_eq!(made.len(), 1, "round {round}: {results:?}");
+        assert_eq!(results[1 - made[0]], E_OUTOFMEMORY);
+        assert_eq!(unsafe { device.Evict(&objects[made[0] * 4..][..4]) }, S_OK);
+    }
+    assert_eq!(info(&gpu).CurrentUsage, 0);
+    gpu.residency().check_balance().expect("as often evicted as made resident");
+}

@@ -316,6 +316,12 @@ impl ResourceAllocation {
         self.needs_copy
     }
 
+    /// The residency heap that the allocation is in: `GetMemory` (document GPGMM). `None` without a residency manager.
+    #[must_use]
+    pub fn memory(&self) -> Option<&crate::ResidencyHeap> {
+        None
+    }
+
     /// Whether residency management leaves it alone
     /// ([`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT)).
     #[must_use]

@@ -5,13 +5,27 @@
 //! | `desc/` | what a residency manager and a residency heap are asked for, and what they answer |
 //! | `pageable` | what can be resident: its size, its segment group |
 //! | `budget/` | how much memory there is: the operating system's budgets, overrides, pressure |
+//! | `manager`, `heap`, `list` | what users hold: [`ResidencyManager`], [`ResidencyHeap`], [`ResidencyList`] |
+//! | `shared` | what all handles of a manager share: the books, and the locks |
+//! | `creation` | how an object becomes a residency heap |
+//! | `submit`, `queue` | handing command lists to queues; a fence for each queue |
+//! | `pager`, `worker`, `gpu_wait` | carrying plans out; paging in on a thread; waiting for the GPU |
+//!
+//! What to evict and what to page in is decided in heapwright-core (`residency`), as values that `pager` carries out.
 
-#[allow(dead_code, unused_imports, reason = "for the manager, which comes next")]
 mod budget;
-#[allow(dead_code, unused_imports, reason = "for the manager, which comes next")]
+mod creation;
 mod desc;
-#[allow(dead_code, unused_imports, reason = "for the manager, which comes next")]
+mod gpu_wait;
+mod heap;
+mod list;
+mod manager;
 mod pageable;
+mod pager;
+mod queue;
+mod shared;
+mod submit;
+mod worker;
 
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
 pub use self::desc::{
@@ -19,3 +33,6 @@ pub use self::desc::{
     ResidencyHeapInfo, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
     ResidencyManagerStats,
 };
+pub use self::heap::ResidencyHeap;
+pub use self::list::{OpenResidencyList, ResidencyList};
+pub use self::manager::ResidencyManager;

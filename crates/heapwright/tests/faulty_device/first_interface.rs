@@ -1,9 +1,9 @@
 //! `ID3D12Device` for both classes of this test.
 
-/// Implements `ID3D12Device` for a class whose first field is a `Wrapped`: what the allocator calls is counted and passed on, and
+/// Implements `ID3D12Device` for a class whose first field is a `Wrapped` and whose newest interface is `$newest`: what the allocator calls is counted and passed on, and
 /// the rest is not there.
 macro_rules! implement_first_interface {
-    ($class:ident) => {
+    ($class:ident, $newest:ident) => {
         impl ID3D12Object_Impl for $class {
             fn GetPrivateData(&self, _guid: *const GUID, _size: *mut u32, _data: *mut c_void) -> Result<()> {
                 missing()
@@ -33,20 +33,22 @@ macro_rules! implement_first_interface {
 
             fn CreateCommandQueue(
                 &self,
-                _pdesc: *const D3D12_COMMAND_QUEUE_DESC,
-                _riid: *const GUID,
-                _ppcommandqueue: *mut *mut c_void,
+                desc: *const D3D12_COMMAND_QUEUE_DESC,
+                riid: *const GUID,
+                queue: *mut *mut c_void,
             ) -> Result<()> {
-                missing()
+                self.0.create_command_queue(&self.to_interface::<$newest>().cast()?, desc, riid, queue)
             }
 
             fn CreateCommandAllocator(
                 &self,
-                _type: D3D12_COMMAND_LIST_TYPE,
-                _riid: *const GUID,
-                _ppcommandallocator: *mut *mut c_void,
+                list_type: D3D12_COMMAND_LIST_TYPE,
+                riid: *const GUID,
+                allocator: *mut *mut c_void,
             ) -> Result<()> {
-                missing()
+                let (device, create) = (&self.0.device, self.0.device.vtable().CreateCommandAllocator);
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { create(device.as_raw(), list_type, riid, allocator) }.ok()
             }
 
             fn CreateGraphicsPipelineState(
@@ -69,14 +71,18 @@ macro_rules! implement_first_interface {
 
             fn CreateCommandList(
                 &self,
-                _nodemask: u32,
-                _type: D3D12_COMMAND_LIST_TYPE,
-                _pcommandallocator: Ref<'_, ID3D12CommandAllocator>,
+                mask: u32,
+                list_type: D3D12_COMMAND_LIST_TYPE,
+                allocator: Ref<'_, ID3D12CommandAllocator>,
                 _pinitialstate: Ref<'_, ID3D12PipelineState>,
-                _riid: *const GUID,
-                _ppcommandlist: *mut *mut c_void,
+                riid: *const GUID,
+                list: *mut *mut c_void,
             ) -> Result<()> {
-                missing()
+                let (device, create) = (&self.0.device, self.0.device.vtable().CreateCommandList);
+                let none = std::ptr::null_mut();
+                // SAFETY: the arguments are passed on as they came, without the pipeline, which the runtime does not have.
+                unsafe { create(device.as_raw(), mask, list_type, raw(allocator.as_ref()), none, riid, list) }
+                    .ok()
             }
 
             fn CheckFeatureSupport(
@@ -92,18 +98,19 @@ macro_rules! implement_first_interface {
 
             fn CreateDescriptorHeap(
                 &self,
-                _pdescriptorheapdesc: *const D3D12_DESCRIPTOR_HEAP_DESC,
-                _riid: *const GUID,
-                _ppvheap: *mut *mut c_void,
+                desc: *const D3D12_DESCRIPTOR_HEAP_DESC,
+                riid: *const GUID,
+                heap: *mut *mut c_void,
             ) -> Result<()> {
-                missing()
+                self.0.faults.count(Call::CreateDescriptorHeap)?;
+                let create = self.0.device.vtable().CreateDescriptorHeap;
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { create(self.0.device.as_raw(), desc, riid, heap) }.ok()
             }
 
-            fn GetDescriptorHandleIncrementSize(
-                &self,
-                _descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE,
-            ) -> u32 {
-                1
+            fn GetDescriptorHandleIncrementSize(&self, heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
+                // SAFETY: a live COM object.
+                unsafe { self.0.device.GetDescriptorHandleIncrementSize(heap_type) }
             }
 
             fn CreateRootSignature(
@@ -251,8 +258,10 @@ macro_rules! implement_first_interface {
                 self.0.see_placed("CreatePlacedResource", offset, clear, &[])?;
                 let create = device.vtable().CreatePlacedResource;
                 // SAFETY: the arguments are passed on as they came.
-                unsafe { create(device.as_raw(), raw(&heap), offset, desc, state, clear, riid, resource) }
-                    .ok()
+                unsafe {
+                    create(device.as_raw(), raw(heap.as_ref()), offset, desc, state, clear, riid, resource)
+                }
+                .ok()
             }
 
             fn CreateReservedResource(
@@ -289,30 +298,36 @@ macro_rules! implement_first_interface {
                 missing()
             }
 
-            fn MakeResident(
-                &self,
-                _numobjects: u32,
-                _ppobjects: *const Option<ID3D12Pageable>,
-            ) -> Result<()> {
-                missing()
+            fn MakeResident(&self, count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()> {
+                self.0.faults.count(Call::MakeResident)?;
+                let make_resident = self.0.device.vtable().MakeResident;
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { make_resident(self.0.device.as_raw(), count, objects.cast()) }.ok()
             }
 
-            fn Evict(&self, _numobjects: u32, _ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
-                missing()
+            fn Evict(&self, count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()> {
+                self.0.faults.count(Call::Evict)?;
+                let evict = self.0.device.vtable().Evict;
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { evict(self.0.device.as_raw(), count, objects.cast()) }.ok()
             }
 
             fn CreateFence(
                 &self,
-                _initialvalue: u64,
-                _flags: D3D12_FENCE_FLAGS,
-                _riid: *const GUID,
-                _ppfence: *mut *mut c_void,
+                value: u64,
+                flags: D3D12_FENCE_FLAGS,
+                riid: *const GUID,
+                fence: *mut *mut c_void,
             ) -> Result<()> {
-                missing()
+                self.0.faults.count(Call::CreateFence)?;
+                let create = self.0.device.vtable().CreateFence;
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { create(self.0.device.as_raw(), value, flags, riid, fence) }.ok()
             }
 
             fn GetDeviceRemovedReason(&self) -> Result<()> {
-                missing()
+                // SAFETY: a live COM object.
+                unsafe { self.0.device.GetDeviceRemovedReason() }.ok()
             }
 
             fn GetCopyableFootprints(
@@ -330,11 +345,14 @@ macro_rules! implement_first_interface {
 
             fn CreateQueryHeap(
                 &self,
-                _pdesc: *const D3D12_QUERY_HEAP_DESC,
-                _riid: *const GUID,
-                _ppvheap: *mut *mut c_void,
+                desc: *const D3D12_QUERY_HEAP_DESC,
+                riid: *const GUID,
+                heap: *mut *mut c_void,
             ) -> Result<()> {
-                missing()
+                self.0.faults.count(Call::CreateQueryHeap)?;
+                let create = self.0.device.vtable().CreateQueryHeap;
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { create(self.0.device.as_raw(), desc, riid, heap) }.ok()
             }
 
             fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
@@ -364,7 +382,8 @@ macro_rules! implement_first_interface {
             }
 
             fn GetAdapterLuid(&self) -> LUID {
-                LUID::default()
+                // SAFETY: a live COM object.
+                unsafe { self.0.device.GetAdapterLuid() }
             }
         }
     };

@@ -1,19 +1,25 @@
 //! A device in front of another that writes down what it is asked for, and fails a call of one's choice.
 //!
-//! Two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, [`Newest`] has all up to `ID3D12Device14`.
+//! Two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, [`Newest`] has all up to `ID3D12Device14`. What they
+//! create is the device's behind them, and says so in `GetDevice`; but a queue is a [`FaultyQueue`], whose calls fail in the same
+//! way. [`FaultyAdapter`] does the same to an adapter.
 #![allow(dead_code, reason = "each test that includes it uses a part")]
 
+mod adapter;
 mod first_interface;
 mod newer_interfaces;
+mod queue;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use windows_core::{BOOL, Error, GUID, HRESULT, Interface, PCWSTR, Ref, Result, implement};
+use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, PCWSTR, Ref, Result, implement};
 
+pub(crate) use self::adapter::FaultyAdapter;
 use self::first_interface::implement_first_interface;
+pub(crate) use self::queue::FaultyQueue;
 
 /// The calls that are passed on, and that can be made to fail. Newer versions of a call count as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +30,20 @@ pub(crate) enum Call {
     CreatePlacedResource,
     CreateCommittedResource,
     SetResidencyPriority,
+    MakeResident,
+    EnqueueMakeResident,
+    Evict,
+    CreateFence,
+    CreateDescriptorHeap,
+    CreateQueryHeap,
+    CreateCommandQueue,
+    /// `ID3D12CommandQueue::Signal`.
+    QueueSignal,
+    /// `ID3D12CommandQueue::Wait`.
+    QueueWait,
+    QueryVideoMemoryInfo,
+    SetVideoMemoryReservation,
+    RegisterVideoMemoryBudgetChangeNotificationEvent,
 }
 
 /// A call that came, with what matters to tests.
@@ -171,6 +191,21 @@ impl Wrapped {
         unsafe { (self.device.vtable().CreateHeap)(self.device.as_raw(), &raw const desc, riid, heap) }.ok()
     }
 
+    /// Makes a queue of `shown`, the device that is in front.
+    fn create_command_queue(
+        &self,
+        shown: &ID3D12Device,
+        desc: *const D3D12_COMMAND_QUEUE_DESC,
+        riid: *const GUID,
+        queue: *mut *mut c_void,
+    ) -> Result<()> {
+        self.faults.count(Call::CreateCommandQueue)?;
+        // SAFETY: the description is readable, as the caller of the device promises.
+        let made: ID3D12CommandQueue = unsafe { self.device.CreateCommandQueue(desc) }?;
+        // SAFETY: as the caller of the device promises, riid and queue are what QueryInterface takes.
+        unsafe { FaultyQueue::wrap(&made, shown, &self.faults).query(riid, queue) }.ok()
+    }
+
     fn see_placed(
         &self,
         call: &'static str,
@@ -213,8 +248,8 @@ pub(crate) struct FaultyDevice(Wrapped);
 #[implement(ID3D12Device14)]
 pub(crate) struct Newest(Wrapped);
 
-implement_first_interface!(FaultyDevice_Impl);
-implement_first_interface!(Newest_Impl);
+implement_first_interface!(FaultyDevice_Impl, ID3D12Device);
+implement_first_interface!(Newest_Impl, ID3D12Device14);
 
 impl FaultyDevice {
     pub(crate) fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
@@ -293,6 +328,6 @@ fn missing<T>() -> Result<T> {
 }
 
 /// The pointer behind an argument.
-fn raw(heap: &Ref<'_, ID3D12Heap>) -> *mut c_void {
-    heap.as_ref().map_or(std::ptr::null_mut(), Interface::as_raw)
+fn raw<T: Interface>(argument: Option<&T>) -> *mut c_void {
+    argument.map_or(std::ptr::null_mut(), Interface::as_raw)
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
-use windows_core::{BOOL, GUID, Interface, PCWSTR, Ref, Result};
+use windows_core::{BOOL, GUID, IUnknownImpl, Interface, PCWSTR, Ref, Result};
 
 use super::{Call, INVALID, Newest_Impl, Seen, missing, raw};
 
@@ -86,13 +86,17 @@ impl ID3D12Device3_Impl for Newest_Impl {
 
     fn EnqueueMakeResident(
         &self,
-        _flags: D3D12_RESIDENCY_FLAGS,
-        _numobjects: u32,
-        _ppobjects: *const Option<ID3D12Pageable>,
-        _pfencetosignal: Ref<'_, ID3D12Fence>,
-        _fencevaluetosignal: u64,
+        flags: D3D12_RESIDENCY_FLAGS,
+        count: u32,
+        objects: *const Option<ID3D12Pageable>,
+        fence: Ref<'_, ID3D12Fence>,
+        value: u64,
     ) -> Result<()> {
-        missing()
+        self.0.faults.count(Call::EnqueueMakeResident)?;
+        let device: ID3D12Device3 = self.0.device.cast()?;
+        let enqueue = device.vtable().EnqueueMakeResident;
+        // SAFETY: the arguments are passed on as they came.
+        unsafe { enqueue(device.as_raw(), flags, count, objects.cast(), raw(fence.as_ref()), value) }.ok()
     }
 }
 
@@ -332,7 +336,8 @@ impl ID3D12Device8_Impl for Newest_Impl {
         self.0.see_placed("CreatePlacedResource1", offset, clear, &[])?;
         let create = device.vtable().CreatePlacedResource1;
         // SAFETY: the arguments are passed on as they came.
-        unsafe { create(device.as_raw(), raw(&heap), offset, desc, state, clear, riid, resource) }.ok()
+        unsafe { create(device.as_raw(), raw(heap.as_ref()), offset, desc, state, clear, riid, resource) }
+            .ok()
     }
 
     fn CreateSamplerFeedbackUnorderedAccessView(
@@ -377,12 +382,12 @@ impl ID3D12Device9_Impl for Newest_Impl {
 
     fn CreateCommandQueue1(
         &self,
-        _pdesc: *const D3D12_COMMAND_QUEUE_DESC,
+        desc: *const D3D12_COMMAND_QUEUE_DESC,
         _creatorid: *const GUID,
-        _riid: *const GUID,
-        _ppcommandqueue: *mut *mut c_void,
+        riid: *const GUID,
+        queue: *mut *mut c_void,
     ) -> Result<()> {
-        missing()
+        self.0.create_command_queue(&self.to_interface::<ID3D12Device14>().cast()?, desc, riid, queue)
     }
 }
 
@@ -429,7 +434,7 @@ impl ID3D12Device10_Impl for Newest_Impl {
         let device: ID3D12Device10 = self.0.device.cast()?;
         // SAFETY: the caller counts what it hands over.
         self.0.see_placed("CreatePlacedResource2", offset, clear, unsafe { slice(formats, count) })?;
-        let (create, heap) = (device.vtable().CreatePlacedResource2, raw(&heap));
+        let (create, heap) = (device.vtable().CreatePlacedResource2, raw(heap.as_ref()));
         // SAFETY: the arguments are passed on as they came.
         unsafe { create(device.as_raw(), heap, offset, desc, layout, clear, count, formats, riid, resource) }
             .ok()

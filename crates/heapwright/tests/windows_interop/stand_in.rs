@@ -42,12 +42,14 @@ pub mod Win32 {
             interfaces! {
                 ID3D12CommandList 0x7116d91c_e7e4_47ce_b8c6_ec8168f437e5,
                 ID3D12CommandQueue 0x0ec870a6_5d7e_4c22_8cfc_5baae07616ed,
+                ID3D12DescriptorHeap 0x8efb471d_616c_4f49_90f7_127bb763fa51,
                 ID3D12Device 0x189819f1_1db6_4b57_be54_1821339b85f7,
                 ID3D12Fence 0x0a753dcf_c4d8_4b91_adf6_be5a60d95a76,
                 ID3D12GraphicsCommandList 0x5b160d0f_ac1b_4185_8ba8_b3ae42a5a455,
                 ID3D12Heap 0x6b3b2502_6e51_45b3_90ee_9884265e8df3,
                 ID3D12Pageable 0x63ee58fb_1268_4835_86da_f008ce62f0d6,
                 ID3D12ProtectedResourceSession 0x6cd696f4_f289_40cc_8091_5a6c0a099c3d,
+                ID3D12QueryHeap 0x0d9658ae_ed45_469e_a61d_970ec583cab4,
                 ID3D12Resource 0x696442be_a72e_4059_bc79_5b5c98040fad,
             }
 

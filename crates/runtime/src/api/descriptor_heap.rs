@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, implement};
 
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
-use super::residency_count::ResidencyCount;
 use super::views::Descriptor;
 use crate::debug::ObjectKind;
+use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
 /// Bytes that a descriptor takes, as far as handles are concerned: the same for all types.
@@ -37,7 +38,7 @@ const MAX_SHADER_VISIBLE_VIEWS: u32 = 1_000_000;
 pub(super) struct DescriptorHeap {
     child: Child,
     table: Arc<DescriptorTable>,
-    residency: ResidencyCount,
+    residency: Arc<PageableRecord>,
 }
 
 /// The descriptors of one heap.
@@ -215,19 +216,20 @@ impl DescriptorTable {
 impl DescriptorHeap {
     pub(super) fn new(device: ComObject<Device>, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Self, Refusal> {
         let table = device.descriptor_heaps().create(desc)?;
-        Ok(Self {
-            child: Child::new(device).counted(ObjectKind::DescriptorHeap),
-            table,
-            residency: ResidencyCount::new(),
-        })
+        // It takes no video memory of the simulated GPU and is never paged: its count is all.
+        let residency =
+            device.driver().residency().created(PageableKind::DescriptorHeap, ByteSize::ZERO, true);
+        let residency = Arc::new(residency);
+        let child = Child::new(device).counted(ObjectKind::DescriptorHeap).with_residency(&residency);
+        Ok(Self { child, table, residency })
     }
 
     pub(super) fn table(&self) -> &Arc<DescriptorTable> {
         &self.table
     }
 
-    /// Why the heap is resident.
-    pub(super) fn residency(&self) -> &ResidencyCount {
+    /// The heap in the ledger of residency, which has its count.
+    pub(super) fn residency(&self) -> &PageableRecord {
         &self.residency
     }
 }

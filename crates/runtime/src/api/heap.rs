@@ -11,6 +11,7 @@ use super::device::Device;
 use super::object::{Child, implement_pageable};
 use crate::ddi::{DriverHeap, HeapArgs};
 use crate::debug::ObjectKind;
+use crate::residency::PageableKind;
 use crate::rules::{self, Refusal};
 
 /// A heap that the application places resources in.
@@ -35,6 +36,7 @@ impl Heap {
             memory_pool: heap.memory.memory_pool,
             implicit: false,
             not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
+            pageable: PageableKind::Heap,
         })?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
         Ok(Self::opened(device, memory, desc))

@@ -8,6 +8,7 @@ use super::device::Device;
 use super::private_data::PrivateData;
 use crate::ddi::DriverHeap;
 use crate::debug::{LiveObject, MessageLog, ObjectKind};
+use crate::residency::PageableRecord;
 use crate::rules::Refusal;
 
 /// The part of a COM object that belongs to every child of a device.
@@ -16,6 +17,8 @@ pub(super) struct Child {
     pub(super) private_data: PrivateData,
     /// The memory that is the object's own: messages about it carry the object's name.
     memory: Option<Arc<dyn DriverHeap>>,
+    /// The residency of an object that is pageable and no memory: the ledger has the object's name.
+    residency: Option<Arc<PageableRecord>>,
     /// Counts the object for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
     _live: Option<LiveObject>,
 }
@@ -23,12 +26,17 @@ pub(super) struct Child {
 impl Child {
     /// A child without memory of its own.
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { device, private_data: PrivateData::default(), memory: None, _live: None }
+        Self { device, private_data: PrivateData::default(), memory: None, residency: None, _live: None }
     }
 
     /// A child that is memory.
     pub(super) fn with_memory(device: ComObject<Device>, memory: Arc<dyn DriverHeap>) -> Self {
         Self { memory: Some(memory), ..Self::new(device) }
+    }
+
+    /// The same child, which is pageable without being memory.
+    pub(super) fn with_residency(self, residency: &Arc<PageableRecord>) -> Self {
+        Self { residency: Some(Arc::clone(residency)), ..self }
     }
 
     /// The memory that is the object's own; what `MakeResident` and `Evict` are about.
@@ -39,8 +47,16 @@ impl Child {
     /// `SetName`.
     pub(super) fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
         self.private_data.set_name(name)?;
-        if let (Some(memory), Some(name)) = (&self.memory, self.private_data.name()) {
-            memory.set_name(&name);
+        if self.memory.is_none() && self.residency.is_none() {
+            return Ok(());
+        }
+        if let Some(name) = self.private_data.name() {
+            if let Some(memory) = &self.memory {
+                memory.set_name(&name);
+            }
+            if let Some(residency) = &self.residency {
+                residency.set_name(&name);
+            }
         }
         Ok(())
     }

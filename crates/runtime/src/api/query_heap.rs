@@ -1,20 +1,23 @@
 //! `ID3D12QueryHeap`.
 
+use std::sync::Arc;
+
+use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, implement};
 
 use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
-use super::residency_count::ResidencyCount;
 use crate::debug::ObjectKind;
+use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
 /// A query heap of the application. It is there to be created and paged; queries themselves are not implemented.
 #[implement(ID3D12QueryHeap)]
 pub(super) struct QueryHeap {
     child: Child,
-    residency: ResidencyCount,
+    residency: Arc<PageableRecord>,
 }
 
 /// Checks the description of a query heap.
@@ -48,11 +51,15 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
 
 impl QueryHeap {
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { child: Child::new(device).counted(ObjectKind::QueryHeap), residency: ResidencyCount::new() }
+        // It takes no video memory of the simulated GPU and is never paged: its count is all.
+        let residency =
+            Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
+        let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
+        Self { child, residency }
     }
 
-    /// Why the heap is resident.
-    pub(super) fn residency(&self) -> &ResidencyCount {
+    /// The heap in the ledger of residency, which has its count.
+    pub(super) fn residency(&self) -> &PageableRecord {
         &self.residency
     }
 }

@@ -14,6 +14,7 @@ use super::object::{Child, implement_pageable};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
 use crate::ddi::{DriverHeap, HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
+use crate::residency::PageableKind;
 use crate::rules::heap::HeapMemory;
 use crate::rules::{self, Refusal, under};
 #[allow(unused_imports, reason = "`#[implement]` names the table")]
@@ -110,6 +111,7 @@ impl Resource {
             memory_pool: plan.heap_memory.memory_pool,
             implicit: device.driver().caps().ddi_version >= DDI_IMPLICIT_HEAP,
             not_resident: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
+            pageable: PageableKind::CommittedResource,
         })?;
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&heap), offset: 0 };
         let driver = device.driver().create_resource(&plan.args, placement)?;

@@ -30,6 +30,7 @@ pub use self::resource::{
 };
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
 pub use self::tiles::{SubresourceTiles, TileGrid};
+use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
 /// One adapter with its driver; devices created on the adapter share it.
 pub trait Driver: Send + Sync + fmt::Debug {
@@ -56,6 +57,10 @@ pub trait Driver: Send + Sync + fmt::Debug {
     ///
     /// [`DriverError::ReservationTooLarge`] above what is available for reservation.
     fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError>;
+
+    /// The ledger of what is resident on the adapter. The runtime writes what `MakeResident` and `Evict` do; the driver enters
+    /// what it creates.
+    fn residency(&self) -> &Arc<ResidencyLedger>;
 
     /// Size and alignment of a valid resource, the DDI's `CheckResourceAllocationInfo`.
     ///
@@ -113,8 +118,15 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// operating system has no memory to put behind the range.
     fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError>;
 
+    /// The heap in the [ledger](Driver::residency).
+    fn record(&self) -> &PageableRecord;
+
+    /// The segment group that the heap is charged to while it is resident. Never changes.
+    fn segment_group(&self) -> SegmentGroup;
+
     /// Counts one more reason to be resident. With the first the heap joins its segment group, and what is returned pages
-    /// it in: until that has run the GPU faults on it.
+    /// it in: until that has run the GPU faults on it. With a later one, nothing is returned if the heap is paged in already,
+    /// and else what waits until it is, or is evicted again.
     ///
     /// # Errors
     ///
@@ -267,6 +279,8 @@ pub struct DriverCaps {
     /// The driver is as old as D3D12 itself: the device is shown as the first D3D12 had it, which is `ID3D12Device` alone with
     /// the features and flags of that time.
     pub is_first_generation: bool,
+    /// The operating system and the driver tell when trimming is advisable (DirectX-Specs, periodic trim notifications).
+    pub trim_notifications: bool,
     /// Largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
@@ -334,4 +348,6 @@ pub struct HeapArgs {
     pub implicit: bool,
     /// Begins without a reason to be resident (`D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`).
     pub not_resident: bool,
+    /// What the ledger of residency is to call it.
+    pub pageable: PageableKind,
 }

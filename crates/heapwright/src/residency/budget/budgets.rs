@@ -7,6 +7,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::arithmetic::{InForce, Limit, OsMemory, Part, external, in_force};
+use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{BudgetOverride, BudgetStep, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 

@@ -1,5 +1,7 @@
 //! How a residency manager behaves.
 
+use std::time::Duration;
+
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_core::{ByteSize, FenceValue};
 
@@ -38,6 +40,12 @@ pub struct ResidencyManagerDesc {
     pub refresh_interval: u64,
     /// Which heaps go first when memory is short.
     pub policy: PolicyKind,
+    /// How long a thread waits for memory while nothing moves on any queue, before usage exceeds the budget (or, with
+    /// [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2 seconds.
+    ///
+    /// Windows takes a GPU that does not get on for 2 seconds for hung. So what stands still for longer waits for something that is still
+    /// to be submitted, perhaps by the thread that waits here.
+    pub max_stall: Duration,
 }
 
 impl ResidencyManagerDesc {
@@ -87,6 +95,11 @@ impl ResidencyManagerDesc {
     /// Bytes to evict at least when the device has no memory.
     pub(crate) fn effective_evict_size(&self) -> ByteSize {
         if self.evict_size.is_zero() { ByteSize::from_mib(50) } else { self.evict_size }
+    }
+
+    /// How long nothing may move.
+    pub(crate) fn effective_max_stall(&self) -> Duration {
+        if self.max_stall.is_zero() { Duration::from_secs(2) } else { self.max_stall }
     }
 
     /// Submissions from one refresh to the next.

@@ -1,4 +1,4 @@
-//! `ID3D12Device` to `ID3D12Device14`.
+//! `ID3D12Device` to `ID3D12Device15`.
 //!
 //! * `creation`: heaps, resources and what they take.
 //! * `features`: `CheckFeatureSupport`.
@@ -21,6 +21,7 @@ mod residency;
 
 use std::sync::Arc;
 
+use heapwright_d3d12::trim::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, Interface as _, PCWSTR, implement};
 
@@ -30,6 +31,7 @@ use self::removal::Removal;
 use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
 use super::private_data::PrivateData;
+use super::trim_notification::TrimNotifications;
 use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
 use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 use crate::rules::{Options, Refusal};
@@ -38,6 +40,8 @@ use crate::write_tracking;
 /// A device on an adapter.
 #[implement(
     ID3D12Device14,
+    // Beside the other: what looks into method tables knows the generated interfaces.
+    ID3D12Device15,
     ID3D12InfoQueue1,
     ID3D12DebugDevice2,
     ID3D12DebugDevice1,
@@ -50,6 +54,7 @@ pub(crate) struct Device {
     removal: Arc<Removal>,
     descriptor_heaps: DescriptorHeaps,
     paging: PagingQueue,
+    trim_notifications: TrimNotifications,
     options: Options,
     /// What the application has for a device that is shown as the first D3D12 had it.
     shown: Shown,
@@ -72,7 +77,7 @@ impl Device {
         let driver_device = driver.create_device(args)?;
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
-        let (private_data, descriptor_heaps, paging, shown) = Default::default();
+        let (private_data, descriptor_heaps, paging, trim_notifications, shown) = Default::default();
         Ok(ComObject::new(Self {
             driver,
             debug,
@@ -80,6 +85,7 @@ impl Device {
             removal,
             descriptor_heaps,
             paging,
+            trim_notifications,
             options,
             shown,
             _driver_device: driver_device,
@@ -127,6 +133,11 @@ impl Device {
     /// The descriptor heaps, by their handles.
     pub(super) fn descriptor_heaps(&self) -> &DescriptorHeaps {
         &self.descriptor_heaps
+    }
+
+    /// Who is told when trimming is advisable.
+    pub(crate) fn trim_notifications(&self) -> &TrimNotifications {
+        &self.trim_notifications
     }
 
     fn set_object_name(&self, name: PCWSTR) -> Result<(), Refusal> {

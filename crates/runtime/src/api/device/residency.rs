@@ -11,9 +11,9 @@ use crate::api::fence::Fence;
 use crate::api::heap::Heap;
 use crate::api::object::{Child, Owned, own};
 use crate::api::query_heap::QueryHeap;
-use crate::api::residency_count::ResidencyCount;
 use crate::api::resource::Resource;
 use crate::ddi::{DriverError, DriverHeap, PagingWork, SegmentGroup};
+use crate::residency::{Call, PageableRecord};
 use crate::rules::Refusal;
 
 const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
@@ -28,25 +28,34 @@ const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
 enum Pageable<'a> {
     /// The object's memory.
     Memory(&'a dyn DriverHeap),
-    /// A count alone: the object is never paged.
-    Counted(&'a ResidencyCount),
+    /// A count alone, which the ledger has: the object is never paged.
+    Counted(&'a PageableRecord),
 }
 
 impl Pageable<'_> {
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         match self {
             Self::Memory(memory) => memory.make_resident(),
-            Self::Counted(count) => {
-                count.make_resident();
-                Ok(None)
-            }
+            Self::Counted(_) => Ok(None),
         }
     }
 
     fn evict(&self) -> Result<(), DriverError> {
         match self {
             Self::Memory(memory) => memory.evict(),
-            Self::Counted(count) => count.evict(),
+            Self::Counted(_) => Ok(()),
+        }
+    }
+
+    /// Whether a call that is counted, but not in the ledger yet, charges the object to `group`.
+    fn is_charged_to(&self, group: SegmentGroup) -> bool {
+        matches!(self, Self::Memory(memory) if memory.segment_group() == group && memory.record().count() == 0)
+    }
+
+    fn record(&self) -> &PageableRecord {
+        match self {
+            Self::Memory(memory) => memory.record(),
+            Self::Counted(record) => record,
         }
     }
 }
@@ -71,10 +80,39 @@ pub(super) unsafe fn read_objects<'a>(
     Ok(unsafe { std::slice::from_raw_parts(objects, len) })
 }
 
+/// Counts and charges all objects, or none of them, and answers what remains to be done: paging in.
+fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Refusal> {
+    let mut works = Vec::new();
+    for (index, pageable) in pageables.iter().enumerate() {
+        match pageable.make_resident() {
+            Ok(work) => works.extend(work),
+            Err(error) => {
+                take_back(&pageables[..index]);
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(works)
+}
+
+/// Undoes what `count_all` counted.
+fn take_back(pageables: &[Pageable<'_>]) {
+    for pageable in pageables {
+        // Just counted, and in a batch, so there is a reason to take away.
+        let _ = pageable.evict();
+    }
+}
+
 impl Device_Impl {
     /// Makes all objects resident or, when one cannot be, none of them.
     pub(super) fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
-        for work in self.begin_make_resident(objects)? {
+        let checked = self.removal().check_present().and_then(|()| self.pageables(objects));
+        let batch = self.driver().residency().begin(Call::MakeResident);
+        let pageables = checked?;
+        let works = count_all(&pageables)?;
+        batch.made_resident(pageables.iter().map(Pageable::record));
+        // Outside of the batch: paging takes time, and other calls need not wait for it.
+        for work in works {
             work();
         }
         Ok(())
@@ -88,68 +126,62 @@ impl Device_Impl {
         fence: Option<&ID3D12Fence>,
         value: u64,
     ) -> Result<(), Refusal> {
-        if flags & !D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 {
-            return Err(Refusal::invalid(format!("Flags {flags:#x} has bits that are no residency flag")));
-        }
-        let fence = own::<Fence>(self, fence, "pFenceToSignal")?;
-        let works = self.begin_make_resident(objects)?;
-        if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget() {
-            for pageable in self.pageables(objects)? {
-                // Just counted, so there is a reason to take away.
-                let _ = pageable.evict();
+        let check = || {
+            if flags & !D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 {
+                return Err(Refusal::invalid(format!(
+                    "Flags {flags:#x} has bits that are no residency flag"
+                )));
             }
-            return Err(Refusal::out_of_memory(
-                "resident they would exceed the budget, which DENY_OVERBUDGET forbids",
-            ));
+            let fence = own::<Fence>(self, fence, "pFenceToSignal")?;
+            self.removal().check_present()?;
+            Ok((fence, self.pageables(objects)?))
+        };
+        let checked = check();
+        let batch = self.driver().residency().begin(Call::EnqueueMakeResident);
+        let (fence, pageables) = checked?;
+        let works = count_all(&pageables)?;
+        let enqueue = || {
+            if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget(&pageables) {
+                return Err(Refusal::out_of_memory(
+                    "resident they would exceed the budget, which DENY_OVERBUDGET forbids",
+                ));
+            }
+            // Within the batch: the thread pages in in the order in which the calls counted.
+            self.paging.enqueue(works, Arc::clone(fence.value()), value)
+        };
+        if let Err(refusal) = enqueue() {
+            take_back(&pageables);
+            return Err(refusal);
         }
-        self.paging.enqueue(works, Arc::clone(fence.value()), value)
+        batch.made_resident(pageables.iter().map(Pageable::record));
+        Ok(())
     }
 
-    fn is_over_budget(&self) -> bool {
+    /// Whether usage exceeds the budget of a segment group to which a call charges objects.
+    ///
+    /// What the call finds resident it does not charge, and no object of it is in the other group: neither is a reason to refuse.
+    fn is_over_budget(&self, pageables: &[Pageable<'_>]) -> bool {
         [SegmentGroup::Local, SegmentGroup::NonLocal].into_iter().any(|group| {
             let memory = self.driver().video_memory(group);
             memory.current_usage > memory.budget
+                && pageables.iter().any(|pageable| pageable.is_charged_to(group))
         })
-    }
-
-    /// Counts and charges all objects, or none of them, and answers what remains to be done: paging in.
-    fn begin_make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> Result<Vec<PagingWork>, Refusal> {
-        self.removal().check_present()?;
-        let pageables = self.pageables(objects)?;
-        let mut works = Vec::new();
-        for (index, pageable) in pageables.iter().enumerate() {
-            match pageable.make_resident() {
-                Ok(work) => works.extend(work),
-                Err(error) => {
-                    for done in &pageables[..index] {
-                        // Just counted, so there is a reason to take away.
-                        let _ = done.evict();
-                    }
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(works)
     }
 
     /// Evicts all objects or, when one is evicted more often than made resident, none of them.
     ///
     /// A lost device evicts, too: the documents say nothing else, and giving memory up needs no GPU.
     pub(super) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
-        let pageables = self.pageables(objects)?;
-        for (index, pageable) in pageables.iter().enumerate() {
-            if pageable.evict().is_err() {
-                for done in &pageables[..index] {
-                    // What was resident a moment ago fits again, unless another thread took its place meanwhile.
-                    if let Ok(Some(work)) = done.make_resident() {
-                        work();
-                    }
-                }
-                return Err(Refusal::invalid(format!(
-                    "ppObjects[{index}] is evicted more often than it was made resident"
-                )));
-            }
+        let checked = self.pageables(objects);
+        let batch = self.driver().residency().begin(Call::Evict);
+        let pageables = checked?;
+        batch.check_evicts(pageables.iter().map(Pageable::record)).map_err(|index| {
+            Refusal::invalid(format!("ppObjects[{index}] is evicted more often than it was made resident"))
+        })?;
+        for pageable in &pageables {
+            pageable.evict()?;
         }
+        batch.evicted(pageables.iter().map(Pageable::record));
         Ok(())
     }
 

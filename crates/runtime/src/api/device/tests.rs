@@ -7,6 +7,7 @@ use crate::api::call;
 use crate::ddi::{GpuVirtualAddressRange, HeapArgs, MemoryPool};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
+use crate::residency::PageableKind;
 
 fn create(
     driver: &Arc<dyn Driver>,
@@ -26,6 +27,7 @@ fn first_heap_address(driver: &dyn Driver) -> GpuVirtualAddress {
         memory_pool: MemoryPool::L1,
         implicit: false,
         not_resident: false,
+        pageable: PageableKind::Heap,
     };
     driver.create_heap(&args).expect("there is room").gpu_virtual_address()
 }

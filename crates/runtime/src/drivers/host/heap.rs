@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
@@ -11,6 +11,7 @@ use super::address_space::{AddressRange, FaultCause, PageFault, Target};
 use super::reservation::Reservation;
 use super::segment::{Charge, Segments};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use crate::residency::{PageableRecord, ResidencyLedger};
 
 /// A heap: reserved host memory behind a range of GPU addresses, charged to a segment group while it is resident.
 pub(super) struct HostHeap {
@@ -21,7 +22,9 @@ pub(super) struct HostHeap {
     segments: Arc<Segments>,
     group: SegmentGroup,
     residency: Mutex<Residency>,
-    name: Mutex<Option<String>>,
+    /// Signalled when the heap arrives, and when it is evicted.
+    changed: Condvar,
+    record: PageableRecord,
     /// To stand behind tiles.
     this: Weak<Self>,
 }
@@ -35,6 +38,16 @@ struct Residency {
     charge: Option<Charge>,
     /// The bytes are where the GPU can reach them; not before they are paged in.
     has_arrived: bool,
+    /// Number of the stay in the segment group, from a first `MakeResident` to the last `Evict`: what is paged in for one stay is
+    /// out again in the next.
+    stay: u64,
+}
+
+impl Residency {
+    /// Whether `stay` goes on.
+    fn is_in(&self, stay: u64) -> bool {
+        self.count > 0 && self.stay == stay
+    }
 }
 
 impl HostHeap {
@@ -45,13 +58,20 @@ impl HostHeap {
         segments: &Arc<Segments>,
         group: SegmentGroup,
         addresses: AddressRange,
+        ledger: &Arc<ResidencyLedger>,
     ) -> Result<Arc<Self>, DriverError> {
         let residency = if args.not_resident {
-            Residency { count: 0, charge: None, has_arrived: false }
+            Residency { count: 0, charge: None, has_arrived: false, stay: 0 }
         } else {
-            Residency { count: 1, charge: Some(Charge::new(segments, group, size)?), has_arrived: true }
+            Residency {
+                count: 1,
+                charge: Some(Charge::new(segments, group, size)?),
+                has_arrived: true,
+                stay: 0,
+            }
         };
         let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let record = ledger.created(args.pageable, size, !args.not_resident);
         let heap = Arc::new_cyclic(|this| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
             memory,
@@ -60,7 +80,8 @@ impl HostHeap {
             segments: Arc::clone(segments),
             group,
             residency: Mutex::new(residency),
-            name: Mutex::new(None),
+            changed: Condvar::new(),
+            record,
             this: Weak::clone(this),
         });
         heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));
@@ -91,12 +112,27 @@ impl HostHeap {
     }
 
     fn describe(&self) -> String {
-        let name = self.name.lock().unwrap_or_else(PoisonError::into_inner);
         let start = self.addresses.start();
-        match &*name {
+        match self.record.name() {
             Some(name) => format!("heap '{name}' ({} at {start})", self.size),
             None => format!("an unnamed heap ({} at {start})", self.size),
         }
+    }
+
+    /// Its bytes are paged in for the stay that they were paged in for, if that has not ended meanwhile.
+    fn arrive(&self, stay: u64) {
+        let mut residency = self.residency();
+        if residency.is_in(stay) {
+            residency.has_arrived = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Blocks until the heap has arrived, or the stay has ended without that.
+    fn wait_for_arrival(&self, stay: u64) {
+        let residency = self.residency();
+        let waited = self.changed.wait_while(residency, |now| now.is_in(stay) && !now.has_arrived);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     fn residency(&self) -> MutexGuard<'_, Residency> {
@@ -116,25 +152,34 @@ impl DriverHeap for HostHeap {
         self.bytes(offset, size)
     }
 
+    fn record(&self) -> &PageableRecord {
+        &self.record
+    }
+
+    fn segment_group(&self) -> SegmentGroup {
+        self.group
+    }
+
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         let mut residency = self.residency();
-        if residency.count > 0 {
-            residency.count = residency.count.saturating_add(1);
+        let is_first = residency.count == 0;
+        if is_first {
+            residency.charge = Some(Charge::new(&self.segments, self.group, self.size)?);
+            residency.stay += 1;
+        }
+        residency.count = residency.count.saturating_add(1);
+        if residency.has_arrived {
             return Ok(None);
         }
-        residency.charge = Some(Charge::new(&self.segments, self.group, self.size)?);
-        residency.count = 1;
-        let Some(time) = self.segments.paging_time(self.size) else {
-            residency.has_arrived = true;
-            return Ok(None);
-        };
-        let heap = self.downgrade();
+        let (heap, stay) = (self.downgrade(), residency.stay);
+        let time = self.segments.paging_time(self.size);
         Ok(Some(Box::new(move || {
-            std::thread::sleep(time);
-            // Released, or evicted again, meanwhile: then there is nothing to arrive.
+            if is_first && let Some(time) = time {
+                std::thread::sleep(time);
+            }
+            // Released meanwhile: then there is nothing to arrive.
             if let Some(heap) = heap.upgrade() {
-                let mut residency = heap.residency();
-                residency.has_arrived = residency.count > 0;
+                if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
             }
         })))
     }
@@ -145,6 +190,7 @@ impl DriverHeap for HostHeap {
         if residency.count == 0 {
             residency.charge = None;
             residency.has_arrived = false;
+            self.changed.notify_all();
         }
         Ok(())
     }
@@ -154,7 +200,7 @@ impl DriverHeap for HostHeap {
     }
 
     fn set_name(&self, name: &str) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+        self.record.set_name(name);
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -50,6 +50,7 @@ use crate::ddi::{
     DriverError, DriverHeap, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind,
     SegmentGroup, TextureArgs, VideoMemory,
 };
+use crate::residency::ResidencyLedger;
 
 /// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
 const KIB_64: Alignment = alignment(64 * 1024);
@@ -74,6 +75,7 @@ pub struct HostDriver {
     texture_padding_per_mille: u32,
     segments: Arc<Segments>,
     space: Arc<AddressSpace>,
+    residency: Arc<ResidencyLedger>,
 }
 
 impl HostDriver {
@@ -104,6 +106,7 @@ impl HostDriver {
                 tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
                 l1_memory_fully_cpu_accessible: profile.l1_memory_fully_cpu_accessible,
                 is_first_generation: profile.is_first_generation,
+                trim_notifications: profile.has_trim_notifications,
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
@@ -112,6 +115,7 @@ impl HostDriver {
             texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
             space: Arc::new(AddressSpace::new(profile.gpu_va_bits_per_process)),
+            residency: Arc::default(),
         }
     }
 
@@ -184,6 +188,10 @@ impl Driver for HostDriver {
         self.segments.get(group).reserve(reservation)
     }
 
+    fn residency(&self) -> &Arc<ResidencyLedger> {
+        &self.residency
+    }
+
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
         match &resource.kind {
             ResourceKind::Buffer { width } => self.buffer_allocation(*width, resource),
@@ -229,7 +237,7 @@ impl HostDriver {
         let too_large = DriverError::OutOfAddressSpace { requested: args.size };
         let size = args.size.align_up(granularity).ok_or(too_large)?;
         let addresses = AddressRange::new(&self.space, size, args.alignment.max(KIB_64))?;
-        HostHeap::create(args, size, &self.segments, self.segment_for(args), addresses)
+        HostHeap::create(args, size, &self.segments, self.segment_for(args), addresses, &self.residency)
     }
 }
 

@@ -38,6 +38,8 @@ pub struct HostProfile {
     /// Its device is what the first D3D12 had: `ID3D12Device` and no numbered interface, E_NOTIMPL to every feature that came
     /// later, and none of the later heap and resource flags.
     pub is_first_generation: bool,
+    /// Whether its device takes callbacks for trim notifications (`ID3D12Device15`); without, it answers E_NOTIMPL to them.
+    pub has_trim_notifications: bool,
     /// Whether programs that open it by name are to use its adapter.
     ///
     /// A D3D12 without DXGI has none, and some native builds of others are such. [`Instance::adapter`](crate::Instance::adapter)
@@ -100,6 +102,7 @@ const DISCRETE: HostProfile = HostProfile {
     l1_memory_fully_cpu_accessible: true,
     ddi_version: 115,
     is_first_generation: false,
+    has_trim_notifications: true,
     has_adapter: true,
     local: SegmentProfile::of_gib(16),
     non_local: SegmentProfile::of_gib(16),
@@ -135,6 +138,7 @@ static PROFILES: [HostProfile; 10] = [
         tight_texture_alignment: None,
         l1_memory_fully_cpu_accessible: false,
         ddi_version: 88,
+        has_trim_notifications: false,
         ..DISCRETE
     },
     HostProfile {
@@ -194,6 +198,7 @@ static PROFILES: [HostProfile; 10] = [
         l1_memory_fully_cpu_accessible: false,
         ddi_version: 3,
         is_first_generation: true,
+        has_trim_notifications: false,
         has_adapter: false,
         local: SegmentProfile::of_gib(4),
         non_local: SegmentProfile::of_gib(8),

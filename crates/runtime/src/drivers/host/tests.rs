@@ -3,14 +3,23 @@
 use heapwright_core::GpuVirtualAddress;
 
 use super::*;
-use crate::ddi::GpuVirtualAddressRange;
+use crate::ddi::{GpuVirtualAddressRange, PagingWork};
+use crate::residency::PageableKind;
 
 fn driver(profile: &str) -> HostDriver {
     HostDriver::new(HostProfile::find(profile).expect("a profile of that name"))
 }
 
 fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPageProperty) -> HeapArgs {
-    HeapArgs { size, alignment: KIB_64, cpu_page_property, memory_pool, implicit: false, not_resident: false }
+    HeapArgs {
+        size,
+        alignment: KIB_64,
+        cpu_page_property,
+        memory_pool,
+        implicit: false,
+        not_resident: false,
+        pageable: PageableKind::Heap,
+    }
 }
 
 fn video(size: ByteSize) -> HeapArgs {
@@ -264,4 +273,75 @@ fn reservations_have_a_bound() {
     let more = ByteSize::new(available.get() + 1);
     assert!(driver.reserve_video_memory(SegmentGroup::Local, more).is_err());
     assert_eq!(driver.video_memory(SegmentGroup::Local).current_reservation, available);
+}
+
+/// A heap of 16 MiB on `profile` that was evicted.
+fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
+    let heap = driver(profile).create_heap(&video(ByteSize::from_mib(16))).expect("there is room");
+    assert!(heap.is_resident(), "as it was created");
+    heap.evict().expect("it is resident");
+    assert!(!heap.is_resident());
+    heap
+}
+
+fn begin(heap: &Arc<dyn DriverHeap>) -> PagingWork {
+    heap.make_resident().expect("there is room").expect("it is not paged in yet")
+}
+
+#[test]
+fn a_heap_arrives_when_it_was_paged_in_and_not_before() {
+    for profile in ["discrete", "slow-paging"] {
+        let heap = evicted(profile);
+        let work = begin(&heap);
+        assert!(!heap.is_resident(), "{profile}: what is enqueued is not there yet");
+        work();
+        assert!(heap.is_resident(), "{profile}");
+        assert!(heap.make_resident().expect("counted").is_none(), "{profile}: nothing remains to be done");
+    }
+}
+
+#[test]
+fn paging_that_an_evict_overtook_brings_nothing() {
+    let heap = evicted("discrete");
+    let (first, second) = {
+        let first = begin(&heap);
+        heap.evict().expect("before it arrives");
+        (first, begin(&heap))
+    };
+    first();
+    assert!(!heap.is_resident(), "that paging was for nothing: the bytes went out again");
+    second();
+    assert!(heap.is_resident());
+    heap.evict().expect("it is resident");
+    let late = begin(&heap);
+    heap.evict().expect("before it arrives");
+    late();
+    assert!(!heap.is_resident());
+}
+
+#[test]
+fn a_second_call_waits_for_the_paging_of_the_first() {
+    let heap = evicted("slow-paging");
+    let (first, second) = (begin(&heap), begin(&heap));
+    let (seen_by, waiting) = (Arc::clone(&heap), std::sync::mpsc::channel());
+    let waiter = std::thread::spawn(move || {
+        waiting.0.send(()).expect("somebody listens");
+        second();
+        seen_by.is_resident()
+    });
+    waiting.1.recv().expect("it began");
+    first();
+    assert!(waiter.join().expect("no panic"), "it returned before the heap was there");
+}
+
+#[test]
+fn who_waits_for_a_heap_that_is_evicted_waits_no_more() {
+    let heap = evicted("slow-paging");
+    let (first, second) = (begin(&heap), begin(&heap));
+    let waiter = std::thread::spawn(second);
+    heap.evict().expect("one reason");
+    heap.evict().expect("the other");
+    waiter.join().expect("no panic");
+    first();
+    assert!(!heap.is_resident());
 }

@@ -1,0 +1,112 @@
+//! How an object becomes a residency heap.
+
+use std::sync::Arc;
+
+use heapwright_core::residency::{NewManagedHeap, Status};
+use heapwright_d3d12::*;
+
+use super::ResidencyHeap;
+use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags};
+use super::pageable::{PageableInfo, inspect};
+use super::shared::Shared;
+use crate::Error;
+
+/// Of an object that exists.
+pub(super) fn adopt(
+    desc: &ResidencyHeapDesc,
+    manager: Option<&Arc<Shared>>,
+    pageable: &ID3D12Pageable,
+) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    let Some(shared) = manager else {
+        let other = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
+        if !other.is_empty() {
+            return Err(needs_manager(other));
+        }
+        if !desc.flags.is_empty() {
+            tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
+        }
+        return unmanaged(desc, pageable.clone());
+    };
+    if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
+        let rule = "CREATE_IN_BUDGET is about an object that is still to be created";
+        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
+    }
+    let info = shared.inspect(pageable, desc)?;
+    // It counts among what others use until the operating system is asked again.
+    shared.ask_soon();
+    finish(desc, shared, pageable.clone(), &info)
+}
+
+/// Of an object that `create` creates.
+pub(super) fn create(
+    desc: &ResidencyHeapDesc,
+    manager: Option<&Arc<Shared>>,
+    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    let call = || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
+    let Some(shared) = manager else {
+        if !desc.flags.is_empty() {
+            return Err(needs_manager(desc.flags));
+        }
+        return unmanaged(desc, call()?);
+    };
+    let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || shared.is_always_in_budget();
+    // What is known before: room is made first, so that usage does not exceed the budget for a moment.
+    let known = desc.segment_group.filter(|_| !desc.size.is_zero());
+    if let Some(group) = known {
+        shared.make_room(group, desc.size, is_bound)?;
+    }
+    let pageable = call()?;
+    let info = shared.inspect(&pageable, desc)?;
+    let is_resident = info.was_created_resident != Some(false);
+    let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
+    if is_resident && !was_foreseen {
+        shared.make_room(info.segment_group, info.size, is_bound)?;
+    }
+    finish(desc, shared, pageable, &info)
+}
+
+fn unmanaged(desc: &ResidencyHeapDesc, pageable: ID3D12Pageable) -> Result<ResidencyHeap, Error> {
+    let mut device: Option<ID3D12Device> = None;
+    // SAFETY: a live COM object, and a result of the interface that is asked for.
+    unsafe { pageable.GetDevice(&mut device) }
+        .map_err(|error| Error::device("ID3D12DeviceChild::GetDevice", error.code()))?;
+    let device = device.ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
+    let caps = crate::DeviceCaps::query(&device)?;
+    let info = inspect(&device, &caps, true, &pageable, desc)?;
+    Ok(ResidencyHeap::from_parts(pageable, (info.size, info.alignment), info.segment_group, None))
+}
+
+fn finish(
+    desc: &ResidencyHeapDesc,
+    shared: &Arc<Shared>,
+    pageable: ID3D12Pageable,
+    info: &PageableInfo,
+) -> Result<ResidencyHeap, Error> {
+    let status = match info.was_created_resident {
+        Some(true) => Status::Resident,
+        Some(false) => Status::Evicted,
+        None => Status::Unknown,
+    };
+    let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
+    let id = shared.add_heap(new, &pageable)?;
+    let manager = Some((Arc::clone(shared), id));
+    let heap = ResidencyHeap::from_parts(pageable, (info.size, info.alignment), info.segment_group, manager);
+    if let Some(priority) = desc.priority {
+        heap.set_residency_priority(priority)?;
+    }
+    let wants = |flag| desc.flags.contains(flag);
+    if wants(ResidencyHeapFlags::CREATE_LOCKED) {
+        heap.lock()?;
+    } else if wants(ResidencyHeapFlags::CREATE_RESIDENT) {
+        heap.lock()?;
+        heap.unlock()?;
+    }
+    Ok(heap)
+}
+
+fn needs_manager(flags: ResidencyHeapFlags) -> Error {
+    Error::invalid_argument("ResidencyHeapDesc::flags", format!("{flags:?} needs a residency manager"))
+}

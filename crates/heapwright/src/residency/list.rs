@@ -1,0 +1,205 @@
+//! The heaps that a command list uses.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use heapwright_core::residency::ManagedHeapId;
+
+use super::ResidencyHeap;
+use crate::{Error, ResourceAllocation};
+
+/// The heaps that a command list uses: `IResidencyList` (document GPGMM).
+///
+/// Each command list has one. While commands are recorded, the heaps of the resources that they use are added; then
+/// [`ResidencyManager::execute_command_lists`](crate::ResidencyManager::execute_command_lists) takes both. Afterwards the list may be
+/// executed again, or [reset](Self::reset). There may be any number of them.
+///
+/// The list does not keep heaps alive: one that is gone when the list is executed is an error that says so. The first heap that is added makes
+/// it a list of that heap's manager, until it is reset.
+///
+/// # Threads
+///
+/// `Send` and `Sync`; recording is for one thread at a time. A list that is [open](Self::open) cannot be executed, nor opened again, until
+/// it is closed: that is an error, and never a wait.
+///
+/// ```
+/// use heapwright::ResidencyList;
+///
+/// let list = ResidencyList::new();
+/// let recording = list.open()?;
+/// assert!(list.open().unwrap_err().to_string().contains("open elsewhere"));
+/// drop(recording); // closes it
+/// assert!(list.is_empty()?);
+/// # Ok::<(), heapwright::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct ResidencyList {
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// The number of the manager; zero without heaps.
+    manager: u64,
+    heaps: Vec<ManagedHeapId>,
+    /// By the heap's slot: where in `heaps` it may be. What is outside of `heaps`, or another heap's, says nothing, so that a reset has
+    /// nothing to clear.
+    positions: Vec<u32>,
+}
+
+/// A list that is being recorded: nobody else gets at it. Dropping it closes the list.
+#[derive(Debug)]
+pub struct OpenResidencyList<'a> {
+    entries: MutexGuard<'a, Entries>,
+}
+
+impl ResidencyList {
+    /// A list without heaps.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the list for recording, until what it answers is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument while it is open elsewhere, or executed.
+    pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
+        self.entries().map(|entries| OpenResidencyList { entries })
+    }
+
+    /// Adds a heap: `IResidencyList::Add`. Adding one that is there already changes nothing. O(1), amortized.
+    ///
+    /// A heap without a manager is always resident, and not added.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument while the list is open elsewhere, and for a heap of another manager than the heaps that are there.
+    #[inline]
+    pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
+        self.entries()?.add(heap)
+    }
+
+    /// Adds the heap of an allocation; nothing if its allocator has no residency manager. O(1), amortized.
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_allocation(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
+        self.open()?.add_allocation(allocation)
+    }
+
+    /// Empties it, as if it were new: `IResidencyList::Reset`. O(1); it keeps its memory.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument while it is open elsewhere, or executed.
+    pub fn reset(&self) -> Result<(), Error> {
+        self.entries()?.reset();
+        Ok(())
+    }
+
+    /// How many heaps there are.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument while it is open elsewhere.
+    pub fn len(&self) -> Result<usize, Error> {
+        Ok(self.entries()?.heaps.len())
+    }
+
+    /// Whether there is no heap.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument while it is open elsewhere.
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len()? == 0)
+    }
+
+    #[inline]
+    pub(super) fn entries(&self) -> Result<MutexGuard<'_, Entries>, Error> {
+        match self.entries.try_lock() {
+            Ok(entries) => Ok(entries),
+            // A panic cannot leave it half changed in a way that matters: positions are checked against the heaps.
+            Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
+            Err(TryLockError::WouldBlock) => Err(Error::invalid_argument(
+                "residency list",
+                "is open elsewhere: it is recorded or executed by one at a time",
+            )),
+        }
+    }
+}
+
+impl OpenResidencyList<'_> {
+    /// Adds a heap, as [`ResidencyList::add`].
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument for a heap of another manager than the heaps that are there.
+    #[inline]
+    pub fn add(&mut self, heap: &ResidencyHeap) -> Result<(), Error> {
+        self.entries.add(heap)
+    }
+
+    /// Adds the heap of an allocation, as [`ResidencyList::add_allocation`].
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_allocation(&mut self, allocation: &ResourceAllocation) -> Result<(), Error> {
+        match allocation.memory() {
+            Some(heap) => self.add(heap),
+            None => Ok(()),
+        }
+    }
+
+    /// Empties it.
+    pub fn reset(&mut self) {
+        self.entries.reset();
+    }
+
+    /// Closes it, as dropping it does.
+    pub fn close(self) {}
+}
+
+impl Entries {
+    #[inline]
+    fn add(&mut self, heap: &ResidencyHeap) -> Result<(), Error> {
+        let Some((manager, id)) = heap.managed() else { return Ok(()) };
+        if self.manager != manager {
+            if self.manager != 0 {
+                let rule = "belongs to another residency manager than the heaps of the list";
+                return Err(Error::invalid_argument("residency heap", rule));
+            }
+            self.manager = manager;
+        }
+        let slot = id.slot().index();
+        if let Some(&position) = self.positions.get(slot) {
+            let there = usize::try_from(position).ok().and_then(|position| self.heaps.get(position));
+            if there == Some(&id) {
+                return Ok(());
+            }
+        } else {
+            self.positions.resize(slot + 1, u32::MAX);
+        }
+        self.positions[slot] = u32::try_from(self.heaps.len()).unwrap_or(u32::MAX);
+        self.heaps.push(id);
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.manager = 0;
+        self.heaps.clear();
+    }
+
+    /// The heaps, for a manager to execute.
+    #[inline]
+    pub(super) fn heaps_of(&self, manager: u64) -> Result<&[ManagedHeapId], Error> {
+        if self.manager != manager && self.manager != 0 {
+            let rule = "its heaps belong to another residency manager";
+            return Err(Error::invalid_argument("residency list", rule));
+        }
+        Ok(&self.heaps)
+    }
+}

@@ -1,0 +1,304 @@
+//! The residency manager, as its users see it.
+
+use std::ffi::c_void;
+use std::sync::{Arc, PoisonError};
+
+use heapwright_core::{ByteSize, FenceValue};
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use super::budget::{Pressure, PressureLevel, PressureRegistration};
+use super::desc::{ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats};
+use super::shared::Shared;
+use super::{ResidencyHeap, ResidencyList, creation};
+use crate::{Error, SegmentGroup, VideoMemoryInfo};
+
+/// Keeps what the GPU uses in memory, and pages out what it does not use when memory is short: `IResidencyManager` (document GPGMM).
+///
+/// A GPU does not fetch what is missing when it is touched: what a command list uses must be resident before it runs. The manager knows
+/// [heaps](ResidencyHeap), gets [lists](ResidencyList) of the heaps that command lists use, and
+/// [executes](Self::execute_command_lists) these when all that is resident: it has the device page in what is missing, makes the queue
+/// wait for it (and not the CPU), and evicts what was not used for longest, or what its [policy](ResidencyManagerDesc::policy) says, once the
+/// GPU is done with it.
+///
+/// Cloning gives another handle to the same manager. Heaps keep it alive.
+///
+/// # Faults
+///
+/// | what happens | what comes of it |
+/// |---|---|
+/// | a command list uses more than the budget | everything else goes, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
+/// | several lists of a call use more than the budget together | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
+/// | what is to go is in use | the calling thread waits for the GPU, without a lock; when nothing moves on any queue for [`max_stall`], usage exceeds the budget |
+/// | the budget shrinks | what is idle goes at once where notifications arrive, else within [`refresh_interval`] submissions; what is locked stays |
+/// | the device has no memory within the budget | at least [`evict_size`] bytes of others go, again and again; then an error |
+/// | making resident fails | nothing of the call is resident or executed, and nothing is counted; what was evicted for it stays evicted |
+/// | the device is removed | [`Error::is_device_removed`]; the books stay sound, so that everything can be dropped |
+/// | a worker cannot page in (devices without `ID3D12Device3`) | its lists are on the queue already, so the device is likely removed; the manager refuses everything from then on |
+///
+/// [`ALWAYS_IN_BUDGET`]: crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET
+/// [`max_stall`]: ResidencyManagerDesc::max_stall
+/// [`refresh_interval`]: ResidencyManagerDesc::refresh_interval
+/// [`evict_size`]: ResidencyManagerDesc::evict_size
+///
+/// # Threads
+///
+/// `Send` and `Sync`: any number of threads submit to any number of queues at the same time. No lock is held while the GPU is waited
+/// for. When everything is resident, a submission takes two locks that others hold for the bookkeeping alone, and nothing is allocated.
+///
+/// ```
+/// use heapwright::d3d12::*;
+/// use heapwright::*;
+/// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+/// # let device = &gpu.device;
+/// # let queue_desc = D3D12_COMMAND_QUEUE_DESC::default();
+/// # let queue: ID3D12CommandQueue = unsafe { device.CreateCommandQueue(&queue_desc) }?;
+/// # let commands: ID3D12CommandAllocator = unsafe { device.CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT) }?;
+/// # let recorded: ID3D12GraphicsCommandList =
+/// #     unsafe { device.CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, &commands, None) }?;
+/// # unsafe { recorded.Close() }.ok()?;
+/// # let command_list = ID3D12CommandList::from(&recorded);
+/// let manager = ResidencyManager::new(device, Some(&gpu.adapter), ResidencyManagerDesc::default())?;
+/// let allocator = ResourceAllocator::with_residency(device, Some(&gpu.adapter), Default::default(), &manager)?;
+/// let vertices = allocator.create_resource(
+///     &ResourceAllocationDesc::new(HeapType::Default),
+///     &buffer_desc(ByteSize::from_mib(1)),
+///     D3D12_RESOURCE_STATE_COMMON,
+///     None,
+/// )?;
+///
+/// let list = ResidencyList::new();
+/// list.add_allocation(&vertices)?; // while the commands that use it are recorded
+/// manager.execute_command_lists(&queue, &[Some(command_list)], &[&list])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ResidencyManager {
+    shared: Arc<Shared>,
+}
+
+impl ResidencyManager {
+    /// A manager for the objects of `device`: `CreateResidencyManager`.
+    ///
+    /// The adapter is the device's own, and says what the budgets are; without one, the description must.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the field of the description; what device and adapter answer.
+    pub fn new(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        desc: ResidencyManagerDesc,
+    ) -> Result<Self, Error> {
+        Shared::new(device, adapter, &desc).map(Self::from_shared)
+    }
+
+    /// A manager for a device that another version of the bindings holds, or another language.
+    ///
+    /// References are added to both objects; the caller keeps its own.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument for a null device; otherwise as [`new`](Self::new).
+    ///
+    /// # Safety
+    ///
+    /// `device` is null or points to an `ID3D12Device`, `adapter` is null or points to an `IDXGIAdapter3`, and both objects are
+    /// alive.
+    pub unsafe fn from_raw(
+        device: *mut c_void,
+        adapter: *mut c_void,
+        desc: ResidencyManagerDesc,
+    ) -> Result<Self, Error> {
+        // SAFETY: the caller's promise; borrowing takes no reference.
+        let device = unsafe { ID3D12Device::from_raw_borrowed(&device) };
+        let device = device.ok_or_else(|| Error::invalid_argument("device", "is null"))?;
+        // SAFETY: as above.
+        let adapter = unsafe { IDXGIAdapter3::from_raw_borrowed(&adapter) };
+        Self::new(device, adapter, desc)
+    }
+
+    pub(super) fn from_shared(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &ID3D12Device {
+        &self.shared.device
+    }
+
+    /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap.
+    ///
+    /// Whoever made it resident or evicted it before leaves that to the manager from now on.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: an object of another device, one that is never paged (a reserved resource: the heaps behind it are), a
+    /// description that contradicts it, [`CREATE_IN_BUDGET`](crate::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that begin locked or resident
+    /// also as [`ResidencyHeap::lock`].
+    pub fn manage(
+        &self,
+        desc: &ResidencyHeapDesc,
+        pageable: &ID3D12Pageable,
+    ) -> Result<ResidencyHeap, Error> {
+        creation::adopt(desc, Some(&self.shared), pageable)
+    }
+
+    /// Makes room, has `create` create an object, and manages it.
+    ///
+    /// Room is made before when the description says how large the object is and where, else right after. Without
+    /// [`CREATE_IN_BUDGET`](crate::ResidencyHeapFlags::CREATE_IN_BUDGET) (or [`ALWAYS_IN_BUDGET`](crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET)) what is
+    /// idle makes way, and nothing is waited for.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory when the object does not fit into the budget and has to; what `create` answers, under the name of the callback; as
+    /// [`manage`](Self::manage).
+    pub fn create_heap(
+        &self,
+        desc: &ResidencyHeapDesc,
+        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    ) -> Result<ResidencyHeap, Error> {
+        creation::create(desc, Some(&self.shared), create)
+    }
+
+    /// Executes command lists once the heaps of their residency lists are resident: `ExecuteCommandLists`. Answers what the queue's
+    /// [fence](Self::queue_fence) comes to when the GPU has finished them.
+    ///
+    /// The order of the lists is kept, and that of calls for the same queue. If they use more than the budget together, they are executed in
+    /// several parts; otherwise all at once.
+    ///
+    /// Cost: O(heaps in the lists), and the queue's `ExecuteCommandLists` and `Signal`; what is paged adds its own.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is executed after an error, except where the message says that the first lists were.
+    ///
+    /// * invalid argument: not as many residency lists as command lists; a null command list; a residency list that is open elsewhere, of
+    ///   another manager, or with a heap that was destroyed; a queue of another device;
+    /// * out of memory: the device cannot make it resident, or may not
+    ///   ([`ALWAYS_IN_BUDGET`](crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
+    /// * the device is removed.
+    pub fn execute_command_lists(
+        &self,
+        queue: &ID3D12CommandQueue,
+        command_lists: &[Option<ID3D12CommandList>],
+        residency_lists: &[&ResidencyList],
+    ) -> Result<FenceValue, Error> {
+        self.shared.execute(queue, command_lists, residency_lists)
+    }
+
+    /// Pages in what a list names before it is used, if there is room without waiting.
+    ///
+    /// It may be evicted again before it is used: [`ResidencyHeap::lock`] keeps it.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory when the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
+    pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
+        self.shared.prefetch(list)
+    }
+
+    /// The fence of a queue, which the manager signals behind each submission. It is one queue's alone.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument for a queue of another device.
+    pub fn queue_fence(&self, queue: &ID3D12CommandQueue) -> Result<ID3D12Fence, Error> {
+        Ok(self.shared.queue(queue)?.fence.clone())
+    }
+
+    /// Says that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: a heap of another manager; a status that is not known; evicted while it is locked or the GPU may use it.
+    pub fn set_residency_status(
+        &self,
+        heap: &ResidencyHeap,
+        status: ResidencyHeapStatus,
+    ) -> Result<(), Error> {
+        match heap.managed() {
+            Some((number, id)) if number == self.shared.number() => self.shared.set_status(id, status),
+            _ => Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none")),
+        }
+    }
+
+    /// Budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`. The operating system is asked.
+    #[must_use]
+    pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
+        self.shared.video_memory_info(group)
+    }
+
+    /// Reserves memory for what the manager does not manage, tells the operating system, and answers how much it is:
+    /// `SetVideoMemoryReservation`.
+    ///
+    /// # Errors
+    ///
+    /// What the adapter answers; what was reserved before stays so.
+    pub fn set_video_memory_reservation(
+        &self,
+        group: SegmentGroup,
+        bytes: ByteSize,
+    ) -> Result<ByteSize, Error> {
+        self.shared.set_reservation(group, bytes)
+    }
+
+    /// How full a segment group is. O(1), no lock.
+    #[must_use]
+    pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
+        self.shared.pressure.level(group)
+    }
+
+    /// Has `callback` called when the pressure level of a segment group changes, so that caches can be dropped. No lock is held then.
+    ///
+    /// It is called by threads that submit, and by the one that waits for budgets.
+    pub fn on_pressure(&self, callback: impl Fn(&Pressure) + Send + Sync + 'static) -> PressureRegistration {
+        self.shared.pressure.on_pressure(callback)
+    }
+
+    /// Asks the operating system for budgets, and evicts what is idle and above them: for an application that goes idle, or was told that
+    /// memory is short.
+    pub fn trim(&self) {
+        self.shared.ask_and_trim(&mut self.shared.pager());
+        self.shared.tell_pressure();
+    }
+
+    /// Evicts at least so many bytes of what is idle, if there are so many, and answers how many it was.
+    pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
+        let mut wanted = [ByteSize::ZERO; 2];
+        wanted[super::shared::index(group)] = bytes;
+        self.shared.evict_at_least(wanted)
+    }
+
+    /// What it has done and holds: `QueryStats`. O(1), under a lock.
+    #[must_use]
+    pub fn stats(&self) -> ResidencyManagerStats {
+        self.shared.stats()
+    }
+
+    /// Gives it a name, for logs and reports.
+    pub fn set_debug_name(&self, name: &str) {
+        *self.shared.debug_name().lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+    }
+
+    /// The name that it was given.
+    #[must_use]
+    pub fn debug_name(&self) -> Option<Arc<str>> {
+        self.shared.debug_name().lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Checks that its books agree with each other. O(heaps); for tests.
+    ///
+    /// # Errors
+    ///
+    /// What disagrees, as text for people.
+    pub fn audit(&self) -> Result<(), String> {
+        self.shared.audit()
+    }
+}

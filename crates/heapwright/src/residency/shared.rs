@@ -1,0 +1,561 @@
+//! What all handles of a residency manager share.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::time::{Duration, Instant};
+
+use heapwright_core::residency::{GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, ResidencyPlanner};
+use heapwright_core::{ByteSize, FenceValue};
+use heapwright_d3d12::*;
+use windows_core::{HRESULT, Interface};
+
+use super::budget::{BackgroundUpdates, Budgets, PressureMonitor, unifies_memory};
+use super::desc::{
+    ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
+    ResidencyManagerStats, level,
+};
+use super::gpu_wait::Events;
+use super::pageable::{PageableInfo, inspect};
+use super::pager::{Ask, Pager};
+use super::queue::{ManagedQueue, ManagedQueues};
+use super::worker::Worker;
+use crate::{DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
+
+/// How many submissions go by between two tries to get under a budget that has shrunk: what is in use now is not in use then.
+const TRIM_INTERVAL: u64 = 4;
+
+/// What all handles of a residency manager share.
+///
+/// # Locks
+///
+/// A queue's, then the pager's, then the state's, then a list's. None is held while the GPU is waited for.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Among all managers of the process, from 1.
+    number: u64,
+    pub(super) device: ID3D12Device,
+    device1: Option<ID3D12Device1>,
+    pub(super) device3: Option<ID3D12Device3>,
+    caps: DeviceCaps,
+    flags: ResidencyManagerFlags,
+    pub(super) evict_size: ByteSize,
+    pub(super) max_stall: Duration,
+    initial_fence_value: FenceValue,
+    pub(super) budgets: Budgets,
+    pub(super) pressure: PressureMonitor,
+    state: Mutex<State>,
+    pub(super) pager: Mutex<Pager>,
+    pub(super) paging_fence: ID3D12Fence,
+    pub(super) queues: ManagedQueues,
+    pub(super) events: Events,
+    background: OnceLock<BackgroundUpdates>,
+    pub(super) worker: OnceLock<Worker>,
+    pub(super) this: Weak<Self>,
+    began: Instant,
+    submissions: AtomicU64,
+    next_trim: AtomicU64,
+    asks_soon: AtomicBool,
+    /// What the device answered to a worker; zero: nothing has failed.
+    failure: AtomicI32,
+    pub(super) cpu_stalls: AtomicU64,
+    debug_name: Mutex<Option<Arc<str>>>,
+}
+
+/// The books, and the objects that they are about.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) planner: ResidencyPlanner,
+    /// By slot.
+    pageables: Vec<Option<ID3D12Pageable>>,
+    /// What others use, as of the last sample, without what is promised.
+    external: [ByteSize; 2],
+    /// Room that was made for heaps that are being created.
+    promised: [ByteSize; 2],
+    pub(super) counters: Counters,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) bytes_in: [ByteSize; 2],
+    pub(super) bytes_out: [ByteSize; 2],
+    pub(super) operations: u64,
+    pub(super) over_budget: u64,
+}
+
+/// Room for a heap that is being created, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Room<'a> {
+    shared: &'a Shared,
+    group: SegmentGroup,
+    bytes: ByteSize,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let promised = &mut state.promised[index(self.group)];
+        *promised = promised.saturating_sub(self.bytes);
+        state.apply_memory(&self.shared.budgets);
+    }
+}
+
+pub(super) const fn index(group: SegmentGroup) -> usize {
+    match group {
+        SegmentGroup::Local => 0,
+        SegmentGroup::NonLocal => 1,
+    }
+}
+
+impl State {
+    /// Hands budgets and usage to the planner. Cost: O(1), a few loads.
+    #[inline]
+    pub(super) fn apply_memory(&mut self, budgets: &Budgets) {
+        for group in SegmentGroup::ALL {
+            let external = self.external[index(group)].saturating_add(self.promised[index(group)]);
+            // Where all memory is local, the other group would overwrite it.
+            if self.planner.effective_group(group) == group {
+                self.planner.set_memory(group, GroupMemory { budget: budgets.budget(group), external });
+            }
+        }
+    }
+
+    /// The object of a heap.
+    pub(super) fn pageable(&self, id: ManagedHeapId) -> Option<ID3D12Pageable> {
+        self.pageables.get(id.slot().index())?.clone()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        desc: &ResidencyManagerDesc,
+    ) -> Result<Arc<Self>, Error> {
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        desc.check()?;
+        let caps = DeviceCaps::query(device)?;
+        let is_unified = unifies_memory(&caps, desc.flags);
+        let budgets = Budgets::new(adapter, is_unified, desc)?;
+        let initial = desc.initial_fence_value;
+        // SAFETY: a live COM object, and a result of the interface that is asked for.
+        let paging_fence: Result<ID3D12Fence, _> =
+            unsafe { device.CreateFence(initial.get(), D3D12_FENCE_FLAG_NONE) };
+        let paging_fence =
+            paging_fence.map_err(|error| Error::device("ID3D12Device::CreateFence", error.code()))?;
+        let policy = desc.policy;
+        let mut planner = ResidencyPlanner::new(is_unified, || policy.create());
+        planner.complete_paging(initial);
+        let state = State {
+            planner,
+            pageables: Vec::new(),
+            external: [ByteSize::ZERO; 2],
+            promised: [ByteSize::ZERO; 2],
+            counters: Counters::default(),
+        };
+        let shared = Arc::new_cyclic(|this| Self {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            device: device.clone(),
+            device1: device.cast().ok(),
+            device3: device.cast().ok(),
+            caps,
+            flags: desc.flags,
+            evict_size: desc.effective_evict_size(),
+            max_stall: desc.effective_max_stall(),
+            initial_fence_value: initial,
+            budgets,
+            pressure: PressureMonitor::default(),
+            state: Mutex::new(state),
+            pager: Mutex::new(Pager::new(initial)),
+            paging_fence,
+            queues: ManagedQueues::default(),
+            events: Events::default(),
+            background: OnceLock::new(),
+            worker: OnceLock::new(),
+            this: Weak::clone(this),
+            began: Instant::now(),
+            submissions: AtomicU64::new(0),
+            next_trim: AtomicU64::new(0),
+            asks_soon: AtomicBool::new(false),
+            failure: AtomicI32::new(0),
+            cpu_stalls: AtomicU64::new(0),
+            debug_name: Mutex::default(),
+        });
+        {
+            let mut state = shared.lock();
+            state.sample(&shared.budgets);
+        }
+        if desc.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) {
+            match adapter {
+                Some(adapter) => {
+                    let this = Weak::clone(&shared.this);
+                    let on_change = move || {
+                        if let Some(shared) = this.upgrade() {
+                            shared.ask_and_trim(&mut shared.pager());
+                            shared.tell_pressure();
+                        }
+                    };
+                    if let Some(updates) = BackgroundUpdates::start(adapter, on_change) {
+                        let _ = shared.background.set(updates);
+                    }
+                }
+                None => tracing::warn!("there is no adapter to tell of changes of the budget"),
+            }
+        }
+        Ok(shared)
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn is_always_in_budget(&self) -> bool {
+        self.flags.contains(ResidencyManagerFlags::ALWAYS_IN_BUDGET)
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn pager(&self) -> MutexGuard<'_, Pager> {
+        self.pager.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Time as policies count it.
+    #[inline]
+    pub(super) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// How far paging has come.
+    #[inline]
+    pub(super) fn paging_completed(&self) -> FenceValue {
+        // SAFETY: a live COM object.
+        FenceValue::new(unsafe { self.paging_fence.GetCompletedValue() })
+    }
+
+    /// The queue's entry, which is made when it is seen for the first time.
+    #[inline]
+    pub(super) fn queue(&self, queue: &ID3D12CommandQueue) -> Result<Arc<ManagedQueue>, Error> {
+        match self.queues.find(queue) {
+            Some(known) => Ok(known),
+            None => self.add_queue(queue),
+        }
+    }
+
+    #[cold]
+    fn add_queue(&self, queue: &ID3D12CommandQueue) -> Result<Arc<ManagedQueue>, Error> {
+        let pageable: &ID3D12Pageable = queue.into();
+        super::pageable::check_device(&self.device, pageable)
+            .map_err(|_| Error::invalid_argument("queue", "belongs to another device"))?;
+        self.queues.add(
+            &self.device,
+            queue,
+            self.initial_fence_value,
+            || self.lock().planner.add_queue(),
+            |slot| self.lock().planner.remove_queue(slot),
+        )
+    }
+
+    pub(super) fn inspect(
+        &self,
+        pageable: &ID3D12Pageable,
+        desc: &ResidencyHeapDesc,
+    ) -> Result<PageableInfo, Error> {
+        inspect(&self.device, &self.caps, self.budgets.unifies_memory(), pageable, desc)
+    }
+
+    pub(super) fn add_heap(
+        &self,
+        new: NewManagedHeap,
+        pageable: &ID3D12Pageable,
+    ) -> Result<ManagedHeapId, Error> {
+        let mut state = self.lock();
+        let now = state.planner.moment(self.elapsed());
+        let id = state
+            .planner
+            .add(new, now)
+            .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
+        let slot = id.slot().index();
+        if state.pageables.len() <= slot {
+            state.pageables.resize(slot + 1, None);
+        }
+        state.pageables[slot] = Some(pageable.clone());
+        Ok(id)
+    }
+
+    pub(super) fn remove_heap(&self, id: ManagedHeapId) {
+        let pageable = {
+            let mut state = self.lock();
+            let removed = state.planner.remove(id);
+            debug_assert!(removed.is_ok(), "a heap is removed once");
+            state.pageables.get_mut(id.slot().index()).and_then(Option::take)
+        };
+        // Outside of the lock: it may be the last reference.
+        drop(pageable);
+    }
+
+    pub(super) fn unlock_heap(&self, id: ManagedHeapId) -> Result<u32, Error> {
+        let mut state = self.lock();
+        let now = state.planner.moment(self.elapsed());
+        state.planner.unlock(id, now).map_err(heap_error)
+    }
+
+    pub(super) fn set_priority(
+        &self,
+        id: ManagedHeapId,
+        pageable: &ID3D12Pageable,
+        priority: D3D12_RESIDENCY_PRIORITY,
+    ) -> Result<(), Error> {
+        let level = level(priority).ok_or_else(|| {
+            Error::invalid_argument("priority", format!("{priority:#x} is of none of D3D12's five levels"))
+        })?;
+        {
+            let mut state = self.lock();
+            let now = state.planner.moment(self.elapsed());
+            state.planner.set_level(id, level, now).map_err(heap_error)?;
+        }
+        if let Some(device) = &self.device1 {
+            let object = Some(pageable.clone());
+            // SAFETY: one object and one priority, both readable; the object is alive.
+            let hresult = unsafe { device.SetResidencyPriority(1, &object, &priority) };
+            if hresult.is_err() {
+                tracing::warn!("the device did not take the residency priority: {:#010x}", hresult.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody else made a heap resident or evicted it.
+    pub(super) fn set_status(&self, id: ManagedHeapId, status: ResidencyHeapStatus) -> Result<(), Error> {
+        let is_resident = match status {
+            ResidencyHeapStatus::Resident => true,
+            ResidencyHeapStatus::Evicted => false,
+            ResidencyHeapStatus::Unknown => {
+                return Err(Error::invalid_argument(
+                    "status",
+                    "is unknown: who pages a heap knows where it is",
+                ));
+            }
+        };
+        // Not while a plan is carried out, and by what the GPU has finished.
+        let mut pager = self.pager();
+        self.poll(&mut pager);
+        let mut state = self.lock();
+        let now = state.planner.moment(self.elapsed());
+        state.planner.set_resident(id, is_resident, now).map_err(heap_error)
+    }
+
+    /// Makes room for a heap that is to be created. With `must`, it fits into the budget then; otherwise what is idle goes, and nothing
+    /// is waited for.
+    pub(crate) fn make_room(
+        &self,
+        group: SegmentGroup,
+        bytes: ByteSize,
+        must: bool,
+    ) -> Result<Room<'_>, Error> {
+        let group = if self.budgets.unifies_memory() { SegmentGroup::Local } else { group };
+        {
+            let mut state = self.lock();
+            state.apply_memory(&self.budgets);
+            let usage = state.planner.usage(group).saturating_add(bytes);
+            if usage <= self.budgets.budget(group) {
+                return Ok(self.promise(&mut state, group, bytes));
+            }
+        }
+        let mut ask = Ask { may_wait: must, may_exceed: !must, ..Ask::default() };
+        ask.incoming[index(group)] = bytes;
+        self.page(
+            None,
+            ask,
+            |_| Ok(()),
+            |_, _, _| {
+                let mut state = self.lock();
+                Ok(self.promise(&mut state, group, bytes))
+            },
+        )
+    }
+
+    fn promise(&self, state: &mut State, group: SegmentGroup, bytes: ByteSize) -> Room<'_> {
+        let promised = &mut state.promised[index(group)];
+        *promised = promised.saturating_add(bytes);
+        state.apply_memory(&self.budgets);
+        Room { shared: self, group, bytes }
+    }
+
+    /// Notes a submission, and answers whether the operating system is to be asked after it.
+    #[inline]
+    pub(super) fn count_submission(&self) -> bool {
+        let before = self.submissions.fetch_add(1, Ordering::Relaxed);
+        self.budgets.refresh_due(before)
+    }
+
+    /// After a submission: asks the operating system if it is time, gives back what a shrunken budget no longer holds, tells of pressure.
+    #[inline]
+    pub(super) fn after_submission(&self, is_due: bool) {
+        let asks = is_due || self.asks_soon.load(Ordering::Relaxed);
+        let is_over = SegmentGroup::ALL
+            .into_iter()
+            .any(|group| self.pressure.level(group) == super::budget::PressureLevel::Over);
+        if asks || is_over {
+            self.look_after_memory(asks);
+        }
+        self.tell_pressure();
+    }
+
+    #[cold]
+    fn look_after_memory(&self, asks: bool) {
+        if asks {
+            self.asks_soon.store(false, Ordering::Relaxed);
+            if let Some(updates) = self.background.get().filter(|updates| updates.is_healthy()) {
+                updates.request();
+                return;
+            }
+        }
+        let submissions = self.submissions.load(Ordering::Relaxed);
+        if !asks && submissions < self.next_trim.load(Ordering::Relaxed) {
+            return;
+        }
+        self.next_trim.store(submissions.saturating_add(TRIM_INTERVAL), Ordering::Relaxed);
+        // Whoever pages now makes room anyway.
+        let mut pager = match self.pager.try_lock() {
+            Ok(pager) => pager,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if asks { self.ask_and_trim(&mut pager) } else { self.trim(&mut pager) }
+    }
+
+    /// Has the operating system asked after the next submission.
+    pub(super) fn ask_soon(&self) {
+        self.asks_soon.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks the operating system, and evicts what is idle and no longer fits.
+    pub(super) fn ask_and_trim(&self, pager: &mut Pager) {
+        self.ask(pager);
+        self.trim(pager);
+    }
+
+    /// Asks the operating system what is used and what may be. The pager's lock keeps usage still meanwhile.
+    pub(super) fn ask(&self, _pager: &mut Pager) {
+        if let Err(error) = self.budgets.refresh() {
+            tracing::warn!(%error, "the adapter does not say what memory there is; what it said before holds");
+        }
+        self.lock().sample(&self.budgets);
+    }
+
+    /// Tells those who want to know how full the segment groups are. No lock is held when they are called.
+    #[inline]
+    pub(super) fn tell_pressure(&self) {
+        let usage = {
+            let state = self.lock();
+            SegmentGroup::ALL.map(|group| state.planner.usage(group))
+        };
+        for group in SegmentGroup::ALL {
+            // The other group does not exist there.
+            if !self.budgets.unifies_memory() || group == SegmentGroup::Local {
+                self.pressure.update(group, usage[index(group)], self.budgets.budget(group));
+            }
+        }
+    }
+
+    /// A worker could not page in what it was to.
+    pub(super) fn note_failure(&self, hresult: HRESULT) {
+        self.failure.store(hresult.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn check_failure(&self) -> Result<(), Error> {
+        match self.failure.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            failure => Err(Error::device("ID3D12Device::MakeResident", HRESULT(failure))),
+        }
+    }
+
+    /// Why the device is gone.
+    #[cold]
+    pub(super) fn removed(&self) -> Error {
+        // SAFETY: a live COM object.
+        let reason = unsafe { self.device.GetDeviceRemovedReason() };
+        let reason = if reason.is_err() { reason } else { DXGI_ERROR_DEVICE_REMOVED };
+        Error::device("ID3D12Device::GetDeviceRemovedReason", reason)
+    }
+
+    pub(super) fn video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
+        self.ask(&mut self.pager());
+        let managed = self.lock().planner.totals(group).resident;
+        self.budgets.video_memory_info(group, managed)
+    }
+
+    pub(super) fn set_reservation(&self, group: SegmentGroup, bytes: ByteSize) -> Result<ByteSize, Error> {
+        let _pager = self.pager();
+        let reserved = self.budgets.set_reservation(group, bytes)?;
+        self.lock().sample(&self.budgets);
+        Ok(reserved)
+    }
+
+    pub(super) fn stats(&self) -> ResidencyManagerStats {
+        let state = self.lock();
+        let of = |group: SegmentGroup| {
+            if state.planner.effective_group(group) != group {
+                return ResidencyGroupStats::default();
+            }
+            let totals = state.planner.totals(group);
+            ResidencyGroupStats {
+                resident_count: totals.resident_count,
+                resident: totals.resident,
+                locked_count: totals.locked_count,
+                locked: totals.locked,
+                evicted_count: totals.evicted_count,
+                evicted: totals.evicted,
+                bytes_paged_in: state.counters.bytes_in[index(group)],
+                bytes_paged_out: state.counters.bytes_out[index(group)],
+            }
+        };
+        let [local, non_local] = SegmentGroup::ALL.map(of);
+        ResidencyManagerStats {
+            current_heap_usage: local.resident.saturating_add(non_local.resident),
+            current_heap_count: local.resident_count.saturating_add(non_local.resident_count),
+            local,
+            non_local,
+            paging_operations: state.counters.operations,
+            cpu_stalls: self.cpu_stalls.load(Ordering::Relaxed),
+            submissions_over_budget: state.counters.over_budget,
+            budget_refreshes: self.budgets.refreshes(),
+        }
+    }
+
+    pub(super) fn audit(&self) -> Result<(), String> {
+        self.lock().planner.audit()
+    }
+
+    pub(super) fn debug_name(&self) -> &Mutex<Option<Arc<str>>> {
+        &self.debug_name
+    }
+}
+
+impl State {
+    /// Takes over what the operating system said of usage: what is not the manager's is others'.
+    fn sample(&mut self, budgets: &Budgets) {
+        for group in SegmentGroup::ALL {
+            if self.planner.effective_group(group) == group {
+                let managed = self.planner.totals(group).resident;
+                self.external[index(group)] = budgets.external(group, managed);
+            }
+        }
+        self.apply_memory(budgets);
+    }
+}
+
+/// A heap that the books do not have as it was thought.
+pub(super) fn heap_error(error: PlanError) -> Error {
+    let rule = match error {
+        PlanError::Unknown => "is gone",
+        PlanError::NotLocked => "is not locked: every unlock needs its lock",
+        PlanError::Locked => "is locked, and stays resident",
+        PlanError::TooManyLocks => "has 2^32 - 1 locks",
+        PlanError::InUse => "may still be used by the GPU",
+        PlanError::TooMuch => "is too large beside the others: sizes add up to 2^64",
+    };
+    Error::invalid_argument("residency heap", rule)
+}

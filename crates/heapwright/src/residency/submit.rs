@@ -1,0 +1,185 @@
+//! Handing command lists to queues, with what they use resident.
+
+use heapwright_core::FenceValue;
+use heapwright_d3d12::*;
+
+use super::ResidencyList;
+use super::list::Entries;
+use super::pager::{Ask, Pager, QueueGuard, destroyed};
+use super::queue::ManagedQueue;
+use super::shared::Shared;
+use crate::Error;
+
+impl Shared {
+    /// Executes command lists once what they use is resident.
+    pub(super) fn execute(
+        &self,
+        queue: &ID3D12CommandQueue,
+        command_lists: &[Option<ID3D12CommandList>],
+        residency_lists: &[&ResidencyList],
+    ) -> Result<FenceValue, Error> {
+        if command_lists.len() != residency_lists.len() {
+            let rule = format!(
+                "there are {} of them, and {} command lists",
+                residency_lists.len(),
+                command_lists.len()
+            );
+            return Err(Error::invalid_argument("residency_lists", rule));
+        }
+        if let Some(index) = command_lists.iter().position(Option::is_none) {
+            return Err(Error::invalid_argument("command_lists", format!("number {index} is null")));
+        }
+        self.check_failure()?;
+        let queue = self.queue(queue)?;
+        if command_lists.is_empty() {
+            return Ok(*queue.lock());
+        }
+        let is_due = self.count_submission();
+        let value = match self.execute_resident(&queue, command_lists, residency_lists)? {
+            Some(value) => value,
+            None => self.execute_paging(&queue, command_lists, residency_lists)?,
+        };
+        self.after_submission(is_due);
+        Ok(value)
+    }
+
+    /// The way when everything is resident; `None` when something is not.
+    #[inline]
+    fn execute_resident(
+        &self,
+        queue: &ManagedQueue,
+        command_lists: &[Option<ID3D12CommandList>],
+        residency_lists: &[&ResidencyList],
+    ) -> Result<Option<FenceValue>, Error> {
+        let mut last = queue.lock();
+        let value = self.next_value(&last)?;
+        let (completed, paging) = (queue.completed(), self.paging_completed());
+        if completed == FenceValue::DEVICE_REMOVED {
+            return Err(self.removed());
+        }
+        let mut arrives = FenceValue::ZERO;
+        {
+            let mut state = self.lock();
+            state.apply_memory(&self.budgets);
+            let planner = &mut state.planner;
+            planner.complete(queue.slot, completed);
+            planner.complete_paging(paging);
+            for (number, list) in residency_lists.iter().enumerate() {
+                let entries = list.entries().map_err(|error| error.in_list(number))?;
+                let heaps = self.heaps(&entries, number)?;
+                let are_resident = planner.are_resident(heaps);
+                if !are_resident.map_err(|gone| destroyed(number, gone.position))? {
+                    return Ok(None);
+                }
+            }
+            let submission = planner.begin(queue.slot, value, self.elapsed());
+            for (number, list) in residency_lists.iter().enumerate() {
+                // Between the two somebody may have changed a list.
+                let touched = list.entries().map_err(|error| error.in_list(number)).and_then(|entries| {
+                    let heaps = self.heaps(&entries, number)?;
+                    planner.touch(&submission, heaps).map_err(|gone| destroyed(number, gone.position))
+                });
+                match touched {
+                    Ok(touched) if !touched.is_missing => arrives = arrives.max(touched.arrives),
+                    Ok(_) => {
+                        planner.cancel(&submission);
+                        return Ok(None);
+                    }
+                    Err(error) => {
+                        planner.cancel(&submission);
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        self.hand_over(queue, &mut last, value, arrives, command_lists)?;
+        Ok(Some(value))
+    }
+
+    /// The way when something has to be paged in: as many lists at a time as fit into memory together.
+    #[cold]
+    fn execute_paging(
+        &self,
+        queue: &ManagedQueue,
+        command_lists: &[Option<ID3D12CommandList>],
+        residency_lists: &[&ResidencyList],
+    ) -> Result<FenceValue, Error> {
+        let mut executed = 0;
+        loop {
+            let ask = Ask { may_wait: true, may_exceed: !self.is_always_in_budget(), ..Ask::default() };
+            let fill = |pager: &mut Pager| {
+                for (number, list) in residency_lists.iter().enumerate().skip(executed) {
+                    let entries = list.entries().map_err(|error| error.in_list(number))?;
+                    pager.heaps.extend_from_slice(self.heaps(&entries, number)?);
+                    pager.list_ends.push(pager.heaps.len());
+                }
+                Ok(())
+            };
+            let (value, lists) = self
+                .page(Some(queue), ask, fill, |done, last, shared| {
+                    let lists = &command_lists[executed..][..done.lists];
+                    if let Some(last) = last {
+                        shared.hand_over(queue, last, done.value, done.arrives, lists)?;
+                    }
+                    Ok((done.value, done.lists))
+                })
+                .map_err(|error| error.after_lists(executed))?;
+            executed += lists;
+            if executed >= command_lists.len() {
+                return Ok(value);
+            }
+        }
+    }
+
+    #[inline]
+    fn heaps<'a>(
+        &self,
+        entries: &'a Entries,
+        number: usize,
+    ) -> Result<&'a [heapwright_core::residency::ManagedHeapId], Error> {
+        entries.heaps_of(self.number()).map_err(|error| error.in_list(number))
+    }
+
+    /// Hands lists to a queue, behind what they wait for, and in front of the value that says that they are done.
+    #[inline]
+    fn hand_over(
+        &self,
+        queue: &ManagedQueue,
+        last: &mut QueueGuard<'_>,
+        value: FenceValue,
+        arrives: FenceValue,
+        command_lists: &[Option<ID3D12CommandList>],
+    ) -> Result<(), Error> {
+        let d3d12 = &queue.queue;
+        if arrives > FenceValue::ZERO {
+            // SAFETY: live COM objects.
+            let hresult = unsafe { d3d12.Wait(&self.paging_fence, arrives.get()) };
+            if hresult.is_err() {
+                return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
+            }
+        }
+        // From here on the value is taken: the books say that the queue comes to it.
+        **last = value;
+        // SAFETY: live COM objects. That the lists are closed and what they use is valid is D3D12's to check, as it is without a manager.
+        unsafe { d3d12.ExecuteCommandLists(command_lists) };
+        // SAFETY: live COM objects; values only go up.
+        let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
+        if hresult.is_err() {
+            return Err(Error::device("ID3D12CommandQueue::Signal", hresult));
+        }
+        Ok(())
+    }
+
+    /// Pages in what a list names, without a submission.
+    pub(super) fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
+        self.check_failure()?;
+        let ask = Ask { may_wait: false, may_exceed: false, ..Ask::default() };
+        let fill = |pager: &mut Pager| {
+            let entries = list.entries()?;
+            pager.heaps.extend_from_slice(entries.heaps_of(self.number())?);
+            pager.list_ends.push(pager.heaps.len());
+            Ok(())
+        };
+        self.page(None, ask, fill, |_, _, _| Ok(()))
+    }
+}
