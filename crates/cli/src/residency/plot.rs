@@ -90,9 +90,9 @@ fn height(scenario: &[ResidencyReport]) -> i32 {
 fn draw_scenario(area: &Area<'_>, top: i32, reports: &[ResidencyReport]) -> Drawn {
     let name = reports.first().map_or("", |report| report.scenario.as_str());
     let name = name.replace(char::is_control, "\u{fffd}");
-    label(area, &name, (MARGIN, top), HPos::Left, 17, &INK)?;
-    label(area, "bytes paged in, over the lower bound", (NAMES_END, top + 26), HPos::Left, 12, &FAINT)?;
-    label(area, "frame time: p50 above, p99 below", (RIGHT, top + 26), HPos::Left, 12, &FAINT)?;
+    label(area, &name, (MARGIN, top), HPos::Left, 21, &INK)?;
+    label(area, "bytes paged in, over the lower bound", (NAMES_END, top + 26), HPos::Left, 15, &FAINT)?;
+    label(area, "frame time: p50 above, p99 below", (RIGHT, top + 26), HPos::Left, 15, &FAINT)?;
     let most_ratio = reports.iter().filter_map(|report| report.ratio).fold(1.0, f64::max);
     let most_ms = reports.iter().map(|report| report.frame_ms.p99).fold(f64::MIN_POSITIVE, f64::max);
     let first = top + HEADING;
@@ -100,24 +100,24 @@ fn draw_scenario(area: &Area<'_>, top: i32, reports: &[ResidencyReport]) -> Draw
         let y = first + row * ROW;
         let middle = y + ROW / 2;
         let colour = if report.default { DEFAULT_BAR } else { BAR };
-        label(area, report.policy, (NAMES_END - 8, middle), HPos::Right, 13, &INK)?;
+        label(area, report.policy, (NAMES_END - 8, middle), HPos::Right, 16, &INK)?;
         let end = match report.ratio {
             Some(ratio) => bar(area, NAMES_END, (y + 4, y + ROW - 4), ratio / most_ratio, &colour)?,
             None => NAMES_END,
         };
         let ratio = report.ratio.map_or_else(|| "bound is 0".to_owned(), |ratio| format!("{ratio:.2}"));
-        label(area, &ratio, (end + 6, middle), HPos::Left, 12, &INK)?;
+        label(area, &ratio, (end + 6, middle), HPos::Left, 15, &INK)?;
         let end = bar(area, RIGHT, (y + 3, middle - 1), report.frame_ms.p50 / most_ms, &colour)?;
         let end =
             bar(area, RIGHT, (middle + 1, y + ROW - 3), report.frame_ms.p99 / most_ms, &P99_BAR)?.max(end);
         let times = format!("{:.1} ms, {:.1} ms", report.frame_ms.p50, report.frame_ms.p99);
-        label(area, &times, (end + 6, middle), HPos::Left, 12, &INK)?;
+        label(area, &times, (end + 6, middle), HPos::Left, 15, &INK)?;
     }
     // The bound.
     let x = NAMES_END + scaled(1.0 / most_ratio);
     let bottom = first + ROW * i32::try_from(reports.len())?;
     area.draw(&PathElement::new(vec![(x, first - 4), (x, bottom)], INK.stroke_width(2)))?;
-    label(area, "bound", (x, bottom + 9), HPos::Center, 11, &FAINT)
+    label(area, "bound", (x, bottom + 9), HPos::Center, 14, &FAINT)
 }
 
 /// Draws a bar of a share of the whole length; answers where it ends.

@@ -24,6 +24,7 @@ pub(super) struct ResidencyReport {
     pub(super) frame_ms: FrameMs,
     pub(super) stall_ms: f64,
     pub(super) cold_bytes: u64,
+    pub(super) belady_bytes: u64,
     pub(super) over_budget_frames: u64,
     pub(super) frames: u64,
     pub(super) submissions: u64,
@@ -58,6 +59,7 @@ impl ResidencyReport {
             frame_ms: FrameMs { p50: percentile(&times, 50), p99: percentile(&times, 99) },
             stall_ms: milliseconds(outcome.stall_time),
             cold_bytes: bound.cold_bytes.get(),
+            belady_bytes: bound.belady_bytes.get(),
             over_budget_frames: outcome.over_budget_frames,
             frames: workload.frames.len() as u64,
             submissions: workload.submissions.len() as u64,
@@ -149,7 +151,7 @@ mod tests {
             report.to_json(),
             "{\"scenario\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
              \"lower_bound_bytes\":4,\"ratio\":1.25,\"stalls\":2,\"frame_ms\":{\"p50\":16.5,\"p99\":33.0},\
-             \"stall_ms\":1.5,\"cold_bytes\":1,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
+             \"stall_ms\":1.5,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
         );
     }
 
@@ -175,6 +177,7 @@ mod tests {
             frame_ms: FrameMs { p50: 16.5, p99: 33.0 },
             stall_ms: 1.5,
             cold_bytes: 1,
+            belady_bytes: 4,
             over_budget_frames: 0,
             frames: 10,
             submissions: 20,

@@ -133,6 +133,7 @@ impl<'a> Simulation<'a> {
         }
         for (number, heap) in (0..).zip(&workload.heaps) {
             if heap.is_first {
+                simulation.make_room(&[number])?;
                 simulation.create(number)?;
             }
         }
@@ -150,6 +151,7 @@ impl<'a> Simulation<'a> {
         }
         self.catch_up()?;
         self.set_budget(frame.budget)?;
+        self.make_room(&frame.born)?;
         for &heap in &frame.born {
             self.create(heap)?;
         }
@@ -209,18 +211,41 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Creates a heap, and makes room for it before if it is resident.
+    /// Makes room for heaps that are to be created: for all together, as the frame needs them all.
+    fn make_room(&mut self, born: &[HeapNumber]) -> Result<(), SimulationError> {
+        let mut incoming = [ByteSize::ZERO; 2];
+        for heap in born.iter().map(|&number| self.workload.heap(number)).filter(|heap| heap.is_resident) {
+            let bytes = &mut incoming[group_index(heap.group)];
+            *bytes = bytes.saturating_add(heap.size);
+        }
+        let is_short = |group| {
+            let bytes = incoming[group_index(group)];
+            !bytes.is_zero()
+                && self.planner.usage(group).saturating_add(bytes) > self.budget[group_index(group)]
+        };
+        if !SegmentGroup::ALL.into_iter().any(is_short) {
+            return Ok(());
+        }
+        let now = self.planner.moment(self.clock.now());
+        let request = PlanRequest { incoming, may_wait: true, may_exceed: true, ..PlanRequest::new(now) };
+        self.plan_and_carry_out(&request)?;
+        for group in SegmentGroup::ALL {
+            let (usage, bytes) = (self.planner.usage(group), incoming[group_index(group)]);
+            self.check_need(
+                group,
+                usage.saturating_add(bytes),
+                self.locked[group_index(group)].saturating_add(bytes),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Creates a heap.
     fn create(&mut self, number: HeapNumber) -> Result<(), SimulationError> {
         let heap = *self.workload.heap(number);
         let WorkHeap { size, group, level, is_resident, .. } = heap;
         let now = self.planner.moment(self.clock.now());
         let index = group_index(group);
-        if is_resident && self.planner.usage(group).saturating_add(size) > self.budget[index] {
-            let mut incoming = [ByteSize::ZERO; 2];
-            incoming[index] = size;
-            let request = PlanRequest { incoming, may_wait: true, may_exceed: true, ..PlanRequest::new(now) };
-            self.plan_and_carry_out(&request)?;
-        }
         self.device.create(number, &heap)?;
         let status = if is_resident { Status::Resident } else { Status::Evicted };
         let id = self.planner.add(NewManagedHeap { group, size, level, status }, now).map_err(refused)?;
@@ -234,9 +259,7 @@ impl<'a> Simulation<'a> {
             self.planner.lock(id, now).map_err(refused)?;
             self.locked[index] = self.locked[index].saturating_add(size);
         }
-        self.check_usage()?;
-        let needed = if is_resident { size.saturating_add(self.locked[index]) } else { ByteSize::ZERO };
-        self.check_budget(group, needed)
+        self.check_usage()
     }
 
     /// Makes a submission; answers when the GPU is done with it.
@@ -379,7 +402,16 @@ impl<'a> Simulation<'a> {
 
     /// Usage is over the budget only where `needed`, which has to be resident at once, is.
     fn check_budget(&mut self, group: SegmentGroup, needed: ByteSize) -> Result<(), SimulationError> {
-        let (usage, budget) = (self.device.usage(group), self.budget[group_index(group)]);
+        self.check_need(group, self.device.usage(group), needed)
+    }
+
+    fn check_need(
+        &mut self,
+        group: SegmentGroup,
+        usage: ByteSize,
+        needed: ByteSize,
+    ) -> Result<(), SimulationError> {
+        let budget = self.budget[group_index(group)];
         if usage <= budget {
             return Ok(());
         }

@@ -15,15 +15,19 @@ pub(in crate::residency) struct OfflineBound {
     pub(in crate::residency) bytes_in: ByteSize,
     /// What is paged in for the first use of a heap.
     pub(in crate::residency) cold_bytes: ByteSize,
+    /// What Belady's rule pages in where heaps move whole: it can be done by who knows the future, and need not be the least.
+    pub(in crate::residency) belady_bytes: ByteSize,
 }
 
 /// Computes the bound. O(uses × log heaps).
 pub(in crate::residency) fn offline_bound(workload: &Workload) -> OfflineBound {
     let mut sum = OfflineBound::default();
     for group in SegmentGroup::ALL {
-        let bound = sequence(workload, group).lower_bound();
+        let sequence = sequence(workload, group);
+        let bound = sequence.lower_bound();
         sum.bytes_in = sum.bytes_in.saturating_add(bound.bytes_in);
         sum.cold_bytes = sum.cold_bytes.saturating_add(bound.cold_bytes_in);
+        sum.belady_bytes = sum.belady_bytes.saturating_add(sequence.belady().bytes_in);
     }
     sum
 }
