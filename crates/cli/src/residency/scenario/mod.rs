@@ -23,6 +23,8 @@ use super::workload::PagingCost;
 #[derive(Debug)]
 pub(super) struct Scenario {
     pub(super) name: String,
+    /// The file, or what else names it, for messages.
+    pub(super) path: String,
     pub(super) description: String,
     pub(super) frames: u32,
     pub(super) frames_in_flight: usize,
@@ -136,7 +138,7 @@ impl Scenario {
             let rule = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
             Broken { span: error.span(), rule }
         });
-        file.and_then(|file| resolve::resolve(&file)).map_err(|Broken { span, rule }| ScenarioError {
+        file.and_then(|file| resolve::resolve(path, &file)).map_err(|Broken { span, rule }| ScenarioError {
             path: path.to_owned(),
             line: span.map(|span| line_of(text, span.start)),
             rule,

@@ -53,7 +53,7 @@ fn range_of(span: &Span, what: &str, [least, most]: [u32; 2], from: u32) -> Resu
 }
 
 /// Makes a scenario of a file, or says which rule it breaks.
-pub(super) fn resolve(file: &ScenarioFile) -> Result<Scenario, Broken> {
+pub(super) fn resolve(path: &str, file: &ScenarioFile) -> Result<Scenario, Broken> {
     let span = file.name.span();
     let name = file.name.get_ref();
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
@@ -71,6 +71,7 @@ pub(super) fn resolve(file: &ScenarioFile) -> Result<Scenario, Broken> {
     let names = Names::new(file)?;
     Ok(Scenario {
         name: name.clone(),
+        path: path.to_owned(),
         description: file.description.clone(),
         frames,
         frames_in_flight: usize::try_from(frames_in_flight).expect("at most 16"),

@@ -11,17 +11,17 @@ use crate::residency::scenario::{GRANULARITY, Group, Pattern, RotaDraw, Scenario
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::residency) enum ExpandError {
     #[error(
-        "{name}: the submissions use heaps more than {limit} times in all; fewer frames or heaps are simulated"
+        "{path}: the submissions use heaps more than {limit} times in all; fewer frames or heaps are simulated"
     )]
-    TooManyUses { name: String, limit: usize },
+    TooManyUses { path: String, limit: usize },
     #[error(
-        "{name}: there are more than {limit} heaps in all, those that take the place of others among them"
+        "{path}: there are more than {limit} heaps in all, those that take the place of others among them"
     )]
-    TooManyHeaps { name: String, limit: usize },
+    TooManyHeaps { path: String, limit: usize },
     #[error(
-        "{name}: the heaps have more than {limit} in all, those that take the place of others among them"
+        "{path}: the heaps have more than {limit} in all, those that take the place of others among them"
     )]
-    TooManyBytes { name: String, limit: ByteSize },
+    TooManyBytes { path: String, limit: ByteSize },
 }
 
 /// 800 MB in memory.
@@ -147,14 +147,14 @@ impl<'a> Expansion<'a> {
         is_resident: bool,
         is_first: bool,
     ) -> Result<HeapNumber, ExpandError> {
-        let name = || self.scenario.name.clone();
+        let path = || self.scenario.path.clone();
         let size = draw_size(group.sizes, sizes);
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > MAX_BYTES {
-            return Err(ExpandError::TooManyBytes { name: name(), limit: MAX_BYTES });
+            return Err(ExpandError::TooManyBytes { path: path(), limit: MAX_BYTES });
         }
         if self.workload.heaps.len() == MAX_HEAPS {
-            return Err(ExpandError::TooManyHeaps { name: name(), limit: MAX_HEAPS });
+            return Err(ExpandError::TooManyHeaps { path: path(), limit: MAX_HEAPS });
         }
         self.used_by.push(0);
         Ok(self.workload.add_heap(WorkHeap {
@@ -177,8 +177,8 @@ impl<'a> Expansion<'a> {
             for part in 0..kind.repeat {
                 let set = self.set(kind_number, number, part);
                 if self.workload.uses.len() + set.len() > MAX_USES {
-                    let name = scenario.name.clone();
-                    return Err(ExpandError::TooManyUses { name, limit: MAX_USES });
+                    let path = scenario.path.clone();
+                    return Err(ExpandError::TooManyUses { path, limit: MAX_USES });
                 }
                 self.workload.submit(kind.queue, kind.gpu, set);
             }
