@@ -47,9 +47,9 @@ enum Memory {
 
 /// A resource whose heap is none of the allocator's.
 pub(super) struct Standalone {
-    /// Before the resource: it leaves the manager's books first.
-    pub(super) residency: Option<OwnHeap>,
+    /// Before the residency heap, which gives the last reference back.
     pub(super) resource: ID3D12Resource,
+    pub(super) residency: Option<OwnHeap>,
     pub(super) size: ByteSize,
     pub(super) alignment: Alignment,
     /// Held for its drop.

@@ -13,9 +13,10 @@ use crate::error::Obstacle;
 /// A heap, and what it is charged to. Dropping the last reference gives it back to the device.
 #[derive(Debug)]
 pub(super) struct Heap {
-    /// Before the heap: it leaves the manager's books first. `None` without a manager, and where the manager leaves it alone.
-    residency: Option<ResidencyHeap>,
+    /// Before the residency heap, which gives the last reference back.
     d3d12: ID3D12Heap,
+    /// `None` without a manager, and where the manager leaves it alone.
+    residency: Option<ResidencyHeap>,
     size: ByteSize,
     charge: Mutex<Charge>,
     /// In a pool with bounds.

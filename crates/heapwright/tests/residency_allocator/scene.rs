@@ -118,7 +118,7 @@ impl Scene {
         let bytes = [seed, seed ^ 0x5a, seed.wrapping_mul(3), 7];
         let mut source = self.upload(4, ResourceAllocationFlags::empty());
         source.map().expect("it can be").write(0, &bytes).expect("inside");
-        let last = target.size().get() - 4;
+        let last = width(target) - 4;
         self.execute(&[&source, target], |list| unsafe {
             list.CopyBufferRegion(target.resource(), 0, source.resource(), 0, 4);
             list.CopyBufferRegion(target.resource(), last, source.resource(), 0, 4);
@@ -134,7 +134,7 @@ impl Scene {
             .allocator
             .create_resource(&desc, &buffer_desc(ByteSize::new(8)), state, None)
             .expect("there is room");
-        let last = source.size().get() - 4;
+        let last = width(source) - 4;
         self.execute(&[source, &target], |list| unsafe {
             list.CopyBufferRegion(target.resource(), 0, source.resource(), 0, 4);
             list.CopyBufferRegion(target.resource(), 4, source.resource(), last, 4);
@@ -165,6 +165,10 @@ impl Scene {
         assert_eq!(crate::gpu::usage(&self.gpu), ByteSize::ZERO);
         self.gpu.residency().check_balance().expect("balanced");
     }
+}
+
+fn width(allocation: &ResourceAllocation) -> u64 {
+    crate::gpu::desc_of(allocation).Width
 }
 
 pub(crate) fn status(allocation: &ResourceAllocation) -> ResidencyHeapStatus {
