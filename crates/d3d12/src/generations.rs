@@ -6,7 +6,7 @@ use crate::*;
 
 /// The IIDs of `ID3D12Device1` to `ID3D12Device14`, in this order. A device may answer to some of them and not to others.
 ///
-/// `ID3D12Device15` (Agility SDK 1.619) is not among them: it has nothing for allocators, and is in [`trim`](crate::trim).
+/// `ID3D12Device15` (Agility SDK 1.619) is not among them: it has nothing for allocators, and is in [`trim`].
 pub const NUMBERED_DEVICES: [GUID; 14] = [
     ID3D12Device1::IID,
     ID3D12Device2::IID,

@@ -104,6 +104,47 @@ pub(super) const CHECKS: &[Check] = &[
             Ok(format!("{resident} resident, {evicted} evicted, {again} again"))
         },
     ),
+    check(
+        "residency/one-of-two-evicts-changes-nothing",
+        "D3D12, MakeResident, reference counting; DXGI, CurrentUsage",
+        &[Need::Adapter],
+        |ctx| {
+            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * MIB)).ok("64 MiB")?;
+            let one = [Some(pageable(&heap)?)];
+            ctx.make_resident(&one).ok("what is resident")?;
+            let twice = usage()?;
+            ctx.evict(&one).ok("one of two references")?;
+            let once = usage()?;
+            require(once >= twice, || format!("usage fell from {twice} to {once}: one reference is left"))?;
+            ctx.evict(&one).ok("the last reference")?;
+            let evicted = usage()?;
+            require(evicted <= once, || format!("usage rose from {once} to {evicted} with Evict"))?;
+            Ok(format!("{twice} with two references, {once} with one, {evicted} without"))
+        },
+    ),
+    check(
+        "residency/not-resident-takes-no-memory",
+        "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; DXGI, CurrentUsage",
+        &[Need::Adapter],
+        |ctx| {
+            ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+            let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * MIB);
+            let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
+            let before = usage()?;
+            let heap = ctx.create_heap(&desc).ok("64 MiB")?;
+            let created = usage()?;
+            // Less than the heap: the system may need a little for itself.
+            require(created < before + 64 * MIB, || {
+                format!("usage rose from {before} to {created} with a heap that is not resident")
+            })?;
+            ctx.make_resident(&[Some(pageable(&heap)?)]).ok("for the first time")?;
+            let resident = usage()?;
+            require(resident >= created, || format!("usage fell from {created} to {resident}"))?;
+            Ok(format!("{before} before, {created} created, {resident} resident"))
+        },
+    ),
     check("residency/enqueued", ENQUEUE, &[], |ctx| enqueue(ctx, D3D12_RESIDENCY_FLAG_NONE)),
     check("residency/enqueued-deny-overbudget", ENQUEUE, &[], |ctx| {
         enqueue(ctx, D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET)

@@ -740,6 +740,9 @@ unsafe extern "system" fn make_resident(
     // SAFETY: see above.
     unsafe {
         let (lies, table) = device(this);
+        if lies.uncounted {
+            return S_OK;
+        }
         lies.residency.unwrap_or_else(|| (one(table).MakeResident)(this, count, objects))
     }
 }

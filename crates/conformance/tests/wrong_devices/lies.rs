@@ -77,6 +77,8 @@ pub(crate) struct Lies {
     pub(crate) orphans: bool,
     /// Evict and MakeResident do nothing and say so with this HRESULT.
     pub(crate) residency: Option<HRESULT>,
+    /// MakeResident has success and counts nothing.
+    pub(crate) uncounted: bool,
 }
 
 /// A command that a wrong list forgets.

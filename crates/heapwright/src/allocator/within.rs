@@ -18,6 +18,7 @@ use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFl
 use super::heap_source::{Refusal, Terms};
 use super::notes::{Note, Notes, next_number};
 use super::striped::Stripe;
+use super::residency::KeptResident;
 use super::typed_heaps::PlacedRange;
 use super::{HeapType, Inner};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
@@ -423,6 +424,7 @@ impl Inner {
     ) -> Result<BackingBuffer, Refusal> {
         let desc = backing_desc(granted, size);
         let (resource, range) = self.place_buffer(granted, &desc, terms)?;
+        let kept = range.heap().residency().map(KeptResident::new).transpose()?;
         let mut mapped = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays
         // mapped until it is released, which D3D12 allows.
@@ -433,6 +435,7 @@ impl Inner {
         })?;
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
+        drop(kept);
         Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range })
     }
 }

@@ -3,7 +3,7 @@
 //! Two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, [`Newest`] has all up to `ID3D12Device14`. What they
 //! create is the device's behind them, and says so in `GetDevice`; but a queue is a [`FaultyQueue`], whose calls fail in the same
 //! way. [`FaultyAdapter`] does the same to an adapter.
-#![allow(dead_code, reason = "each test that includes it uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
 
 mod adapter;
 mod first_interface;

@@ -79,6 +79,11 @@ impl Recordings {
     /// A list recorded with the allocator executes until `fence` has reached `value`.
     pub(super) fn executes_until(&self, fence: &Arc<Fence>, value: u64) {
         let mut state = self.lock();
+        // Values of a queue rise: the last one stands for all, and there are no more entries than queues.
+        if let Some((_, last)) = state.submissions.iter_mut().find(|(one, _)| Arc::ptr_eq(one, fence)) {
+            *last = value;
+            return;
+        }
         state.submissions.retain(|(fence, value)| fence.value() < *value);
         state.submissions.push((Arc::clone(fence), value));
     }

@@ -28,9 +28,17 @@ pub(super) struct CommandQueue {
     /// `None` only while the queue goes.
     driver: Option<Box<dyn DriverQueue>>,
     /// How many submissions of lists there were; held while they are handed over, so that they stay in order.
-    submissions: Mutex<u64>,
+    submissions: Mutex<Submissions>,
     /// Reaches the number of a submission when it is done.
     progress: Arc<FenceValue>,
+}
+
+/// What a queue was given so far.
+#[derive(Default)]
+struct Submissions {
+    count: u64,
+    /// The lists of a call while it is made; kept for its room.
+    lists: Vec<Arc<Recorded>>,
 }
 
 /// Checks the description of a queue.
@@ -75,7 +83,7 @@ impl CommandQueue {
             child: Child::new(device).counted(ObjectKind::CommandQueue),
             desc,
             driver,
-            submissions: Mutex::new(0),
+            submissions: Mutex::default(),
             progress,
         })
     }
@@ -84,44 +92,50 @@ impl CommandQueue {
         self.child.device.get()
     }
 
-    fn submit(&self, works: Vec<Work>) {
+    fn submit(&self, works: impl IntoIterator<Item = Work>) {
         if let Some(driver) = &self.driver {
-            driver.submit(works);
+            driver.submit(&mut works.into_iter());
         }
     }
 
     /// `ExecuteCommandLists`: all lists of the call, or none.
     fn execute(&self, lists: &[Option<ID3D12CommandList>]) -> Result<(), Refusal> {
         self.device().removal().check_present()?;
-        let recorded = (0..)
-            .zip(lists)
-            .map(|(index, list)| self.executable(index, list.as_ref()))
-            .collect::<Result<Vec<_>, _>>()?;
         let mut submissions = self.submissions.lock().unwrap_or_else(PoisonError::into_inner);
-        *submissions += 1;
-        let mut works = Vec::with_capacity(recorded.len() + 1);
-        for list in &recorded {
-            list.recordings.executes_until(&self.progress, *submissions);
-            works.push(Work::Execute(Arc::clone(&list.commands)));
+        let Submissions { count, lists: recorded } = &mut *submissions;
+        for (index, list) in (0..).zip(lists) {
+            match self.executable(index, list.as_ref()) {
+                Ok(list) => recorded.push(list),
+                Err(refusal) => {
+                    // What they refer to must not live until the next call.
+                    recorded.clear();
+                    return Err(refusal);
+                }
+            }
         }
-        works.push(Work::Signal(Arc::clone(&self.progress), *submissions));
-        self.submit(works);
+        *count += 1;
+        for list in &*recorded {
+            list.recordings.executes_until(&self.progress, *count);
+        }
+        let executes = recorded.drain(..).map(|list| Work::Execute(Arc::clone(&list.commands)));
+        self.submit(executes.chain([Work::Signal(Arc::clone(&self.progress), *count)]));
         Ok(())
     }
 
     fn executable(&self, index: usize, list: Option<&ID3D12CommandList>) -> Result<Arc<Recorded>, Refusal> {
-        let name = format!("ppCommandLists[{index}]");
-        let list = own::<CommandList>(self.device(), list, &name)?;
+        let name = || format!("ppCommandLists[{index}]");
+        let list = own::<CommandList>(self.device(), list, format_args!("ppCommandLists[{index}]"))?;
         if list.list_type() != self.desc.Type {
             return Err(Refusal::invalid(format!(
-                "{name} is of type {}, the queue of type {}",
+                "{} is of type {}, the queue of type {}",
+                name(),
                 list.list_type(),
                 self.desc.Type
             ))
             .with_id(D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH));
         }
         list.executable()
-            .map_err(|why| Refusal::new(why.hresult(), format!("{name} {why}")).with_id(why.id()))
+            .map_err(|why| Refusal::new(why.hresult(), format!("{} {why}", name())).with_id(why.id()))
     }
 
     fn own_fence(&self, fence: Option<&ID3D12Fence>) -> Result<Arc<FenceValue>, Refusal> {
@@ -154,7 +168,7 @@ impl CommandQueue {
         // SAFETY: as above.
         let mappings = unsafe { tile_mappings::plan(&regions, heap.map(|heap| &**heap), ranges) }?;
         if !mappings.is_empty() {
-            self.submit(vec![Work::UpdateTileMappings { resource: Arc::clone(resource.driver()), mappings }]);
+            self.submit([Work::UpdateTileMappings { resource: Arc::clone(resource.driver()), mappings }]);
         }
         Ok(())
     }
@@ -178,7 +192,7 @@ impl CommandQueue {
             Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
         };
         let (target, source) = (side(target, "pDstResource")?, side(source, "pSrcResource")?);
-        self.submit(vec![Work::CopyTileMappings { target, source }]);
+        self.submit([Work::CopyTileMappings { target, source }]);
         Ok(())
     }
 }
@@ -310,14 +324,14 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
 
     fn Signal(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Signal", || {
-            self.submit(vec![Work::Signal(self.own_fence(pfence.as_ref())?, value)]);
+            self.submit([Work::Signal(self.own_fence(pfence.as_ref())?, value)]);
             Ok(())
         })
     }
 
     fn Wait(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Wait", || {
-            self.submit(vec![Work::Wait(self.own_fence(pfence.as_ref())?, value)]);
+            self.submit([Work::Wait(self.own_fence(pfence.as_ref())?, value)]);
             Ok(())
         })
     }

@@ -1,5 +1,6 @@
 //! What all children of a device share: `ID3D12Object` and `ID3D12DeviceChild`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface, PCWSTR};
@@ -180,7 +181,7 @@ pub(super) trait Owned {
 pub(super) fn own<'a, T>(
     device: &Device,
     interface: Option<&'a impl Interface>,
-    name: &str,
+    name: impl fmt::Display,
 ) -> Result<&'a T::Outer, Refusal>
 where
     T: ComObjectInner,

@@ -182,8 +182,8 @@ pub enum Work {
 
 /// A queue of a driver. Dropping it ends it: what has not begun is not done.
 pub trait DriverQueue: Send + Sync + fmt::Debug {
-    /// Appends works and returns at once.
-    fn submit(&self, works: Vec<Work>);
+    /// Appends works, side by side, and returns at once.
+    fn submit(&self, works: &mut dyn Iterator<Item = Work>);
 }
 
 /// Whom a queue tells that the device is lost.

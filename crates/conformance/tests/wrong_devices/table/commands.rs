@@ -63,6 +63,20 @@ pub(super) const WRONG: &[WrongDevice] = &[
         caught_by: &["residency/heap-round-trip", "residency/counts-nest"],
     },
     WrongDevice {
+        name: "residency-uncounted",
+        what: "MakeResident counts nothing",
+        profile: "discrete",
+        lies: Lies { uncounted: true, ..HONEST },
+        caught_by: &["residency/one-of-two-evicts-changes-nothing", "residency/counts-nest"],
+    },
+    WrongDevice {
+        name: "residency-from-the-beginning",
+        what: "CREATE_NOT_RESIDENT has no effect",
+        profile: "discrete",
+        lies: Lies { heap: Some(|desc| desc.Flags &= !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT), ..HONEST },
+        caught_by: &["residency/not-resident-takes-no-memory"],
+    },
+    WrongDevice {
         name: "forgets-copyresource",
         what: "lists do not record CopyResource",
         profile: "discrete",

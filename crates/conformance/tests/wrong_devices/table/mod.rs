@@ -65,6 +65,7 @@ const HONEST: Lies = Lies {
     removed: None,
     orphans: false,
     residency: None,
+    uncounted: false,
 };
 
 const KIB_4: u64 = 4096;

@@ -43,7 +43,7 @@ impl HostQueue {
 }
 
 impl DriverQueue for HostQueue {
-    fn submit(&self, works: Vec<Work>) {
+    fn submit(&self, works: &mut dyn Iterator<Item = Work>) {
         let sender = self.works.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*sender {
             for work in works {

@@ -1,0 +1,161 @@
+//! Random submissions with real copies, over queues, threads, lists, budgets, locks and deletions.
+//!
+//! On the simulated GPU a copy from an evicted heap is a page fault, and the device is lost. So what is checked is that every byte
+//! is right, that the device is there at the end, that `MakeResident` and `Evict` balance, and that usage is over the budget only where
+//! what is used at the same time is.
+//!
+//! `HEAPWRIGHT_STRESS_SUBMISSIONS` sets how many submissions there are, 100,000 by default.
+
+mod random;
+mod worker;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use heapwright::{
+    ByteSize, PolicyKind, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup,
+    VideoMemoryInfo,
+};
+use heapwright_runtime::ddi::SegmentGroup::Local;
+use heapwright_runtime::{HostProfile, Instance};
+
+use self::random::Random;
+use self::worker::{ALWAYS_RESIDENT, LARGEST_SET, Shared, Worker};
+
+const THREADS: usize = 4;
+
+fn submissions() -> u64 {
+    let asked = std::env::var("HEAPWRIGHT_STRESS_SUBMISSIONS").ok();
+    asked.map_or(100_000, |number| number.parse().expect("a number"))
+}
+
+fn open(profile: &str) -> Instance {
+    Instance::open(HostProfile::find(profile).expect("a profile")).expect("a fresh instance")
+}
+
+/// Room for one submission beside everything that is always resident: the least in which nothing has to exceed the budget.
+fn least_budget(threads: usize) -> ByteSize {
+    let always = ALWAYS_RESIDENT.checked_mul(u64::try_from(threads).expect("few")).expect("small");
+    LARGEST_SET.saturating_add(always)
+}
+
+fn check_end(gpu: &Instance, manager: &ResidencyManager) {
+    manager.audit().expect("the books agree");
+    // SAFETY: a live COM object.
+    let reason = unsafe { gpu.device.GetDeviceRemovedReason() };
+    assert!(reason.is_ok(), "{reason:?}: {:?}", gpu.messages().last());
+    gpu.residency().check_balance().expect("evicted as often as made resident");
+    let stats = manager.stats();
+    println!("{stats:?}");
+}
+
+fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
+    let gpu = open(profile);
+    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound description");
+    let shared = Shared::new(&gpu, &manager);
+    let least = least_budget(THREADS);
+    let each = submissions / THREADS as u64;
+    let is_done = AtomicBool::new(false);
+    gpu.set_budget(Local, least);
+    manager.trim();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let (gpu, manager, shared) = (&gpu, &manager, &shared);
+                scope.spawn(move || {
+                    let mut worker = Worker::new(gpu, manager, shared, number);
+                    for _ in 0..each {
+                        worker.step();
+                    }
+                    worker.finish();
+                })
+            })
+            .collect();
+        // Other programs come and go.
+        let budgets = scope.spawn(|| {
+            let mut random = Random::new(7);
+            while !is_done.load(Ordering::Relaxed) {
+                let extra = random.below(least.get());
+                gpu.set_budget(Local, least.saturating_add(ByteSize::new(extra)));
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let failed: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().err()).collect();
+        is_done.store(true, Ordering::Relaxed);
+        budgets.join().expect("no panic");
+        if let Some(panic) = failed.into_iter().next() {
+            eprintln!("{:?}", gpu.messages().last());
+            std::panic::resume_unwind(panic);
+        }
+    });
+    let stats = manager.stats();
+    assert_eq!(stats.submissions_over_budget, 0, "what is used at the same time fits: {stats:?}");
+    assert!(stats.local.bytes_paged_in > ByteSize::ZERO, "there was something to page: {stats:?}");
+    drop(shared);
+    check_end(&gpu, &manager);
+}
+
+#[test]
+fn threads_and_queues_with_every_byte_right() {
+    let desc = ResidencyManagerDesc {
+        flags: ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES,
+        max_pct_of_video_memory_to_budget: Some(1.0),
+        ..Default::default()
+    };
+    threads("discrete", desc, submissions());
+}
+
+#[test]
+fn on_one_memory_and_without_notifications() {
+    let desc = ResidencyManagerDesc {
+        max_pct_of_video_memory_to_budget: Some(1.0),
+        policy: PolicyKind::Lru,
+        refresh_interval: 4,
+        ..Default::default()
+    };
+    threads("uma", desc, submissions() / 10);
+}
+
+#[test]
+fn where_the_device_does_not_enqueue() {
+    let desc = ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(1.0), ..Default::default() };
+    threads("first-generation", desc, submissions() / 10);
+}
+
+#[test]
+fn where_paging_takes_time() {
+    let desc = ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(1.0), ..Default::default() };
+    threads("slow-paging", desc, submissions() / 200);
+}
+
+/// With one thread, usage can be compared with the budget after each submission.
+#[test]
+fn usage_is_over_the_budget_only_where_the_working_set_is() {
+    let gpu = open("discrete");
+    let desc = ResidencyManagerDesc {
+        max_pct_of_video_memory_to_budget: Some(1.0),
+        refresh_interval: 1,
+        ..Default::default()
+    };
+    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound description");
+    let shared = Shared::new(&gpu, &manager);
+    let mut worker = Worker::new(&gpu, &manager, &shared, 0);
+    let mut random = Random::new(11);
+    let largest = LARGEST_SET.checked_mul(2).expect("small");
+    let mut over = 0;
+    for _ in 0..submissions() / 20 {
+        if random.below(50) == 0 {
+            gpu.set_budget(Local, ByteSize::new(random.below(largest.get())));
+            manager.trim();
+        }
+        worker.step();
+        let info = VideoMemoryInfo::query(&gpu.adapter, SegmentGroup::Local).expect("answered");
+        let bound = worker.used_at_the_same_time().max(info.budget);
+        assert!(info.current_usage <= bound, "{info:?} with {:?}", worker.used_at_the_same_time());
+        over += u64::from(info.current_usage > info.budget);
+    }
+    assert!(over > 0, "some budgets are below what a submission uses");
+    worker.finish();
+    drop(shared);
+    check_end(&gpu, &manager);
+}

@@ -1,0 +1,496 @@
+//! A thread with a queue of its own, and what it submits.
+
+use std::collections::VecDeque;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, FenceValue, ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, SegmentGroup,
+    buffer_desc,
+};
+use heapwright_runtime::Instance;
+use windows_core::Interface;
+
+use crate::random::Random;
+
+/// Bytes of one copy; a buffer is looked at as a row of these.
+const CELL: u64 = 32;
+/// Cells of a buffer that are used.
+const CELLS: usize = 8;
+/// Submissions whose results are not looked at yet.
+const DEPTH: usize = 6;
+/// Heaps of one thread.
+const OWN: usize = 64;
+/// Heaps that all threads read.
+const SHARED: usize = 12;
+const UNIT: u64 = 64 * 1024;
+/// Heaps have one to as many units.
+const UNITS: u64 = 8;
+/// Heaps of a list.
+const HEAPS: usize = 5;
+/// Lists of a submission.
+const LISTS: usize = 2;
+/// Locks that a thread holds at the same time.
+const LOCKS: usize = 2;
+
+/// The heaps of a submission, at most.
+pub(crate) const LARGEST_SET: ByteSize = ByteSize::new((2 * HEAPS * LISTS) as u64 * UNITS * UNIT);
+
+/// What a thread locks, and its buffers that are not managed, at most.
+pub(crate) const ALWAYS_RESIDENT: ByteSize = ByteSize::new(LOCKS as u64 * UNITS * UNIT + 4 * UNIT);
+
+type Cell = [u8; CELL as usize];
+
+/// A heap with a buffer, and what is in it once everything that was submitted is done.
+#[derive(Debug)]
+struct Buffer {
+    /// Goes before the heap.
+    resource: ID3D12Resource,
+    heap: ResidencyHeap,
+    cells: [Cell; CELLS],
+    /// The last submission of the thread that uses it.
+    last_use: u64,
+    locks: u32,
+}
+
+/// What all threads read.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    buffers: Vec<Buffer>,
+}
+
+fn cell(number: u64) -> Cell {
+    let mut cell = [0; CELL as usize];
+    for (index, byte) in cell.iter_mut().enumerate() {
+        *byte = u8::try_from((number >> (8 * (index % 8))) & 0xff).expect("a byte")
+            ^ u8::try_from(index).expect("small");
+    }
+    cell
+}
+
+fn committed(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, size: u64) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    let state = if heap_type == D3D12_HEAP_TYPE_UPLOAD {
+        D3D12_RESOURCE_STATE_GENERIC_READ
+    } else {
+        D3D12_RESOURCE_STATE_COPY_DEST
+    };
+    let mut resource: Option<ID3D12Resource> = None;
+    // SAFETY: a live COM object, descriptions that outlive the call, and a result of the interface that is asked for.
+    unsafe {
+        device.CreateCommittedResource(
+            &properties,
+            D3D12_HEAP_FLAG_NONE,
+            &buffer_desc(ByteSize::new(size)),
+            state,
+            None,
+            &mut resource,
+        )
+    }
+    .expect("created");
+    resource.expect("created")
+}
+
+impl Buffer {
+    fn new(device: &ID3D12Device, manager: &ResidencyManager, random: &mut Random) -> Self {
+        let size = (1 + random.below(UNITS)) * UNIT;
+        // A first-generation device does not know the flag, and answers with an error.
+        let is_new = device.cast::<ID3D12Device8>().is_ok();
+        let flags = if is_new && random.below(3) == 0 {
+            D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT
+        } else {
+            D3D12_HEAP_FLAG_NONE
+        };
+        let desc = D3D12_HEAP_DESC {
+            SizeInBytes: size,
+            Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+            Alignment: 0,
+            Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | flags,
+        };
+        let residency = ResidencyHeapDesc {
+            segment_group: Some(SegmentGroup::Local),
+            size: ByteSize::new(size),
+            ..Default::default()
+        };
+        let heap = manager
+            .create_heap(&residency, || {
+                let mut heap: Option<ID3D12Heap> = None;
+                // SAFETY: as above.
+                unsafe { device.CreateHeap(&desc, &mut heap) }?;
+                Ok(heap.expect("created").into())
+            })
+            .expect("created");
+        let d3d12: ID3D12Heap = heap.pageable().cast().expect("it is one");
+        let mut resource: Option<ID3D12Resource> = None;
+        // SAFETY: as above.
+        unsafe {
+            device.CreatePlacedResource(
+                &d3d12,
+                0,
+                &buffer_desc(ByteSize::new(size)),
+                D3D12_RESOURCE_STATE_COMMON,
+                None,
+                &mut resource,
+            )
+        }
+        .expect("placed");
+        let resource = resource.expect("placed");
+        Self { resource, heap, cells: [[0; CELL as usize]; CELLS], last_use: 0, locks: 0 }
+    }
+
+    /// Cells are far apart, the last one at the end.
+    fn offset(&self, index: usize) -> u64 {
+        let step = (self.heap.size().get() - CELL) / (CELLS as u64 - 1);
+        (step * index as u64) / CELL * CELL
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(gpu: &Instance, manager: &ResidencyManager) -> Self {
+        let mut random = Random::new(99);
+        let mut buffers: Vec<_> =
+            (0..SHARED).map(|_| Buffer::new(&gpu.device, manager, &mut random)).collect();
+        let shared = Self { buffers: Vec::new() };
+        let mut writer = Worker::new(gpu, manager, &shared, 1000);
+        for buffer in &mut buffers {
+            writer.initialise(buffer);
+        }
+        writer.wait(writer.submitted);
+        writer.finish();
+        Self { buffers }
+    }
+}
+
+struct Recorder {
+    allocator: ID3D12CommandAllocator,
+    lists: [ID3D12GraphicsCommandList; LISTS],
+    residency: [ResidencyList; LISTS],
+}
+
+/// What a submission has to leave in the readback buffer.
+struct Expected {
+    submission: u64,
+    cells: Vec<Cell>,
+}
+
+pub(crate) struct Worker<'a> {
+    device: &'a ID3D12Device,
+    manager: &'a ResidencyManager,
+    shared: &'a Shared,
+    random: Random,
+    queue: ID3D12CommandQueue,
+    fence: ID3D12Fence,
+    values: VecDeque<(u64, FenceValue)>,
+    recorders: Vec<Recorder>,
+    upload: ID3D12Resource,
+    readback: ID3D12Resource,
+    own: Vec<Buffer>,
+    submitted: u64,
+    expected: VecDeque<Expected>,
+    seed: u64,
+    set: Vec<(u64, ByteSize)>,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(
+        gpu: &'a Instance,
+        manager: &'a ResidencyManager,
+        shared: &'a Shared,
+        number: usize,
+    ) -> Self {
+        let device = &gpu.device;
+        let types =
+            [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COPY, D3D12_COMMAND_LIST_TYPE_COMPUTE];
+        let list_type = types[number % types.len()];
+        let desc = D3D12_COMMAND_QUEUE_DESC { Type: list_type, ..Default::default() };
+        // SAFETY: a live COM object, and a result of the interface that is asked for; so below.
+        let queue: ID3D12CommandQueue = unsafe { device.CreateCommandQueue(&desc) }.expect("created");
+        let recorder = || {
+            // SAFETY: as above.
+            let allocator: ID3D12CommandAllocator =
+                unsafe { device.CreateCommandAllocator(list_type) }.expect("created");
+            let list = || {
+                // SAFETY: as above.
+                let list: ID3D12GraphicsCommandList =
+                    unsafe { device.CreateCommandList(0, list_type, &allocator, None) }.expect("created");
+                // SAFETY: as above.
+                unsafe { list.Close() }.ok().expect("closed");
+                list
+            };
+            let lists = [list(), list()];
+            Recorder { lists, residency: Default::default(), allocator }
+        };
+        let recorders = (0..DEPTH).map(|_| recorder()).collect();
+        let upload = committed(device, D3D12_HEAP_TYPE_UPLOAD, UNIT);
+        let readback = committed(device, D3D12_HEAP_TYPE_READBACK, UNIT);
+        let fence = manager.queue_fence(&queue).expect("the device's own queue");
+        Self {
+            device,
+            manager,
+            shared,
+            random: Random::new(number as u64),
+            queue,
+            fence,
+            values: VecDeque::new(),
+            recorders,
+            upload,
+            readback,
+            own: Vec::new(),
+            submitted: 0,
+            expected: VecDeque::new(),
+            seed: (number as u64) << 40,
+            set: Vec::new(),
+        }
+    }
+
+    /// One of the things that a program does, at random.
+    pub(crate) fn step(&mut self) {
+        match self.random.below(40) {
+            0 if self.own.len() > 2 => self.delete(),
+            1 => self.lock(),
+            2 => self.unlock(),
+            3 if !self.shared.buffers.is_empty() => self.prefetch(),
+            _ => {}
+        }
+        while self.own.len() < 2 || (self.own.len() < OWN && self.random.below(8) == 0) {
+            let mut buffer = Buffer::new(self.device, self.manager, &mut self.random);
+            self.initialise(&mut buffer);
+            self.own.push(buffer);
+        }
+        self.submit();
+    }
+
+    /// Waits for everything, looks at the rest of the results, and gives everything back.
+    pub(crate) fn finish(mut self) {
+        self.wait(self.submitted);
+        self.check(self.submitted);
+        assert!(self.expected.is_empty());
+        for buffer in self.own.drain(..) {
+            for _ in 0..buffer.locks {
+                buffer.heap.unlock().expect("it is locked");
+            }
+            let error = buffer.heap.unlock().expect_err("it is not locked");
+            assert!(error.is_invalid_argument());
+        }
+    }
+
+    /// Bytes of what may be in use now: the heaps of the last submissions, what is locked, and what is not managed.
+    pub(crate) fn used_at_the_same_time(&mut self) -> ByteSize {
+        let completed = self.completed();
+        let mut heaps: Vec<(u64, ByteSize)> = Vec::new();
+        let done =
+            self.values.iter().filter(|(_, value)| *value <= completed).map(|(number, _)| *number).max();
+        let done = done.unwrap_or(0);
+        // What the last submission used may have been finished since it was made.
+        let from = done.min(self.submitted.saturating_sub(1));
+        for buffer in self.own.iter().chain(&self.shared.buffers) {
+            let address = buffer.heap.pageable().as_raw() as u64;
+            if buffer.locks > 0 || buffer.last_use > from {
+                heaps.push((address, buffer.heap.size()));
+            }
+        }
+        heaps.extend(self.set.iter().copied());
+        heaps.sort_unstable();
+        heaps.dedup();
+        let managed: u64 = heaps.iter().map(|(_, size)| size.get()).sum();
+        ByteSize::new(managed).saturating_add(ALWAYS_RESIDENT)
+    }
+
+    fn completed(&self) -> FenceValue {
+        // SAFETY: a live COM object.
+        FenceValue::new(unsafe { self.fence.GetCompletedValue() })
+    }
+
+    /// Waits until a submission is done.
+    fn wait(&mut self, submission: u64) {
+        while let Some(&(number, value)) = self.values.front() {
+            if number > submission {
+                return;
+            }
+            // SAFETY: a live COM object; a null event blocks.
+            let waited = unsafe { self.fence.SetEventOnCompletion(value.get(), HANDLE::default()) };
+            assert!(waited.is_ok());
+            assert_ne!(self.completed(), FenceValue::DEVICE_REMOVED, "a page fault");
+            self.values.pop_front();
+        }
+    }
+
+    /// Looks at the results up to a submission, which is done.
+    fn check(&mut self, submission: u64) {
+        while self.expected.front().is_some_and(|expected| expected.submission <= submission) {
+            let expected = self.expected.pop_front().expect("just seen");
+            let mut start = std::ptr::null_mut();
+            // SAFETY: a live COM object.
+            assert!(unsafe { self.readback.Map(0, None, &mut start) }.is_ok());
+            let first = readback_offset(expected.submission, 0);
+            for (index, cell) in expected.cells.iter().enumerate() {
+                let offset = usize::try_from(first).expect("small") + index * cell.len();
+                // SAFETY: the buffer is mapped and has the bytes; the GPU has finished writing them.
+                let found = unsafe { start.cast::<u8>().add(offset).cast::<Cell>().read_unaligned() };
+                assert_eq!(found, *cell, "submission {}, cell {index}", expected.submission);
+            }
+            // SAFETY: it was mapped above.
+            unsafe { self.readback.Unmap(0, None) };
+        }
+    }
+
+    /// The recorder of the next submission, whose turn before is over.
+    fn begin(&mut self) -> usize {
+        let next = self.submitted + 1;
+        if let Some(before) = next.checked_sub(DEPTH as u64) {
+            self.wait(before);
+            self.check(before);
+        }
+        let number = usize::try_from(next % DEPTH as u64).expect("small");
+        let recorder = &self.recorders[number];
+        // SAFETY: live COM objects; what the allocator recorded is done.
+        unsafe { recorder.allocator.Reset() }.ok().expect("nothing executes");
+        number
+    }
+
+    fn execute(&mut self, recorder: usize, lists: usize) {
+        let Recorder { lists: commands, residency, .. } = &self.recorders[recorder];
+        let commands: Vec<_> =
+            commands[..lists].iter().map(|list| Some(ID3D12CommandList::from(list.clone()))).collect();
+        let residency: Vec<_> = residency[..lists].iter().collect();
+        let value = self.manager.execute_command_lists(&self.queue, &commands, &residency).expect("executed");
+        self.submitted += 1;
+        self.values.push_back((self.submitted, value));
+    }
+
+    /// Fills a buffer.
+    fn initialise(&mut self, buffer: &mut Buffer) {
+        let number = self.begin();
+        let mut start = std::ptr::null_mut();
+        // SAFETY: a live COM object.
+        assert!(unsafe { self.upload.Map(0, None, &mut start) }.is_ok());
+        let slot = usize::try_from(self.submitted % DEPTH as u64).expect("small") * CELLS;
+        for index in 0..CELLS {
+            self.seed += 1;
+            buffer.cells[index] = cell(self.seed);
+            let offset = (slot + index) * CELL as usize;
+            // SAFETY: the buffer is mapped and has the bytes; the submission that read them before is done.
+            unsafe { start.cast::<u8>().add(offset).cast::<Cell>().write_unaligned(buffer.cells[index]) };
+        }
+        // SAFETY: it was mapped above.
+        unsafe { self.upload.Unmap(0, None) };
+        let recorder = &self.recorders[number];
+        let list = &recorder.lists[0];
+        // SAFETY: live COM objects; the list is closed.
+        unsafe { list.Reset(&recorder.allocator, None) }.ok().expect("reset");
+        for index in 0..CELLS {
+            let source = ((slot + index) as u64) * CELL;
+            // SAFETY: live COM objects; the ranges are inside of the buffers.
+            unsafe {
+                list.CopyBufferRegion(&buffer.resource, buffer.offset(index), &self.upload, source, CELL);
+            }
+        }
+        // SAFETY: a live COM object.
+        unsafe { list.Close() }.ok().expect("closed");
+        recorder.residency[0].reset().expect("closed");
+        recorder.residency[0].add(&buffer.heap).expect("of this manager");
+        self.set = vec![(buffer.heap.pageable().as_raw() as u64, buffer.heap.size())];
+        self.execute(number, 1);
+        buffer.last_use = self.submitted;
+    }
+
+    /// Copies between buffers of its own, from those of all, and of each copy to the readback buffer.
+    fn submit(&mut self) {
+        let number = self.begin();
+        let next = self.submitted + 1;
+        let lists = 1 + self.random.index(LISTS);
+        let mut cells = Vec::new();
+        self.set.clear();
+        for list_number in 0..lists {
+            let recorder = &self.recorders[number];
+            let list = &recorder.lists[list_number];
+            // SAFETY: live COM objects; the list is closed.
+            unsafe { list.Reset(&recorder.allocator, None) }.ok().expect("reset");
+            let residency = &recorder.residency[list_number];
+            residency.reset().expect("closed");
+            let mut open = residency.open().expect("closed");
+            for _ in 0..1 + self.random.index(HEAPS) {
+                let target = self.random.index(self.own.len());
+                let to = self.random.index(CELLS);
+                let from = self.random.index(CELLS);
+                let (source, value) = if !self.shared.buffers.is_empty() && self.random.below(3) == 0 {
+                    let buffer = &self.shared.buffers[self.random.index(self.shared.buffers.len())];
+                    (buffer, buffer.cells[from])
+                } else {
+                    let mut source = self.random.index(self.own.len());
+                    if source == target {
+                        source = (source + 1) % self.own.len();
+                    }
+                    (&self.own[source], self.own[source].cells[from])
+                };
+                let into = &self.own[target];
+                let readback = readback_offset(next, cells.len());
+                // SAFETY: live COM objects; the ranges are inside of the buffers, which differ.
+                unsafe {
+                    list.CopyBufferRegion(
+                        &into.resource,
+                        into.offset(to),
+                        &source.resource,
+                        source.offset(from),
+                        CELL,
+                    );
+                    list.CopyBufferRegion(&self.readback, readback, &into.resource, into.offset(to), CELL);
+                }
+                for buffer in [source, into] {
+                    open.add(&buffer.heap).expect("of this manager");
+                    self.set.push((buffer.heap.pageable().as_raw() as u64, buffer.heap.size()));
+                }
+                cells.push(value);
+                let source_address = std::ptr::from_ref(source);
+                for buffer in &mut self.own {
+                    if std::ptr::from_ref(buffer) == source_address {
+                        buffer.last_use = next;
+                    }
+                }
+                let into = &mut self.own[target];
+                into.cells[to] = value;
+                into.last_use = next;
+            }
+            open.close();
+            // SAFETY: a live COM object.
+            unsafe { list.Close() }.ok().expect("closed");
+        }
+        self.execute(number, lists);
+        self.expected.push_back(Expected { submission: next, cells });
+    }
+
+    /// Destroys a buffer once it is no longer in use.
+    fn delete(&mut self) {
+        let buffer = self.own.swap_remove(self.random.index(self.own.len()));
+        self.wait(buffer.last_use);
+        drop(buffer);
+    }
+
+    fn lock(&mut self) {
+        let locked: u32 = self.own.iter().map(|buffer| buffer.locks).sum();
+        if locked < u32::try_from(LOCKS).expect("few") && !self.own.is_empty() {
+            let index = self.random.index(self.own.len());
+            self.own[index].heap.lock().expect("it fits");
+            self.own[index].locks += 1;
+        }
+    }
+
+    fn unlock(&mut self) {
+        if let Some(buffer) = self.own.iter_mut().find(|buffer| buffer.locks > 0) {
+            buffer.locks -= 1;
+            assert_eq!(buffer.heap.unlock().expect("it is locked"), buffer.locks);
+        }
+    }
+
+    fn prefetch(&mut self) {
+        let list = ResidencyList::new();
+        let buffer = &self.shared.buffers[self.random.index(self.shared.buffers.len())];
+        list.add(&buffer.heap).expect("of this manager");
+        if let Err(error) = self.manager.prefetch(&list) {
+            assert!(error.is_over_budget(), "{error}");
+        }
+    }
+}
+
+fn readback_offset(submission: u64, index: usize) -> u64 {
+    ((submission % DEPTH as u64) * (HEAPS * LISTS) as u64 + index as u64) * CELL
+}
