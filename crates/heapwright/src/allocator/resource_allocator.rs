@@ -15,9 +15,7 @@ use super::desc::{
 use super::notes::LiveAllocation;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use super::{HeapType, Inner, Pool};
-use crate::{
-    DeviceCaps, Error, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup,
-};
+use crate::{DeviceCaps, Error, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
 
 /// Allocates resources of one device: `IResourceAllocator` (document GPGMM).
 ///
