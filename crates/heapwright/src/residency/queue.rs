@@ -72,12 +72,14 @@ impl ManagedQueues {
         if let Some(known) = queues.iter().find(|known| known.queue.as_raw() == queue.as_raw()) {
             return Ok(Arc::clone(known));
         }
+        let mut abandoned = Vec::new();
         queues.retain(|known| {
-            let is_done = known.completed() >= *known.lock();
-            // One reference to the entry: nobody is submitting.
-            let goes = is_done && Arc::strong_count(known) == 1 && known.is_abandoned();
+            // Whoever submits holds a second reference and perhaps the lock, and waits for the queues: so the reference comes first.
+            let goes =
+                Arc::strong_count(known) == 1 && known.completed() >= *known.lock() && known.is_abandoned();
             if goes {
                 forget(known.slot);
+                abandoned.push(Arc::clone(known));
             }
             !goes
         });
@@ -88,6 +90,9 @@ impl ManagedQueues {
             last: Mutex::new(initial),
         });
         queues.push(Arc::clone(&known));
+        drop(queues);
+        // Without the lock: these are the last references to queues.
+        drop(abandoned);
         Ok(known)
     }
 
