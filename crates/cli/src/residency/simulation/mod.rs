@@ -7,7 +7,7 @@ mod device;
 use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue};
-use heapwright_core::residency::policy::PolicyKind;
+use heapwright_core::residency::policy::{Moment, PolicyKind};
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, QueueSlot, ResidencyPlanner,
     SegmentGroup, Status, WaitFor,
@@ -59,8 +59,7 @@ pub(super) struct SimulationFailed {
     error: SimulationError,
 }
 
-/// Eviction ahead of need: of the budget, in each frame at most one part in so many. It is what
-/// `heapwright::ResidencyManager` is not asked for here, so a policy that wants none loses nothing.
+/// A frame evicts at most one part in so many of the budget ahead of need, if the policy wants any to go.
 const AHEAD_PARTS: u64 = 64;
 
 /// Simulates all frames. `progress` hears of each that begins.
@@ -350,10 +349,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Does what the plan says on the device.
-    fn carry_out(
-        &mut self,
-        now: heapwright_core::residency::policy::Moment,
-    ) -> Result<CarriedOut, SimulationError> {
+    fn carry_out(&mut self, now: Moment) -> Result<CarriedOut, SimulationError> {
         let Self { plan, device, numbers, workload, .. } = self;
         let number_of = |id: &ManagedHeapId| numbers[id.slot().index()];
         let sum = |ids: &[ManagedHeapId]| {
