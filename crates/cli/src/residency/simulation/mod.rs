@@ -59,8 +59,8 @@ pub(super) struct SimulationFailed {
     error: SimulationError,
 }
 
-/// A frame evicts at most one part in so many of the budget ahead of need, if the policy wants any to go.
-const AHEAD_PARTS: u64 = 64;
+/// What a frame evicts at most ahead of need, if the policy wants any to go: as much as `ResidencyManagerDesc::evict_size` is by default.
+const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 
 /// Simulates all frames. `progress` hears of each that begins.
 ///
@@ -313,10 +313,9 @@ impl<'a> Simulation<'a> {
 
     /// Lets the policy evict what is not worth keeping.
     fn evict_ahead(&mut self) -> Result<(), SimulationError> {
-        let limit = self.budget.map(|budget| ByteSize::new(budget.get() / AHEAD_PARTS));
         let now = self.planner.moment(self.clock.now());
         let mut plan = std::mem::take(&mut self.plan);
-        self.planner.plan_ahead(limit, now, &mut plan);
+        self.planner.plan_ahead([EVICT_AHEAD; 2], now, &mut plan);
         self.plan = plan;
         self.carry_out(now).map(drop)
     }
