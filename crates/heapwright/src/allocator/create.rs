@@ -423,8 +423,7 @@ impl Inner {
                 }
                 refused.into_error().into()
             };
-            let create =
-                || create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
+            let create = || create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
             let group = granted.segment_group;
             let charge = || self.accounts.charge(granted.heap_type, Charged::Committed, size).map_err(refuse);
             let Some(manager) = self.manager_for(terms) else {

@@ -18,7 +18,8 @@ use super::heap_source::{Refusal, Terms};
 use super::{HeapType, Inner};
 use crate::error::Obstacle;
 use crate::{
-    Error, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager, SegmentGroup,
+    Error, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager,
+    SegmentGroup,
 };
 
 /// Memory that is to be created, as a manager hears of it.
@@ -45,7 +46,11 @@ pub(super) enum NotCreated<E> {
 
 impl<E> NotCreated<E> {
     /// As a refusal of `way`; `of_device` says what the device's answer means.
-    pub(super) fn into_refusal(self, way: crate::error::Way, of_device: impl FnOnce(E) -> Refusal) -> Refusal {
+    pub(super) fn into_refusal(
+        self,
+        way: crate::error::Way,
+        of_device: impl FnOnce(E) -> Refusal,
+    ) -> Refusal {
         match self {
             Self::Device(answer) => of_device(answer),
             Self::NoRoom(obstacle) => Refusal::of(way, obstacle),
@@ -152,14 +157,17 @@ impl OwnMemory {
     }
 
     fn key(resource: &ID3D12Resource) -> Result<usize, Error> {
-        let identity: IUnknown = resource
-            .cast()
-            .map_err(|error| Error::device("QueryInterface for IUnknown", error.code()))?;
+        let identity: IUnknown =
+            resource.cast().map_err(|error| Error::device("QueryInterface for IUnknown", error.code()))?;
         Ok(identity.as_raw() as usize)
     }
 
     /// Enters a resource that was just made.
-    pub(super) fn enter(self: &Arc<Self>, resource: &ID3D12Resource, heap: ResidencyHeap) -> Result<OwnHeap, Error> {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        resource: &ID3D12Resource,
+        heap: ResidencyHeap,
+    ) -> Result<OwnHeap, Error> {
         let key = Self::key(resource)?;
         let heap = Arc::new(heap);
         self.lock().insert(key, Arc::downgrade(&heap));

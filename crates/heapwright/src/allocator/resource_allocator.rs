@@ -15,9 +15,7 @@ use super::desc::{
 use super::notes::LiveAllocation;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use super::{HeapType, Inner, Pool};
-use crate::{
-    DeviceCaps, Error, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup,
-};
+use crate::{DeviceCaps, Error, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
 
 /// Allocates resources of one device: `IResourceAllocator` (document GPGMM).
 ///
@@ -280,7 +278,9 @@ impl ResourceAllocator {
 
     /// Makes an allocation of a committed resource that exists, so that it is counted and handled like others.
     ///
-    /// It adds a reference to the resource. Importing twice makes two allocations of one resource.
+    /// It adds a reference to the resource. Importing twice makes two allocations of one resource, and of one residency heap. With a
+    /// residency manager the resource must be a committed one: a placed one does not tell that it is, and D3D12 refuses to page it. Import it as
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and have its heap managed.
     ///
     /// # Errors
     ///

@@ -171,9 +171,10 @@ fn size_and_alignment(found: &Found, desc: &ResidencyHeapDesc) -> Result<(ByteSi
             Err(Error::invalid_argument(field, rule))
         }
         Some((size, alignment)) => Ok((size.max(desc.size), desc.alignment.unwrap_or(alignment))),
-        None if desc.size.is_zero() => {
-            Err(Error::invalid_argument(field, format!("is needed: D3D12 does not say what this {kind} takes")))
-        }
+        None if desc.size.is_zero() => Err(Error::invalid_argument(
+            field,
+            format!("is needed: D3D12 does not say what this {kind} takes"),
+        )),
         None => Ok((desc.size, desc.alignment.unwrap_or(Alignment::ONE))),
     }
 }

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use heapwright_core::residency::{GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, ResidencyPlanner, Status};
+use heapwright_core::residency::{
+    GroupMemory, ManagedHeapId, NewManagedHeap, OverBudget, PlanError, ResidencyPlanner, Status,
+};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
@@ -396,26 +398,32 @@ impl Shared {
         bytes: ByteSize,
         must: bool,
     ) -> Result<Room<'_>, Error> {
+        /// How often others may be quicker to take the room that was made.
+        const TRIES: u32 = 64;
         let group = if self.budgets.unifies_memory() { SegmentGroup::Local } else { group };
-        {
-            let mut state = self.lock();
-            state.apply_memory(&self.budgets);
-            let usage = state.planner.usage(group).saturating_add(bytes);
-            if usage <= self.budgets.budget(group) {
-                return Ok(self.promise(&mut state, group, bytes));
-            }
-        }
         let mut ask = Ask { may_wait: must, may_exceed: !must, ..Ask::default() };
         ask.incoming[index(group)] = bytes;
-        self.page(
-            None,
-            ask,
-            |_| Ok(()),
-            |_, _, _| {
+        let mut is_made = false;
+        let mut tries = 0;
+        loop {
+            {
+                // What the books call evicted is so once the pager has carried it out.
+                let _pager = self.pager();
                 let mut state = self.lock();
-                Ok(self.promise(&mut state, group, bytes))
-            },
-        )
+                state.apply_memory(&self.budgets);
+                let (needed, budget) =
+                    (state.planner.usage(group).saturating_add(bytes), self.budgets.budget(group));
+                if needed <= budget || (is_made && !must) {
+                    return Ok(self.promise(&mut state, group, bytes));
+                }
+                if tries == TRIES {
+                    return Err(Error::over_budget(OverBudget { group, needed, budget }));
+                }
+            }
+            self.page(None, ask, |_| Ok(()), |_, _, _| Ok(()))?;
+            is_made = true;
+            tries += 1;
+        }
     }
 
     fn promise(&self, state: &mut State, group: SegmentGroup, bytes: ByteSize) -> Room<'_> {

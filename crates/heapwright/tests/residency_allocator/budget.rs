@@ -233,7 +233,8 @@ fn limits_hold_beside_the_budget() {
     let scene = Scene::new(Setup { budget_mib: Some(2), allocator, ..Setup::default() });
     let made: Vec<_> = (0..3).map(|_| scene.alone(1)).collect();
     assert_eq!((scene.used_mib(), made.iter().filter(|made| is_resident(made)).count()), (2, 2));
-    let error = scene.try_alone(1, ResourceAllocationFlags::empty()).expect_err("the limit counts what is evicted");
+    let error =
+        scene.try_alone(1, ResourceAllocationFlags::empty()).expect_err("the limit counts what is evicted");
     assert!(error.to_string().contains("the limit is 3.00 MiB"), "{error}");
     drop(made);
     scene.end();

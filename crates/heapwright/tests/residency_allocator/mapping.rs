@@ -1,9 +1,9 @@
 //! What is mapped is resident.
 
-use heapwright::{ResidencyHeapStatus, ResourceAllocationFlags, ResourceAllocatorFlags};
-use heapwright::{BudgetOverride, ByteSize, GroupBudgets, HeapType, ResidencyManagerDesc, ResourceAllocator};
-use heapwright::{ResourceAllocationDesc, buffer_desc};
 use heapwright::d3d12::*;
+use heapwright::{BudgetOverride, ByteSize, GroupBudgets, HeapType, ResidencyManagerDesc, ResourceAllocator};
+use heapwright::{ResidencyHeapStatus, ResourceAllocationFlags, ResourceAllocatorFlags};
+use heapwright::{ResourceAllocationDesc, buffer_desc};
 
 use crate::gpu::open;
 use crate::scene::{Scene, is_locked, is_resident, status};
@@ -14,10 +14,8 @@ const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCA
 fn mapping_makes_resident_what_is_evicted() {
     let gpu = open("discrete");
     let budgets = GroupBudgets { local: ByteSize::from_gib(1), non_local: ByteSize::from_mib(4) };
-    let desc = ResidencyManagerDesc {
-        budget_override: Some(BudgetOverride::Fixed(budgets)),
-        ..Default::default()
-    };
+    let desc =
+        ResidencyManagerDesc { budget_override: Some(BudgetOverride::Fixed(budgets)), ..Default::default() };
     let (allocator, manager) =
         ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), Default::default(), desc)
             .expect("sound");
@@ -58,7 +56,8 @@ fn mapping_makes_resident_what_is_evicted() {
 fn each_mapping_has_its_own_lock() {
     let scene = Scene::of_mib(64);
     let small = || scene.upload(100, WITHIN);
-    let (mut first, mut second, mut third) = (small(), small(), scene.upload(1000, ResourceAllocationFlags::empty()));
+    let (mut first, mut second, mut third) =
+        (small(), small(), scene.upload(1000, ResourceAllocationFlags::empty()));
     assert!(!is_locked(&first), "what stays mapped is not locked by that");
     assert!(std::ptr::eq(first.memory().expect("managed"), second.memory().expect("managed")), "one heap");
     for _ in 0..3 {

@@ -2,9 +2,10 @@
 
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, DefragmentationBudget, DefragmentationDesc, HeapType, InitialState, PoolDesc, ResidencyHeapStatus,
-    ResidencyManager, ResidencyManagerFlags, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, buffer_desc,
+    ByteSize, DefragmentationBudget, DefragmentationDesc, HeapType, InitialState, PoolDesc,
+    ResidencyHeapStatus, ResidencyManager, ResidencyManagerFlags, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
+    buffer_desc,
 };
 
 use crate::gpu::{COMMON, open, place, try_buffer};
@@ -89,7 +90,8 @@ fn an_allocator_in_budget_makes_its_manager_so() {
     let _locked = scene.alone(2);
     _locked.memory().expect("managed").lock().expect("resident");
     // The manager refuses it by itself.
-    let desc = heapwright::ResidencyHeapDesc { segment_group: Some(SegmentGroup::Local), ..Default::default() };
+    let desc =
+        heapwright::ResidencyHeapDesc { segment_group: Some(SegmentGroup::Local), ..Default::default() };
     let error = scene
         .manager
         .create_heap(&heapwright::ResidencyHeapDesc { size: ByteSize::from_mib(1), ..desc }, || {
@@ -166,7 +168,14 @@ fn an_imported_upload_buffer_is_non_local() {
     let state = D3D12_RESOURCE_STATE_GENERIC_READ;
     let mut made: Option<ID3D12Resource> = None;
     unsafe {
-        scene.gpu.device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut made)
+        scene.gpu.device.CreateCommittedResource(
+            &properties,
+            D3D12_HEAP_FLAG_NONE,
+            &desc,
+            state,
+            None,
+            &mut made,
+        )
     }
     .expect("there is room");
     let resource = made.expect("S_OK comes with a resource");
@@ -184,7 +193,8 @@ fn nested_allocators_share_the_manager_and_the_heaps() {
         nested.residency_manager().map(ResidencyManager::debug_name),
         Some(scene.manager.debug_name()),
     );
-    let first = try_buffer(&scene.allocator, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
+    let first =
+        try_buffer(&scene.allocator, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
     let heap = first.heap().expect("placed").clone();
     drop(first);
     let second = try_buffer(&nested, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
@@ -239,14 +249,18 @@ fn a_move_says_what_memory_it_goes_to() {
     for (seed, allocation) in (1..).zip(&made) {
         scene.fill(allocation, seed);
     }
-    let mut defragmentation = scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
+    let mut defragmentation =
+        scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
     let mut moved = 0;
     for _ in 0..100 {
         let step = defragmentation.step(DefragmentationBudget::default());
         for mut planned in step.moves {
             let id = planned.allocation();
             let allocation = made.iter_mut().find(|allocation| allocation.id() == id).expect("it is live");
-            let target = planned.create_resource(allocation, InitialState::State(COMMON), None).expect("placed").clone();
+            let target = planned
+                .create_resource(allocation, InitialState::State(COMMON), None)
+                .expect("placed")
+                .clone();
             let memory = planned.destination_memory().expect("it is managed");
             assert_eq!(memory.pageable(), &planned.destination().expect("planned").0.clone().into());
             // It may be evicted meanwhile, as everything.
@@ -303,7 +317,9 @@ fn unified_memory_is_one_group() {
         for (seed, allocation) in (1..).zip(&made) {
             scene.assert_filled(allocation, seed);
         }
-        assert!(made.iter().all(|made| made.memory().expect("managed").segment_group() == SegmentGroup::Local));
+        assert!(
+            made.iter().all(|made| made.memory().expect("managed").segment_group() == SegmentGroup::Local)
+        );
         drop(made);
         scene.end();
     }

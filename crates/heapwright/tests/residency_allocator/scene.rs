@@ -3,9 +3,9 @@
 use heapwright::d3d12::*;
 use heapwright::{
     BudgetOverride, ByteSize, FenceValue, GroupBudgets, HeapType, ResidencyHeapStatus, ResidencyList,
-    ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
-    buffer_desc,
+    ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, SegmentGroup, buffer_desc,
 };
 use heapwright_runtime::Instance;
 use windows_core::Interface;
@@ -82,7 +82,11 @@ impl Scene {
     }
 
     /// Executes what `record` records, once what it uses is resident, and waits for the GPU.
-    pub(crate) fn execute(&self, uses: &[&ResourceAllocation], record: impl FnOnce(&ID3D12GraphicsCommandList)) {
+    pub(crate) fn execute(
+        &self,
+        uses: &[&ResourceAllocation],
+        record: impl FnOnce(&ID3D12GraphicsCommandList),
+    ) {
         let list = ResidencyList::new();
         for allocation in uses {
             list.add_allocation(allocation).expect("of this manager");

@@ -42,8 +42,7 @@ impl Instance {
             SegmentGroup::Local => D3D12_HEAP_TYPE_DEFAULT,
             SegmentGroup::NonLocal => D3D12_HEAP_TYPE_UPLOAD,
         };
-        let residency =
-            if is_resident { D3D12_HEAP_FLAG_NONE } else { D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT };
+        let residency = if is_resident { D3D12_HEAP_FLAG_NONE } else { D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT };
         let desc = D3D12_HEAP_DESC {
             SizeInBytes: size.get(),
             Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
