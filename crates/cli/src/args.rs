@@ -410,9 +410,10 @@ read a weight and write a result. The budget is 60 % of the most bytes that the 
 JSON, stable; a change of meaning gets a new key:
   scenario, policy, default (whether it is the default policy), bytes_in, bytes_out,
   lower_bound_bytes, ratio, stalls, frame_ms {p50, p99}, stall_ms (all stalls together),
-  cold_bytes (the part of the bound that first uses page in), belady_bytes (what Belady's rule
-  pages in when heaps move whole: it can be done, by who knows the future), over_budget_frames
-  (where the heaps of one submission are over the budget), frames, submissions, heaps.
+  simulated_ms (all frames together), cold_bytes (the part of the bound that first uses page in),
+  belady_bytes (what Belady's rule pages in when heaps move whole: it can be done, by who knows the
+  future), over_budget_frames (where the heaps of one submission are over the budget), frames,
+  submissions, heaps.
   ratio is null when the bound alone is 0.
 
 Exit codes: 0 done; 1 the device and the planner disagree, or usage is over the budget without need:

@@ -23,7 +23,7 @@ use self::report::ResidencyReport;
 use self::scenario::{Scenario, ScenarioError, built_in};
 use self::simulation::SimulationFailed;
 use self::workload::bound::offline_bound;
-use self::workload::{CannotDerive, ExpandError, Workload, expand, from_trace};
+use self::workload::{CannotDerive, TooMuch, Workload, expand, from_trace};
 use crate::args::ResidencyArgs;
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
@@ -113,7 +113,7 @@ enum ResidencyError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error(transparent)]
-    Expand(#[from] ExpandError),
+    Expand(#[from] TooMuch),
     #[error(transparent)]
     Derive(#[from] CannotDerive),
     #[error("--policy: {0}")]

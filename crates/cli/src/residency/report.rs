@@ -23,6 +23,8 @@ pub(super) struct ResidencyReport {
     pub(super) stalls: u64,
     pub(super) frame_ms: FrameMs,
     pub(super) stall_ms: f64,
+    /// All frames together.
+    pub(super) simulated_ms: f64,
     pub(super) cold_bytes: u64,
     pub(super) belady_bytes: u64,
     pub(super) over_budget_frames: u64,
@@ -58,6 +60,7 @@ impl ResidencyReport {
             stalls: outcome.stalls,
             frame_ms: FrameMs { p50: percentile(&times, 50), p99: percentile(&times, 99) },
             stall_ms: milliseconds(outcome.stall_time),
+            simulated_ms: milliseconds(times.iter().sum()),
             cold_bytes: bound.cold_bytes.get(),
             belady_bytes: bound.belady_bytes.get(),
             over_budget_frames: outcome.over_budget_frames,
@@ -151,7 +154,7 @@ mod tests {
             report.to_json(),
             "{\"scenario\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
              \"lower_bound_bytes\":4,\"ratio\":1.25,\"stalls\":2,\"frame_ms\":{\"p50\":16.5,\"p99\":33.0},\
-             \"stall_ms\":1.5,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
+             \"stall_ms\":1.5,\"simulated_ms\":170.0,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
         );
     }
 
@@ -176,6 +179,7 @@ mod tests {
             stalls: 2,
             frame_ms: FrameMs { p50: 16.5, p99: 33.0 },
             stall_ms: 1.5,
+            simulated_ms: 170.0,
             cold_bytes: 1,
             belady_bytes: 4,
             over_budget_frames: 0,

@@ -74,7 +74,7 @@ fn decimals(ratio: Option<f64>) -> String {
 fn table(headings: &[&str], rows: Vec<Vec<String>>, text_columns: usize) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(headings.iter().map(|heading| Cell::new(heading)));
+    table.set_header(headings.iter().map(Cell::new));
     for row in rows {
         table.add_row(row);
     }

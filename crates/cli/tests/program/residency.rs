@@ -159,6 +159,7 @@ fn the_json_has_exactly_the_documented_keys_and_is_the_same_each_time() {
         "stalls",
         "frame_ms",
         "stall_ms",
+        "simulated_ms",
         "cold_bytes",
         "belady_bytes",
         "over_budget_frames",

@@ -9,19 +9,19 @@ use crate::residency::scenario::{GRANULARITY, Group, Pattern, RotaDraw, Scenario
 
 /// A scenario is more work than the program takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::residency) enum ExpandError {
+pub(in crate::residency) enum TooMuch {
     #[error(
         "{path}: the submissions use heaps more than {limit} times in all; fewer frames or heaps are simulated"
     )]
-    TooManyUses { path: String, limit: usize },
+    Uses { path: String, limit: usize },
     #[error(
         "{path}: there are more than {limit} heaps in all, those that take the place of others among them"
     )]
-    TooManyHeaps { path: String, limit: usize },
+    Heaps { path: String, limit: usize },
     #[error(
         "{path}: the heaps have more than {limit} in all, those that take the place of others among them"
     )]
-    TooManyBytes { path: String, limit: ByteSize },
+    Bytes { path: String, limit: ByteSize },
 }
 
 /// 800 MB in memory.
@@ -41,7 +41,7 @@ mod stream {
 }
 
 /// Makes the workload that a scenario describes: the same for the same scenario.
-pub(in crate::residency) fn expand(scenario: &Scenario) -> Result<Workload, ExpandError> {
+pub(in crate::residency) fn expand(scenario: &Scenario) -> Result<Workload, TooMuch> {
     let mut expansion = Expansion::new(scenario)?;
     for frame in 0..scenario.frames {
         expansion.frame(frame)?;
@@ -82,7 +82,7 @@ enum Progress {
 }
 
 impl<'a> Expansion<'a> {
-    fn new(scenario: &'a Scenario) -> Result<Self, ExpandError> {
+    fn new(scenario: &'a Scenario) -> Result<Self, TooMuch> {
         let workload = Workload {
             name: scenario.name.clone(),
             heaps: Vec::new(),
@@ -122,7 +122,7 @@ impl<'a> Expansion<'a> {
         Ok(expansion)
     }
 
-    fn add_group(&mut self, group: &Group) -> Result<(), ExpandError> {
+    fn add_group(&mut self, group: &Group) -> Result<(), TooMuch> {
         let mut places = Places {
             heaps: Vec::new(),
             ends: Vec::new(),
@@ -146,15 +146,15 @@ impl<'a> Expansion<'a> {
         sizes: &mut Random,
         is_resident: bool,
         is_first: bool,
-    ) -> Result<HeapNumber, ExpandError> {
+    ) -> Result<HeapNumber, TooMuch> {
         let path = || self.scenario.path.clone();
         let size = draw_size(group.sizes, sizes);
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > MAX_BYTES {
-            return Err(ExpandError::TooManyBytes { path: path(), limit: MAX_BYTES });
+            return Err(TooMuch::Bytes { path: path(), limit: MAX_BYTES });
         }
         if self.workload.heaps.len() == MAX_HEAPS {
-            return Err(ExpandError::TooManyHeaps { path: path(), limit: MAX_HEAPS });
+            return Err(TooMuch::Heaps { path: path(), limit: MAX_HEAPS });
         }
         self.used_by.push(0);
         Ok(self.workload.add_heap(WorkHeap {
@@ -167,7 +167,7 @@ impl<'a> Expansion<'a> {
         }))
     }
 
-    fn frame(&mut self, number: u32) -> Result<(), ExpandError> {
+    fn frame(&mut self, number: u32) -> Result<(), TooMuch> {
         let scenario = self.scenario;
         self.cameras.iter_mut().for_each(CameraPath::step);
         self.rotas.iter_mut().for_each(Turns::step);
@@ -178,7 +178,7 @@ impl<'a> Expansion<'a> {
                 let set = self.set(kind_number, number, part);
                 if self.workload.uses.len() + set.len() > MAX_USES {
                     let path = scenario.path.clone();
-                    return Err(ExpandError::TooManyUses { path, limit: MAX_USES });
+                    return Err(TooMuch::Uses { path, limit: MAX_USES });
                 }
                 self.workload.submit(kind.queue, kind.gpu, set);
             }
@@ -196,7 +196,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Puts new heaps in the place of those whose time has come.
-    fn replace_heaps(&mut self, frame: u32) -> Result<Vec<HeapNumber>, ExpandError> {
+    fn replace_heaps(&mut self, frame: u32) -> Result<Vec<HeapNumber>, TooMuch> {
         let scenario = self.scenario;
         let mut born = Vec::new();
         for (number, group) in scenario.groups.iter().enumerate() {

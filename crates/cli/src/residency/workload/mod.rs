@@ -15,7 +15,7 @@ use std::time::Duration;
 use heapwright::ByteSize;
 use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 
-pub(super) use self::expand::{ExpandError, expand};
+pub(super) use self::expand::{TooMuch, expand};
 pub(super) use self::from_trace::{CannotDerive, from_trace};
 
 /// Frames of submissions, each with the heaps that it uses.

@@ -6,7 +6,7 @@ use super::super::Moment;
 pub(super) const SUBMISSION: u32 = 16;
 
 /// From that many usual intervals on, one that is too long is a gap between runs of use, and no outlier. Of 3, 6, 10 and 20 six did best
-/// over the scenarios of `tests/residency`: a geometric mean of 1.166 times the bound, against 1.179, 1.173 and 1.177.
+/// over the scenarios of `tests/residency`: a geometric mean of 1.166 times the bound, against 1.176, 1.173 and 1.176.
 const GAP_IN_INTERVALS: u32 = 6;
 
 /// A mean, and how far off single values are, in which older values count less and less.
