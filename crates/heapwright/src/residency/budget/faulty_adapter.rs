@@ -8,6 +8,7 @@ use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, HRESULT, IUnknown, Ref, Result, implement};
 
 use crate::SegmentGroup;
+use crate::adapter::ToDxgi as _;
 
 /// What an adapter says and is told.
 #[derive(Debug, Clone, Copy)]
