@@ -99,6 +99,8 @@ impl Shared {
         finish: impl FnOnce(Done, Option<&mut QueueGuard<'_>>, &Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut patience = None;
+        // Whoever would not even wait is not refused for long.
+        let mut asks_before_refusal = ask.may_wait;
         loop {
             let mut last = queue.map(ManagedQueue::lock);
             let mut pager = self.pager();
@@ -125,6 +127,8 @@ impl Shared {
                         ask.may_wait = false;
                     }
                 }
+                // What the operating system said last may be old.
+                Step::OverBudget(_) if std::mem::take(&mut asks_before_refusal) => self.ask(&mut pager),
                 Step::OverBudget(over) => return Err(Error::over_budget(over)),
                 Step::OutOfMemory { call, evicted, wanted } => {
                     let is_repeated = ask.at_least != [ByteSize::ZERO; 2];
