@@ -8,7 +8,7 @@ use heapwright_d3d12::*;
 use super::ResidencyHeap;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags};
 use super::pageable::{PageableInfo, inspect};
-use super::shared::Shared;
+use super::shared::{Room, Shared};
 use crate::Error;
 
 /// Of an object that exists.
@@ -35,7 +35,7 @@ pub(super) fn adopt(
     let info = shared.inspect(pageable, desc)?;
     // It counts among what others use until the operating system is asked again.
     shared.ask_soon();
-    finish(desc, shared, pageable.clone(), &info)
+    finish(desc, shared, pageable.clone(), &info, None)
 }
 
 /// Of an object that `create` creates.
@@ -55,17 +55,24 @@ pub(super) fn create(
     let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || shared.is_always_in_budget();
     // What is known before: room is made first, so that usage does not exceed the budget for a moment.
     let known = desc.segment_group.filter(|_| !desc.size.is_zero());
-    if let Some(group) = known {
-        shared.make_room(group, desc.size, is_bound)?;
-    }
+    // Nobody else gets it until the heap is in the books.
+    let mut room = match known {
+        Some(group) => Some(shared.make_room(group, desc.size, is_bound)?),
+        None => None,
+    };
     let pageable = call()?;
     let info = shared.inspect(&pageable, desc)?;
     let is_resident = info.was_created_resident != Some(false);
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {
-        shared.make_room(info.segment_group, info.size, is_bound)?;
+        drop(room.take());
+        room = Some(shared.make_room(info.segment_group, info.size, is_bound)?);
     }
-    finish(desc, shared, pageable, &info)
+    if info.was_created_resident.is_none() {
+        // What is asked for counts as others' until it is used.
+        shared.ask_soon();
+    }
+    finish(desc, shared, pageable, &info, room)
 }
 
 fn unmanaged(desc: &ResidencyHeapDesc, pageable: ID3D12Pageable) -> Result<ResidencyHeap, Error> {
@@ -84,6 +91,7 @@ fn finish(
     shared: &Arc<Shared>,
     pageable: ID3D12Pageable,
     info: &PageableInfo,
+    room: Option<Room<'_>>,
 ) -> Result<ResidencyHeap, Error> {
     let status = match info.was_created_resident {
         Some(true) => Status::Resident,
@@ -91,7 +99,7 @@ fn finish(
         None => Status::Unknown,
     };
     let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
-    let id = shared.add_heap(new, &pageable)?;
+    let id = shared.add_heap(new, &pageable, room)?;
     let manager = Some((Arc::clone(shared), id));
     let heap = ResidencyHeap::from_parts(pageable, (info.size, info.alignment), info.segment_group, manager);
     if let Some(priority) = desc.priority {

@@ -90,12 +90,20 @@ pub(crate) struct Room<'a> {
     bytes: ByteSize,
 }
 
+impl Room<'_> {
+    /// Gives the room to whoever has the lock, who enters the heap.
+    fn release(&mut self, state: &mut State) {
+        let promised = &mut state.promised[index(self.group)];
+        *promised = promised.saturating_sub(std::mem::take(&mut self.bytes));
+        state.apply_memory(&self.shared.budgets);
+    }
+}
+
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        let promised = &mut state.promised[index(self.group)];
-        *promised = promised.saturating_sub(self.bytes);
-        state.apply_memory(&self.shared.budgets);
+        if !self.bytes.is_zero() {
+            self.release(&mut self.shared.lock());
+        }
     }
 }
 
@@ -269,6 +277,7 @@ impl Shared {
         &self,
         new: NewManagedHeap,
         pageable: &ID3D12Pageable,
+        mut room: Option<Room<'_>>,
     ) -> Result<ManagedHeapId, Error> {
         let mut state = self.lock();
         let now = state.planner.moment(self.elapsed());
@@ -276,6 +285,9 @@ impl Shared {
             .planner
             .add(new, now)
             .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
+        if let Some(room) = &mut room {
+            room.release(&mut state);
+        }
         let slot = id.slot().index();
         if state.pageables.len() <= slot {
             state.pageables.resize(slot + 1, None);
