@@ -32,6 +32,12 @@ impl ManagedQueue {
         FenceValue::new(unsafe { self.fence.GetCompletedValue() })
     }
 
+    /// Whether nobody can submit to it any more, and it has finished. Asked with the lock on the list of queues.
+    fn is_forgotten(self: &Arc<Self>) -> bool {
+        // First whether the list's is the only reference to the entry: then nobody has its lock. Whoever has it may wait for the list.
+        Arc::strong_count(self) == 1 && self.completed() >= *self.lock() && self.is_abandoned()
+    }
+
     /// Whether nobody but the manager has a reference to the queue.
     fn is_abandoned(&self) -> bool {
         let queue = self.queue.clone();
@@ -73,9 +79,7 @@ impl ManagedQueues {
             return Ok(Arc::clone(known));
         }
         queues.retain(|known| {
-            let is_done = known.completed() >= *known.lock();
-            // One reference to the entry: nobody is submitting.
-            let goes = is_done && Arc::strong_count(known) == 1 && known.is_abandoned();
+            let goes = known.is_forgotten();
             if goes {
                 forget(known.slot);
             }

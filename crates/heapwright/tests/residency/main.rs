@@ -2,9 +2,11 @@
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
+mod counting_allocator;
 #[path = "../faulty_device/mod.rs"]
 mod faulty_device;
 mod gpgmm;
 #[path = "../gpu/mod.rs"]
 mod gpu;
+mod microsofts;
 mod scene;

@@ -48,6 +48,11 @@ pub(crate) struct Work {
     keys: Vec<u8>,
 }
 
+// SAFETY: what is recorded is not changed any more, and D3D12's other objects are free-threaded.
+unsafe impl Send for Work {}
+// SAFETY: as above.
+unsafe impl Sync for Work {}
+
 /// A manager, and the GPU whose memory it manages.
 pub(crate) struct Scene {
     pub(crate) instance: Instance,
@@ -315,6 +320,17 @@ impl Scene {
     pub(crate) fn wait(&self, queue: &ID3D12CommandQueue, value: FenceValue) {
         let fence = self.manager.queue_fence(queue).expect("a queue of this device");
         until("the queue has come so far", || unsafe { fence.GetCompletedValue() } >= value.get());
+    }
+
+    /// Another program takes local memory, or gives it back.
+    pub(crate) fn set_budget(&self, local: u64) {
+        self.instance.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, mib(local));
+    }
+
+    /// Removes the device, as a GPU that hangs does.
+    pub(crate) fn lose_device(&self) {
+        let device: ID3D12Device5 = self.instance.device.cast().expect("a current device");
+        unsafe { device.RemoveDevice() };
     }
 
     pub(crate) fn assert_alive(&self) {
