@@ -68,6 +68,14 @@ pub(crate) enum Command {
     /// that comes to a call which the device does not implement. With -v every skipped check is listed, without it the
     /// reasons are.
     Conformance(ConformanceArgs),
+    /// Simulate workloads under eviction policies, beside the offline optimum
+    ///
+    /// Each scenario says what heaps there are, which of them each submission uses, what the budget is in each frame, and what
+    /// paging costs. Under every policy its heaps are created on a simulated GPU, and what the library's residency planner
+    /// decides is carried out there with MakeResident and Evict; usage as the adapter reports it must be what the planner
+    /// believes, and over the budget only where the heaps of a submission are. Time is simulated: nothing here depends on
+    /// the machine.
+    Residency(ResidencyArgs),
     /// Make an HTML page out of an allocator's report
     ///
     /// A report is the JSON that AllocatorReport::to_json_writer of the library writes. It is checked: allocations lie
@@ -159,6 +167,31 @@ pub(crate) struct ConformanceArgs {
     pub(crate) skip: Vec<String>,
 
     /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `heapwright residency` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
+pub(crate) struct ResidencyArgs {
+    /// Scenarios by name, scenario files (.toml) or traces (.csv, .csv.gz); all that come with the program by default
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenarios: Vec<String>,
+
+    /// Policy to simulate; several times for several, all by default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) policy: Vec<String>,
+
+    /// Draw a figure for each scenario, in SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// List the scenarios, traces and policies that come with the program, and do nothing else
+    #[arg(long, conflicts_with_all = ["scenarios", "policy", "plot"])]
+    pub(crate) list: bool,
+
+    /// Print one JSON object for each scenario and policy, one per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -307,6 +340,84 @@ Without an adapter, as a shared library may have none, checks of usage and budge
 Exit codes: 0 no check failed, or known gaps alone; 1 a check failed, a known gap passed, or the
 device does not open; 2 bad input: no such device, no check that the filter takes or of an id to
 skip, or a wrong line in the file of known gaps.";
+
+const RESIDENCY_HELP: &str = "\
+Examples:
+  heapwright residency level-change
+  heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
+  heapwright residency --json crates/cli/scenarios/budget-halved.toml
+  heapwright residency --list";
+
+const RESIDENCY_LONG_HELP: &str = "\
+Examples:
+  heapwright residency level-change
+  heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
+  heapwright residency --json crates/cli/scenarios/budget-halved.toml
+  heapwright residency --list
+
+What is measured:
+  in, out        bytes that MakeResident and Evict were called for
+  bound          bytes that have to be paged in at least, whatever decides what goes: Belady's rule
+                 over the submissions in their order, each under its own frame's budget and with its
+                 heaps resident at once, for each segment group by itself. Heaps are divisible into
+                 bytes there, the future is known, and the GPU is never in the way: what is in
+                 flight can be evicted. So it is a bound for every policy, and need not be
+                 reachable by any
+  ratio          in / bound; 1 when both are 0, and - when only the bound is
+  lru            the ratio of LRU, beside that of the default policy
+  stalls         times that the CPU waited for the GPU before something could be evicted
+  frame p50, p99 simulated time from the end of one frame to that of the next: median and 99th
+                 percentile, nearest rank
+
+Simulated time: the CPU works for cpu-ms a frame, and is at most frames-in-flight frames ahead of
+the GPU. Each queue does its submissions one after the other; one begins when its pages have come,
+which the queue waits for and not the CPU. One engine moves heaps out and in, one after the other,
+each in latency-us and its bytes over gb-per-s.
+
+A scenario file is TOML. Keys that have a default may be left out:
+  name, description, frames
+  frames-in-flight = 2, cpu-ms = 0
+  paging       gb-per-s (1 GB is 10^9 bytes), latency-us (of each heap)
+  [[budget]]   from-frame, local, non-local = as before: budgets change with the number of the
+               frame, so that all policies meet the same
+  [[heaps]]    name, count, size, up-to = size (sizes lie between the two, evenly over the
+               logarithm, in steps of 64 KiB), segment = \"local\" or \"non-local\", priority =
+               \"normal\" (minimum, low, high, maximum), resident = false (as created),
+               locked = false, lives = [least, most] frames (then another heap, created resident,
+               takes its place; for ever without it), seed = 0
+  [[camera]]   name, speed, turn (chance of a new heading in a frame), back = 0 (chance that it is
+               straight back), seed: a walk over a world one unit wide and high, whose edges meet
+  [[rota]]     name, turns = [least, most] frames, weights (each turn is drawn) or order (numbers
+               from 0, again and again), seed = 0: whose turn it is
+  [[submission]]  queue = 0, gpu-ms, repeat = 1 (times in a frame), use = [ ... ]
+A use is one of these, in each submission or with frames = [first, end] in some frames alone:
+  all      { heaps, by-parts = false }  every heap; by parts: a share in each repetition
+  cyclic   { heaps, count }  the next ones, around and around
+  random   { heaps, count, zipf = 0, seed }  draws; that of rank n has weight 1 / n^zipf
+  drift    { heaps, count, change, seed }  a set, of which so many give way to any others
+  window   { heaps, columns, radius, camera }  tiles of a square grid around a camera
+  in-turn  { rota, heaps = [ ... ], by-parts = false }  the heaps whose turn it is
+Sizes are such as \"64 KiB\", \"1.5 GiB\". crates/cli/scenarios has examples.
+
+A trace says when blocks are allocated and freed, not when they are used. It goes through the
+allocator with its defaults, and heaps are those that the allocator makes: created resident when
+their first block is born, gone after their last block's last use. 64 events are a submission and a
+frame, on which the GPU works as long as they took. A block is used by the submissions of its birth
+and of its death. Blocks that are never freed are weights: of these the next in the order of birth
+is used with each birth of another block, around and around, as operations of a network
+read a weight and write a result. The budget is 60 % of the most bytes that the heaps have at once.
+
+JSON, stable; a change of meaning gets a new key:
+  scenario, policy, default (whether it is the default policy), bytes_in, bytes_out,
+  lower_bound_bytes, ratio, stalls, frame_ms {p50, p99}, stall_ms (all stalls together),
+  simulated_ms (all frames together), cold_bytes (the part of the bound that first uses page in),
+  belady_bytes (what Belady's rule pages in when heaps move whole: it can be done, by who knows the
+  future), over_budget_frames (where the heaps of one submission are over the budget), frames,
+  submissions, heaps.
+  ratio is null when the bound alone is 0.
+
+Exit codes: 0 done; 1 the device and the planner disagree, or usage is over the budget without need:
+a mistake in heapwright; 2 bad input: no such scenario, file or policy, or a file breaks a rule.";
 
 const REPORT_HELP: &str = "\
 Examples:

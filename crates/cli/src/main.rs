@@ -3,7 +3,7 @@
 //!
 //! - [`args`]: the command line.
 //! - [`device`]: which device `--device` names.
-//! - [`conformance`], [`devices`], [`replay`], [`report`]: the commands.
+//! - [`conformance`], [`devices`], [`replay`], [`report`], [`residency`]: the commands.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output and error, and how numbers look there.
 //! - [`exit`]: what the exit code says.
 
@@ -19,6 +19,7 @@ mod logging;
 mod output;
 mod replay;
 mod report;
+mod residency;
 
 use std::process::ExitCode;
 
@@ -52,6 +53,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
         Command::Replay(args) => replay::run(args, output),
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),
+        Command::Residency(args) => residency::run(args, output),
         Command::Report(args) => report::run(args, output),
     }
 }

@@ -12,8 +12,8 @@
 //! | `IResourceAllocation` | [`ResourceAllocation`] | dropped instead of released; it may outlive its allocator, in any order (code: the allocator last) |
 //! | `IDebugObject` | [`ResourceAllocator::set_debug_name`], [`ResourceAllocation::set_debug_name`] | heaps of the allocator have no names yet |
 //! | `SetDebugName` | the same | no name is `None`, not the text `'Unknown'`; a part of a resource keeps its name to itself, as there |
-//! | `CreateResourceAllocator` with a device | [`ResourceAllocator::new`], [`ResourceAllocator::from_raw`] | the residency manager that two of them take or answer comes with its own issue; a null device is invalid argument (code: E_POINTER); the device and the adapter are referenced (code: kept raw) |
-//! | `CreateResourceAllocator` from an allocator | [`ResourceAllocator::create_nested`] | empty heaps of every kind are exchanged, also of other sizes if they fit, and limits move with them |
+//! | `CreateResourceAllocator` with a device | [`ResourceAllocator::new`], [`ResourceAllocator::from_raw`]; with a manager [`ResourceAllocator::with_residency`]; answering a new one [`ResourceAllocator::with_new_residency`] | a null device is invalid argument (code: E_POINTER); the device and the adapter are referenced (code: kept raw) |
+//! | `CreateResourceAllocator` from an allocator | [`ResourceAllocator::create_nested`] | empty heaps of every kind are exchanged, also of other sizes if they fit, and limits move with them; the residency manager is the parent's |
 //! | `ppResourceAllocatorOut` null | | nothing to test: dropping the allocator is the test |
 //! | `CreateResource` | [`ResourceAllocator::create_resource`], [`ResourceAllocator::create`] | `create` takes what later versions of D3D12 do: layouts, castable formats, sessions |
 //! | `CreateResource` with a null out | [`ResourceAllocator::test_create`] | it is really created and dropped, as there; [`ResourceAllocator::create`] has no null |
@@ -28,9 +28,9 @@
 //! | `GetGPUVirtualAddress` | [`ResourceAllocation::gpu_virtual_address`] | `None` for textures |
 //! | `GetOffsetFromResource` | [`ResourceAllocation::offset_from_resource`] | |
 //! | `GetInfo` | [`ResourceAllocation::info`] | |
-//! | `GetMemory` | [`ResourceAllocation::heap`] | the `ID3D12Heap`; the residency heap comes with its own issue |
+//! | `GetMemory` | [`ResourceAllocation::memory`] | `None` without a manager, and for NEVER_RESIDENT (code: a heap of unknown status); [`ResourceAllocation::heap`] is the `ID3D12Heap` |
 //! | `GetResourceAllocator` | [`ResourceAllocation::allocator`] | `None` once the allocator is gone |
-//! | `Map`, `Unmap` | [`ResourceAllocation::map`], [`Mapping`] | one mapping at a time, unmapped when dropped, never beyond its bytes; buffers only. A part begins at its own first byte, as there |
+//! | `Map`, `Unmap` | [`ResourceAllocation::map`], [`Mapping`] | one mapping at a time, unmapped when dropped, never beyond its bytes; buffers only. A part begins at its own first byte, as there. The memory is resident meanwhile: one lock and one unlock for each mapping (code: mapping twice leaves one, and destroying any allocation takes one) |
 //! | `pReadRange`, `ppDataOut`, `resourceDescriptor`, `initialResourceState`, `pClearValue`, `ppResourceAllocationOut` | parameters of these calls | |
 //!
 //! # `RESOURCE_ALLOCATOR_DESC`: [`ResourceAllocatorDesc`]
@@ -57,12 +57,12 @@
 //! |---|---|---|
 //! | `NONE` | [`ResourceAllocatorFlags::empty`] | |
 //! | `ALWAYS_COMMITTED` | [`ResourceAllocatorFlags::ALWAYS_COMMITTED`] | custom pools and padding are placed all the same |
-//! | `ALWAYS_IN_BUDGET` | [`ResourceAllocatorFlags::ALWAYS_IN_BUDGET`] | without an adapter an error (code: without a manager a warning); evicting for it comes with residency |
+//! | `ALWAYS_IN_BUDGET` | [`ResourceAllocatorFlags::ALWAYS_IN_BUDGET`] | without a manager the operating system's budget, which needs the adapter (code: a warning and no effect); with one, what is idle makes way. Also for heaps that begin evicted, which need no room (code: fails) |
 //! | `ALLOW_PREFETCH` | [`ResourceAllocatorFlags::ALLOW_PREFETCH`] | one heap in advance of each kind; a failed one leaves no trace (code: later allocations fail) |
 //! | `ALWAYS_ON_DEMAND` | [`ResourceAllocatorFlags::ALWAYS_ON_DEMAND`] | |
 //! | `ALLOW_UNIFIED_MEMORY` | [`ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY`] | |
 //! | `NEVER_LEAK` | [`ResourceAllocatorFlags::NEVER_LEAK`] | leaks are logged and left alone (code: freed by force) |
-//! | `CREATE_NOT_RESIDENT` | [`ResourceAllocatorFlags::CREATE_NOT_RESIDENT`] | |
+//! | `CREATE_NOT_RESIDENT` | [`ResourceAllocatorFlags::CREATE_NOT_RESIDENT`] | with a manager the first use pages it in (code: nothing ever does) |
 //! | `NEVER_OVER_ALLOCATE` | [`ResourceAllocatorFlags::NEVER_OVER_ALLOCATE`] | |
 //! | | [`NEVER_TIGHT_ALIGNMENT`](ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT), [`CREATE_NOT_ZEROED`](ResourceAllocatorFlags::CREATE_NOT_ZEROED) | ours |
 //!
@@ -144,14 +144,71 @@
 //!
 //! # Residency
 //!
-//! These come with their own issue: `CreateHeapFn`, `CreateResidencyHeap` (both), `CreateResidencyList`, `CreateResidencyManager`,
-//! `IResidencyHeap` (`Lock`, `Unlock`, `GetResidencyManager`, `GetInfo`), `IResidencyList` (`Add`, `Reset`), `IResidencyManager`
-//! (`ExecuteCommandLists` with `ppCommandLists`, `ppResidencyLists` and `count`, `SetVideoMemoryReservation`, `QueryVideoMemoryInfo`,
-//! `SetResidencyStatus`, `QueryStats`), `RESIDENCY_HEAP_DESC`, `RESIDENCY_HEAP_INFO`, `RESIDENCY_HEAP_FLAGS`
-//! (`RESIDENCY_HEAP_FLAG_NONE`, `_CREATE_IN_BUDGET`, `_CREATE_RESIDENT`, `_CREATE_LOCKED`), `RESIDENCY_HEAP_STATUS`
-//! (`RESIDENCY_HEAP_STATUS_UNKNOWN`, `_EVICTED`, `_RESIDENT`), `RESIDENCY_MANAGER_DESC`, `RESIDENCY_MANAGER_STATS`,
-//! `RESIDENCY_MANAGER_FLAGS` (`RESIDENCY_MANAGER_FLAG_NONE`, `_ALLOW_BACKGROUND_BUDGET_UPDATES`, `_NEVER_USE_UNIFIED_MEMORY`,
-//! `_ALWAYS_IN_BUDGET`). What the operating system says of budgets is [`VideoMemoryInfo`](crate::VideoMemoryInfo) today.
+//! | GPGMM | heapwright | difference |
+//! |---|---|---|
+//! | `CreateResidencyManager` | [`ResidencyManager::new`], [`ResidencyManager::from_raw`] | without an adapter the description must say what the budgets are (code: E_POINTER) |
+//! | `CreateResidencyHeap` with a pageable | [`ResidencyHeap::new`], [`ResidencyManager::manage`] | an object of another device, a reserved resource and what is never paged are refused; so is a size below the object's (code: any size is believed) |
+//! | `CreateResidencyHeap` with `CreateHeapFn` | [`ResidencyHeap::create_with`], [`ResidencyManager::create_heap`] | a closure, which has its context with it |
+//! | `CreateResidencyList` | [`ResidencyList::new`] | |
+//! | `ppResidencyManagerOut`, `ppResidencyHeapOut`, `ppResidencyListOut` null | | nothing to test: dropping the object is the test |
+//! | `IResidencyHeap` | [`ResidencyHeap`] | dropped instead of released; a list that names it is refused then (code: used after free) |
+//! | its `QueryInterface` | [`ResidencyHeap::pageable`] | |
+//! | `Lock`, `Unlock` | [`ResidencyHeap::lock`], [`ResidencyHeap::unlock`] | a lock returns when the memory is resident (code: before); an unlock answers how many locks are left, and one too many is an error |
+//! | `GetResidencyManager` | [`ResidencyHeap::manager`] | `None` where there is none, and nothing is logged |
+//! | `GetInfo` | [`ResidencyHeap::info`] | |
+//! | `SetDebugName`, `GetDebugName` of heaps and managers | the same | no name is `None` |
+//! | `IResidencyList`, `Add`, `Reset` | [`ResidencyList`], [`ResidencyList::add`], [`ResidencyList::reset`] | heaps of one manager; [`ResidencyList::add_allocation`] for what an allocator made |
+//! | `IResidencyManager` | [`ResidencyManager`] | a handle that is cloned instead of counted |
+//! | `ExecuteCommandLists` with `ppCommandLists`, `ppResidencyLists`, `count` | [`ResidencyManager::execute_command_lists`] | any number of lists (code: one); a queue is needed, for its fence (code: null lists never finish); paging has a fence of its own for which the queue waits (code: the one of the work). What is paged without a submission: [`ResidencyManager::prefetch`] |
+//! | `SetVideoMemoryReservation` | [`ResidencyManager::set_video_memory_reservation`] | the operating system hears of it (code: does not), and gets it back with the manager; usage below it is zero (code: wraps) |
+//! | `QueryVideoMemoryInfo` | [`ResidencyManager::query_video_memory_info`] | [`VideoMemoryInfo`]; the usage is what counts against the budget |
+//! | `SetResidencyStatus` | [`ResidencyManager::set_residency_status`] | enters it in the books, as by somebody who did it (code: overwrites a word); evicted is refused while it is locked or in use |
+//! | `QueryStats` | [`ResidencyManager::stats`] | nothing is recorded by asking |
+//!
+//! # `RESIDENCY_MANAGER_DESC`: [`ResidencyManagerDesc`]
+//!
+//! | GPGMM | heapwright | difference |
+//! |---|---|---|
+//! | `Flags` | [`ResidencyManagerDesc::flags`] | unknown bits are refused |
+//! | `MinLogLevel`, `MinRecordLevel` | | as for allocators |
+//! | `RecordOptions` | [`ResidencyManagerDesc::record_options`] | refused unless it records nothing |
+//! | `MaxPctOfVideoMemoryToBudget`, later `MaxPctOfMemoryToBudget` | [`ResidencyManagerDesc::max_pct_of_video_memory_to_budget`] | `None` is 0.95; above 1 is refused (code: taken) |
+//! | `MinPctOfBudgetToReserve` | [`ResidencyManagerDesc::min_pct_of_budget_to_reserve`] | `None` is 0.5; the most that is reserved: *code* (reference: the least) |
+//! | `MaxBudgetInBytes` | [`ResidencyManagerDesc::max_budget`] | beside what was in use at the beginning, as code; never above the operating system's budget (code: whatever that is); a percentage beside it is ignored with a warning: *reference* (code: E_INVALIDARG) |
+//! | `EvictSizeInBytes` | [`ResidencyManagerDesc::evict_size`] | is evicted also where the budget says that there is room, since the device said that there is none (code: nothing is) |
+//! | `InitialFenceValue` | [`ResidencyManagerDesc::initial_fence_value`] | |
+//! | | [`budget_override`](ResidencyManagerDesc::budget_override), [`refresh_interval`](ResidencyManagerDesc::refresh_interval), [`policy`](ResidencyManagerDesc::policy) | ours |
+//!
+//! | `RESIDENCY_MANAGER_FLAG_` | heapwright | difference |
+//! |---|---|---|
+//! | `NONE` | [`ResidencyManagerFlags::empty`] | |
+//! | `ALLOW_BACKGROUND_BUDGET_UPDATES` | [`ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES`] | usage is asked for at an interval as well (code: on events alone) |
+//! | `NEVER_USE_UNIFIED_MEMORY` | [`ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY`] | a group whose budget nobody counts has no bound (code: a budget of zero) |
+//! | `ALWAYS_IN_BUDGET` | [`ResidencyManagerFlags::ALWAYS_IN_BUDGET`] | *code* (the reference says the reverse of one bit) |
+//!
+//! # `RESIDENCY_HEAP_DESC`: [`ResidencyHeapDesc`], and `RESIDENCY_HEAP_INFO`: [`ResidencyHeapInfo`]
+//!
+//! | GPGMM | heapwright | difference |
+//! |---|---|---|
+//! | `HeapSegment` (`DXGI_MEMORY_SEGMENT_GROUP`, later `RESIDENCY_HEAP_SEGMENT`) | [`ResidencyHeapDesc::segment_group`] | `None` is found out of the heap properties; needed for descriptor and query heaps on discrete GPUs. One that is wrong is refused |
+//! | `SizeInBytes` | [`ResidencyHeapDesc::size`] | zero is found out; budgets hold for it as well (code: the check is empty). Query heaps need one (code: E_INVALIDARG with it, too) |
+//! | `Alignment` | [`ResidencyHeapDesc::alignment`] | |
+//! | `Flags` | [`ResidencyHeapDesc::flags`] | unknown bits are refused |
+//! | | [`priority`](ResidencyHeapDesc::priority) | ours |
+//! | `RESIDENCY_HEAP_FLAG_NONE` | [`ResidencyHeapFlags::empty`] | |
+//! | `RESIDENCY_HEAP_FLAG_CREATE_IN_BUDGET` | [`ResidencyHeapFlags::CREATE_IN_BUDGET`] | refused for an object that exists (code: ignored); no more is evicted than is missing (code: refused when that is little) |
+//! | `RESIDENCY_HEAP_FLAG_CREATE_RESIDENT` | [`ResidencyHeapFlags::CREATE_RESIDENT`] | |
+//! | `RESIDENCY_HEAP_FLAG_CREATE_LOCKED` | [`ResidencyHeapFlags::CREATE_LOCKED`] | |
+//! | `SizeInBytes`, `Alignment`, `IsLocked`, `Status` | [`ResidencyHeapInfo::size`], [`ResidencyHeapInfo::alignment`], [`ResidencyHeapInfo::is_locked`], [`ResidencyHeapInfo::status`] | |
+//! | `RESIDENCY_HEAP_STATUS_UNKNOWN`, `_EVICTED`, `_RESIDENT` | [`ResidencyHeapStatus::Unknown`], [`ResidencyHeapStatus::Evicted`], [`ResidencyHeapStatus::Resident`] | |
+//!
+//! # `RESIDENCY_MANAGER_STATS`: [`ResidencyManagerStats`]
+//!
+//! | GPGMM | heapwright | difference |
+//! |---|---|---|
+//! | `CurrentHeapUsage` | [`ResidencyManagerStats::current_heap_usage`] | a heap that goes while it is locked goes from here as well (code: stays) |
+//! | `CurrentHeapCount` | [`ResidencyManagerStats::current_heap_count`] | |
+//! | | the other fields | ours: of each segment group, and what paging there was |
 //!
 //! # HRESULTs
 //!
@@ -161,8 +218,10 @@
 
 #[allow(unused_imports, reason = "for the links")]
 use crate::{
-    Mapping, PoolAlgorithm, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
+    Mapping, PoolAlgorithm, RecordFlags, RecordOptions, RecordScope, ResidencyHeap, ResidencyHeapDesc,
+    ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList, ResidencyManager,
+    ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
     ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
-    ResourceAllocatorStats, SuballocationAlgorithm,
+    ResourceAllocatorStats, SuballocationAlgorithm, VideoMemoryInfo,
 };

@@ -31,7 +31,8 @@
 //! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | here |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
-//! | reserved resources, residency, aliasing, recording | not yet |
+//! | [`ResidencyManager`]: what is in memory when the GPU uses it, within the operating system's budgets | here |
+//! | reserved resources, aliasing, recording | not yet |
 //!
 //! # Threads
 //!

@@ -1,5 +1,7 @@
 //! A simulated GPU with its adapter and device, in one safe call.
 
+mod paging;
+
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;

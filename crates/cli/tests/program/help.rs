@@ -10,9 +10,13 @@ fn examples(help: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn every_example_in_the_help_runs() {
-    for command in
-        [&["--help"][..], &["replay", "--help"], &["devices", "--help"], &["conformance", "--help"]]
-    {
+    for command in [
+        &["--help"][..],
+        &["replay", "--help"],
+        &["devices", "--help"],
+        &["conformance", "--help"],
+        &["residency", "--help"],
+    ] {
         let help = heapwright(command).ok();
         let examples = examples(&help);
         assert!(!examples.is_empty(), "{command:?} has no example");

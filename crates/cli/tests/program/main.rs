@@ -8,4 +8,5 @@ mod library;
 mod loaded_device;
 mod replay;
 mod report;
+mod residency;
 mod support;

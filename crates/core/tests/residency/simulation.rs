@@ -31,6 +31,8 @@ pub(crate) struct Submission {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Outcome {
     pub(crate) bytes_in: u64,
+    /// Given up ahead of need.
+    pub(crate) bytes_ahead: u64,
     /// Submissions that had to wait for the GPU, as what it was still using had to go.
     pub(crate) stalls: u64,
 }
@@ -56,7 +58,9 @@ impl Scenario {
 
     /// Pages as a residency manager would: each submission's heaps are resident together, what the GPU uses stays, and where
     /// that is too much it is waited for.
-    pub(crate) fn run(&self, policy: &mut dyn EvictionPolicy) -> Outcome {
+    ///
+    /// Ahead of need up to that share of the budget goes after each submission, where it is not 0.
+    pub(crate) fn run(&self, policy: &mut dyn EvictionPolicy, ahead: f64) -> Outcome {
         let mut outcome = Outcome::default();
         let mut last_use = vec![0; self.heaps.len()];
         for (number, submission) in self.submissions.iter().enumerate() {
@@ -125,6 +129,22 @@ impl Scenario {
                 for &victim in &victims {
                     assert!(std::mem::take(&mut resident[victim.index()]), "chosen twice");
                     usage -= self.heaps[victim.index()].size;
+                    policy.withdraw(victim, Withdrawal::Evicted, now);
+                }
+            }
+            if ahead > 0.0 && submission.budget > 0 {
+                victims.clear();
+                let limit = ByteSize::new((submission.budget as f64 * ahead) as u64);
+                let fullness = (usage + coming) as f64 / submission.budget as f64;
+                let mut idle = |heap: HeapSlot| {
+                    let last = used[heap.index()].unwrap_or(0);
+                    (last == 0 || last + IN_FLIGHT < number_64).then(|| size_of(heap))
+                };
+                policy.choose_ahead(limit, fullness, now, &mut idle, &mut victims);
+                for &victim in &victims {
+                    assert!(std::mem::take(&mut resident[victim.index()]), "chosen twice");
+                    usage -= self.heaps[victim.index()].size;
+                    outcome.bytes_ahead += self.heaps[victim.index()].size;
                     policy.withdraw(victim, Withdrawal::Evicted, now);
                 }
             }

@@ -9,11 +9,12 @@ use heapwright_d3d12::*;
 use super::accounts::Charge;
 use super::decision::{Decision, Placement, Reason};
 use super::notes::{AllocationId, Note, Ticket};
+use super::residency::{KeptResident, OwnHeap};
 use super::typed_heaps::PlacedRange;
 use super::within::WithinRange;
 use super::{HeapType, Inner, Mapping, ResourceAllocator};
-use crate::Error;
 use crate::heap_family::GrantedHeaps;
+use crate::{Error, ResidencyHeap};
 
 /// A resource with the memory it lives in: `IResourceAllocation` (document GPGMM). Dropping it releases the resource and gives
 /// the memory back. O(1).
@@ -46,7 +47,9 @@ enum Memory {
 
 /// A resource whose heap is none of the allocator's.
 pub(super) struct Standalone {
+    /// Before the residency heap, which gives the last reference back.
     pub(super) resource: ID3D12Resource,
+    pub(super) residency: Option<OwnHeap>,
     pub(super) size: ByteSize,
     pub(super) alignment: Alignment,
     /// Held for its drop.
@@ -243,6 +246,21 @@ impl ResourceAllocation {
         }
     }
 
+    /// What the residency manager knows the memory by: GPGMM's `GetMemory`. The heap that the resource, or the buffer that it is a part
+    /// of, is placed in, or the committed or imported resource.
+    ///
+    /// Add it to the [`ResidencyList`](crate::ResidencyList) of every command list that uses the resource. `None` if the allocator has no
+    /// manager, and for [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). O(1).
+    #[must_use]
+    #[inline]
+    pub fn memory(&self) -> Option<&ResidencyHeap> {
+        match &self.memory {
+            Memory::Placed { range, .. } => range.heap().residency(),
+            Memory::Within(range) => range.backing().heap().residency(),
+            Memory::Standalone(made) => made.residency.as_ref()?.heap(),
+        }
+    }
+
     /// Where the resource begins in the [heap](Self::heap); zero without one.
     #[must_use]
     pub fn offset(&self) -> HeapOffset {
@@ -316,12 +334,6 @@ impl ResourceAllocation {
         self.needs_copy
     }
 
-    /// The residency heap that the allocation is in: `GetMemory` (document GPGMM). `None` without a residency manager.
-    #[must_use]
-    pub fn memory(&self) -> Option<&crate::ResidencyHeap> {
-        None
-    }
-
     /// Whether residency management leaves it alone
     /// ([`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT)).
     #[must_use]
@@ -389,9 +401,12 @@ impl ResourceAllocation {
 
     /// Maps the buffer for the CPU, as long as the mapping lives. A part of a resource begins at its own first byte.
     ///
+    /// With a residency manager the memory is resident meanwhile; it is waited for if it is not yet.
+    ///
     /// # Errors
     ///
-    /// Invalid argument for a texture, and for a heap type without CPU access; whatever else the device answers.
+    /// Invalid argument for a texture, and for a heap type without CPU access; out of memory when it cannot be made resident; whatever else
+    /// the device answers.
     pub fn map(&mut self) -> Result<Mapping<'_>, Error> {
         if self.width == 0 {
             return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
@@ -403,10 +418,11 @@ impl ResourceAllocation {
             ));
         }
         let width = ByteSize::new(self.width);
+        let kept = self.memory().map(KeptResident::new).transpose()?;
         match &self.memory {
-            Memory::Within(range) => Ok(Mapping::of_mapped(range, width)),
+            Memory::Within(range) => Ok(Mapping::of_mapped(range, width, kept)),
             Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
-                Mapping::new(resource, width)
+                Mapping::new(resource, width, kept)
             }
         }
     }

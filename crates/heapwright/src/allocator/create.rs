@@ -10,9 +10,10 @@ use super::accounts::Charged;
 use super::allocation::{ResourceAllocation, Standalone};
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
-use super::device_resource::{check_interfaces, create_committed, create_placed};
+use super::device_resource::{Refused, check_interfaces, create_committed, create_placed};
 use super::heap_source::{Refusal, Terms};
 use super::notes::{LiveAllocation, Note};
+use super::residency::{NewMemory, create_managed, place_resident};
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use super::ways::{Facts, Way, ways};
 use super::within::alignment_within;
@@ -113,7 +114,8 @@ impl Inner {
     /// A budget is known only with an adapter.
     #[inline]
     pub(super) fn check_budget_flag(&self, allocation: &ResourceAllocationDesc<'_>) -> Result<(), Error> {
-        if allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET) && self.adapter.is_none() {
+        let is_known = self.adapter.is_some() || self.residency.is_some();
+        if allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET) && !is_known {
             let rule = "WITHIN_BUDGET needs the adapter, which says what the budget is";
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }
@@ -126,7 +128,8 @@ impl Inner {
         Terms {
             may_create_heap: !allocation.flags.contains(never),
             within_budget: allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET)
-                || self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET),
+                || self.is_always_in_budget(),
+            never_resident: allocation.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT),
         }
     }
 
@@ -349,16 +352,16 @@ impl Inner {
         resource: &ResourceDesc<'_>,
         placed: &ResourceRequirements,
     ) -> Result<ID3D12Resource, Refusal> {
-        let heap = range.heap().d3d12();
+        let heap = range.heap();
         let heap_type = range.heaps().desc.heap.Properties.Type;
-        create_placed(&self.devices, heap_type, heap, range.range().start(), resource, &placed.desc).map_err(
-            |refused| {
-                if refused.hresult == E_OUTOFMEMORY {
-                    return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
-                }
-                refused.into_error().into()
-            },
-        )
+        let (offset, desc) = (range.range().start(), &placed.desc);
+        let place = || create_placed(&self.devices, heap_type, heap.d3d12(), offset, resource, desc);
+        place_resident(heap, place).map_err(|refused| {
+            if refused.hresult == E_OUTOFMEMORY {
+                return Refusal::of(error::Way::Placing, Obstacle::Device(refused.hresult));
+            }
+            refused.into_error().into()
+        })
     }
 
     /// A buffer for the allocator itself, placed in shared heaps.
@@ -414,16 +417,29 @@ impl Inner {
         }
         let attempt = || {
             let refuse = |obstacle| Refusal::of(way, obstacle);
-            self.check_budget(granted.segment_group, size, terms).map_err(refuse)?;
-            let charge = self.accounts.charge(granted.heap_type, Charged::Committed, size).map_err(refuse)?;
-            let made = create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
-            made.map(|made| (made, charge)).map_err(|refused| {
+            let of_device = |refused: Refused| {
                 if refused.hresult == E_OUTOFMEMORY {
                     return Refusal::of(way, Obstacle::Device(refused.hresult));
                 }
                 refused.into_error().into()
-            })
+            };
+            let create = || create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
+            let group = granted.segment_group;
+            let charge = || self.accounts.charge(granted.heap_type, Charged::Committed, size).map_err(refuse);
+            let Some(manager) = self.manager_for(terms) else {
+                self.check_budget(group, size, terms).map_err(refuse)?;
+                let charge = charge()?;
+                return create().map(|made| (made, None, charge)).map_err(of_device);
+            };
+            let charge = charge()?;
+            let within_budget = terms.within_budget;
+            let new = NewMemory { group, size, flags, within_budget, priority: None };
+            let (made, managed) = create_managed(manager, new, create)
+                .map_err(|not_created| not_created.into_refusal(way, of_device))?;
+            let managed = self.own_memory.enter(&made, managed)?;
+            Ok((made, Some(managed), charge))
         };
+        self.make_room_by_empty_heaps(size, granted.heap_type, granted.segment_group, terms);
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         if is_short && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
@@ -433,12 +449,12 @@ impl Inner {
                 made = attempt();
             }
         }
-        let (made, charge) = made?;
+        let (made, residency, charge) = made?;
         let decision = Decision::new(Placement::Committed, reason);
         let alignment = requirements.alignment;
         let desc = &requirements.desc;
         let allocator = Arc::downgrade(self);
-        let made = Standalone { resource: made, size, alignment, _charge: charge, allocator };
+        let made = Standalone { residency, resource: made, size, alignment, _charge: charge, allocator };
         Ok(ResourceAllocation::standalone(made, desc, granted, decision))
     }
 

@@ -20,10 +20,11 @@ use super::device_resource::{check_interfaces, create_placed};
 use super::heap::Heap;
 use super::heap_source::Terms;
 use super::notes::{AllocationId, Note};
+use super::residency::place_resident;
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use super::{Inner, Pool, ResourceAllocator};
 use crate::requirements::{Creation, RequestedResource};
-use crate::{BufferUses, Error, InitialState};
+use crate::{BufferUses, Error, InitialState, ResidencyHeap};
 
 /// What is defragmented.
 #[derive(Debug, Clone, Copy, Default)]
@@ -320,7 +321,8 @@ impl Defragmentation {
             // There may be none of this size: the heaps of the pool have one size alone.
             return None;
         }
-        let terms = Terms { may_create_heap: true, within_budget: self.allocator.is_always_in_budget() };
+        let within_budget = self.allocator.is_always_in_budget();
+        let terms = Terms { may_create_heap: true, within_budget, never_resident: false };
         self.allocator.create_heap(heaps, size, terms).ok()
     }
 
@@ -397,6 +399,13 @@ impl Move {
         Some((target.heap.d3d12(), target.range.start()))
     }
 
+    /// The memory that it goes to, for the residency list of the command list that copies: the old place's is that of the allocation.
+    /// `None` if the allocator has no residency manager.
+    #[must_use]
+    pub fn destination_memory(&self) -> Option<&ResidencyHeap> {
+        self.planned.as_ref()?.target.heap.residency()
+    }
+
     /// Creates the same resource at the new place, for the GPU to copy to. Another call replaces it.
     ///
     /// The description is the one that the resource tells of itself. Castable formats it does not tell; give them, if there are
@@ -470,10 +479,12 @@ impl Move {
         desc: &D3D12_RESOURCE_DESC1,
     ) -> Result<&ID3D12Resource, Error> {
         let Some(planned) = &self.planned else { return Err(ended()) };
-        let heap = planned.target.heap.d3d12();
+        let heap = &*planned.target.heap;
         let offset = planned.target.range.start();
         let heap_type = self.run.heaps.desc.heap.Properties.Type;
-        let made = create_placed(&allocator.devices, heap_type, heap, offset, resource, desc);
+        let made = place_resident(heap, || {
+            create_placed(&allocator.devices, heap_type, heap.d3d12(), offset, resource, desc)
+        });
         let made = made.map_err(super::device_resource::Refused::into_error)?;
         Ok(self.target.insert(made))
     }

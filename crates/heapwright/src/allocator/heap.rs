@@ -7,12 +7,16 @@ use heapwright_d3d12::*;
 
 use super::accounts::{Accounts, Charge};
 use super::typed_heaps::Seat;
+use crate::ResidencyHeap;
 use crate::error::Obstacle;
 
 /// A heap, and what it is charged to. Dropping the last reference gives it back to the device.
 #[derive(Debug)]
 pub(super) struct Heap {
+    /// Before the residency heap, which gives the last reference back.
     d3d12: ID3D12Heap,
+    /// `None` without a manager, and where the manager leaves it alone.
+    residency: Option<ResidencyHeap>,
     size: ByteSize,
     charge: Mutex<Charge>,
     /// In a pool with bounds.
@@ -20,8 +24,20 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    pub(super) fn new(d3d12: ID3D12Heap, size: ByteSize, charge: Charge, seat: Option<Seat>) -> Arc<Self> {
-        Arc::new(Self { d3d12, size, charge: Mutex::new(charge), _seat: seat })
+    pub(super) fn new(
+        d3d12: ID3D12Heap,
+        residency: Option<ResidencyHeap>,
+        size: ByteSize,
+        charge: Charge,
+        seat: Option<Seat>,
+    ) -> Arc<Self> {
+        Arc::new(Self { residency, d3d12, size, charge: Mutex::new(charge), _seat: seat })
+    }
+
+    /// What the residency manager knows it by.
+    #[inline]
+    pub(super) fn residency(&self) -> Option<&ResidencyHeap> {
+        self.residency.as_ref()
     }
 
     pub(super) fn d3d12(&self) -> &ID3D12Heap {

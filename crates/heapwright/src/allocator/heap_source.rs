@@ -29,6 +29,8 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 pub(super) struct Terms {
     pub(super) may_create_heap: bool,
     pub(super) within_budget: bool,
+    /// No residency manager knows of it.
+    pub(super) never_resident: bool,
 }
 
 /// Why there is no memory: what was tried, and whether going on is pointless.
@@ -43,12 +45,8 @@ impl Refusal {
         Self { attempts: vec![Attempt { way, obstacle }], fatal: None }
     }
 
-    fn fatal(error: Error) -> Self {
+    pub(super) fn fatal(error: Error) -> Self {
         Self { attempts: Vec::new(), fatal: Some(error) }
-    }
-
-    fn add(&mut self, way: Way, obstacle: Obstacle) {
-        self.attempts.push(Attempt { way, obstacle });
     }
 }
 
@@ -57,7 +55,11 @@ fn is_shortage(obstacle: Obstacle) -> bool {
     !matches!(obstacle, Obstacle::Device(hresult) if hresult != E_OUTOFMEMORY)
 }
 
-fn create_heap_failed(hresult: HRESULT) -> Refusal {
+/// What the device's answer to CreateHeap means.
+pub(super) fn create_heap_refused(size: ByteSize, hresult: HRESULT) -> Refusal {
+    if hresult == E_OUTOFMEMORY {
+        return Refusal::of(Way::NewHeap(size), Obstacle::Device(hresult));
+    }
     Refusal::fatal(Error::device("ID3D12Device::CreateHeap", hresult))
 }
 
@@ -71,6 +73,9 @@ impl Inner {
         request: &PlacementRequest,
         terms: Terms,
     ) -> Result<PlacedRange, Refusal> {
+        if self.wants_unmanaged(terms) {
+            return self.place_in_new(heaps, sharing, request, terms);
+        }
         match heaps.find_room(sharing, request) {
             Ok(Some(range)) => Ok(range),
             Ok(None) => self.place_in_new(heaps, sharing, request, terms),
@@ -88,6 +93,7 @@ impl Inner {
     ) -> Result<PlacedRange, Refusal> {
         // Planning a heap gives up empty ones for it. Where it may be refused, these are better than none.
         if self.may_be_refused(heaps, terms)
+            && !self.wants_unmanaged(terms)
             && let Some(range) = heaps.find_any_room(sharing, request).map_err(misplaced)?
         {
             return Ok(range);
@@ -124,20 +130,22 @@ impl Inner {
         least: ByteSize,
         terms: Terms,
     ) -> Result<Arc<Heap>, Refusal> {
-        if let Some(heap) = heaps.take_spare(least, wanted) {
+        if !self.wants_unmanaged(terms)
+            && let Some(heap) = heaps.take_spare(least, wanted)
+        {
             return Ok(heap);
         }
         if !terms.may_create_heap {
             return Err(Refusal::of(Way::HeldMemory, Obstacle::NoRoom));
         }
+        self.make_room_by_empty_heaps(wanted, heaps.desc.heap_type, heaps.desc.segment_group, terms);
         let mut refusal = Refusal::default();
         let mut attempt = |size: ByteSize| match self.create_heap(heaps, size, terms) {
-            Ok(heap) => Some(Ok(heap)),
-            Err(Obstacle::Device(hresult)) if hresult != E_OUTOFMEMORY => Some(Err(hresult)),
-            Err(obstacle) => {
-                refusal.add(Way::NewHeap(size), obstacle);
+            Err(other) if other.fatal.is_none() => {
+                refusal.append(other);
                 None
             }
+            made => Some(made),
         };
         let mut made = attempt(wanted);
         if made.is_none() && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
@@ -151,7 +159,7 @@ impl Inner {
             made = attempt(least);
         }
         match made {
-            Some(made) => made.map_err(create_heap_failed),
+            Some(made) => made,
             None => Err(refusal),
         }
     }
@@ -161,9 +169,13 @@ impl Inner {
         heaps: &Arc<TypedHeaps>,
         size: ByteSize,
         terms: Terms,
-    ) -> Result<Arc<Heap>, Obstacle> {
-        self.check_budget(heaps.desc.segment_group, size, terms)?;
-        heaps.create_heap(&self.devices, size)
+    ) -> Result<Arc<Heap>, Refusal> {
+        if self.manager_for(terms).is_none() {
+            // A manager makes room; whoever it leaves alone takes what there is.
+            let refuse = |obstacle| Refusal::of(Way::NewHeap(size), obstacle);
+            self.check_budget(heaps.desc.segment_group, size, terms).map_err(refuse)?;
+        }
+        heaps.create_heap(&self.devices, size, terms)
     }
 
     /// Whether so many bytes more are within the operating system's budget, if that matters.
@@ -176,8 +188,13 @@ impl Inner {
         if !terms.within_budget {
             return Ok(());
         }
+        // What a manager can evict does not stand in the way.
+        let known = match self.manager_for(terms) {
+            Some(manager) => Some(manager.needed_and_budget(group)),
+            None => self.video_memory(group),
+        };
         // That there is an adapter was checked. One that does not answer has no budget to be within.
-        let Some((usage, budget)) = self.video_memory(group) else { return Ok(()) };
+        let Some((usage, budget)) = known else { return Ok(()) };
         if usage.saturating_add(size) > budget {
             return Err(Obstacle::Budget { group, budget, usage });
         }
@@ -186,6 +203,10 @@ impl Inner {
 
     /// Usage and budget of a segment group, where the adapter is known and answers.
     pub(super) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
+        if let Some(manager) = &self.residency {
+            let (usage, budget) = manager.usage_and_budget(group);
+            return (budget != ByteSize::MAX).then_some((usage, budget));
+        }
         let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
         // Some D3D12s beside Windows' answer zeros for what they do not count.
         if info.budget.is_zero() && info.current_usage.is_zero() {

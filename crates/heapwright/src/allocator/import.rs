@@ -12,9 +12,9 @@ use super::allocation::{ResourceAllocation, Standalone};
 use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
-use crate::Error;
 use crate::caps::read_allocation_info;
 use crate::heap_family::HeapFamily;
+use crate::{Error, ResidencyHeap, ResidencyHeapDesc};
 
 impl Inner {
     /// Makes an allocation of a resource that exists.
@@ -65,6 +65,13 @@ impl Inner {
         let (size, alignment) = read_allocation_info(info).unwrap_or_else(|| {
             (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
         });
+        let terms = self.terms(allocation);
+        let residency = match self.manager_for(terms) {
+            None => None,
+            Some(manager) => Some(self.own_memory.find_or_manage(resource, || {
+                ResidencyHeap::new(&ResidencyHeapDesc::default(), Some(manager), &resource.clone().into())
+            })?),
+        };
         let charge = self.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
             Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
         })?;
@@ -72,9 +79,9 @@ impl Inner {
         let decision = Decision::new(Placement::Imported, Reason::Usual);
         let allocator = Arc::downgrade(self);
         let resource = resource.clone();
-        let made = Standalone { resource, size, alignment, _charge: charge, allocator };
+        let made = Standalone { residency, resource, size, alignment, _charge: charge, allocator };
         let mut made = ResourceAllocation::standalone(made, &desc.desc, &granted, decision);
-        let wanted = Wanted { allocation, resource: &desc, granted, terms: self.terms(allocation) };
+        let wanted = Wanted { allocation, resource: &desc, granted, terms };
         self.note(&mut made, &wanted);
         Ok(made)
     }

@@ -19,12 +19,13 @@ use super::heap::Heap;
 use super::heap_source::{Refusal, Terms};
 use super::notes::{LiveList, next_number};
 use super::prefetch::Prefetcher;
+use super::residency::OwnMemory;
 use super::striped::Striped;
 use super::typed_heaps::{HeapKind, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use super::within::{BackingBuffers, BackingKind};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::{RequirementsOptions, RequirementsQuery, ResourceClass};
-use crate::{AdapterDesc, DeviceCaps, Error, HeapRetention};
+use crate::{AdapterDesc, DeviceCaps, Error, HeapRetention, ResidencyManager};
 
 /// What all handles of an allocator share.
 #[derive(Debug)]
@@ -49,21 +50,29 @@ pub(super) struct Inner {
     pub(super) live: Arc<LiveList>,
     pub(super) deferred: Deferred,
     prefetcher: Option<Prefetcher>,
+    /// Who decides which heaps are resident.
+    pub(super) residency: Option<ResidencyManager>,
+    /// That of all allocators that are nested with this one.
+    pub(super) own_memory: Arc<OwnMemory>,
     pub(super) debug_name: Mutex<Option<Arc<str>>>,
 }
 
 impl Inner {
-    /// For a device; nested in another allocator of the same device if there is a `parent`.
+    /// For a device; nested in another allocator of the same device if there is a `parent`, whose manager it must have then.
     pub(super) fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
         desc: ResourceAllocatorDesc,
         parent: Option<&Self>,
+        residency: Option<&ResidencyManager>,
     ) -> Result<Arc<Self>, Error> {
         let caps = DeviceCaps::query(device)?;
         desc.check(&caps)?;
         let has = |flag| desc.flags.contains(flag);
-        if has(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) && adapter.is_none() {
+        if let Some(manager) = residency {
+            manager.check_device(device)?;
+        }
+        if has(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) && adapter.is_none() && residency.is_none() {
             let rule = "ALWAYS_IN_BUDGET needs the adapter, which says what the budget is";
             return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
         }
@@ -136,7 +145,8 @@ impl Inner {
                     }
                     None => (Arc::new(HeapPool::new(pooling(&desc, alignment))), Arc::default()),
                 };
-                Striped::new(TypedHeaps::new(typed, spare, kin, Arc::clone(&accounts), Weak::clone(this)))
+                let (accounts, residency) = (Arc::clone(&accounts), residency.cloned());
+                Striped::new(TypedHeaps::new(typed, spare, kin, accounts, residency, Weak::clone(this)))
             }),
             within: BackingKind::all().map(|kind| Striped::new(BackingBuffers::new(kind))),
             requirements: RequirementsQuery::new(device, &effective_caps, options),
@@ -155,6 +165,8 @@ impl Inner {
             live: Arc::default(),
             deferred: Deferred::default(),
             prefetcher,
+            residency: residency.cloned(),
+            own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
             debug_name: Mutex::default(),
         }))
     }
@@ -182,8 +194,11 @@ impl Inner {
         pools.push(Arc::downgrade(heaps));
     }
 
+    /// Whether nothing is created beyond the budget: the allocator says so, or the residency manager.
+    #[inline]
     pub(super) fn is_always_in_budget(&self) -> bool {
         self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET)
+            || self.residency.as_ref().is_some_and(ResidencyManager::is_always_in_budget)
     }
 
     /// Has the next heap made in advance when it is likely to be needed soon, or if the allocation wants it.
@@ -212,9 +227,18 @@ impl Inner {
         let Some(next) = next else { return };
         let within_budget =
             self.is_always_in_budget() || flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
-        let terms = Terms { may_create_heap: true, within_budget };
-        if self.check_budget(heaps.desc.segment_group, next, terms).is_ok() {
-            prefetcher.request(heaps, next);
+        let terms = Terms { may_create_heap: true, within_budget, never_resident: false };
+        let group = heaps.desc.segment_group;
+        let has_room = match &self.residency {
+            // What may never be needed evicts nothing.
+            Some(manager) => {
+                let (usage, budget) = manager.usage_and_budget(group);
+                usage.saturating_add(next) <= budget
+            }
+            None => self.check_budget(group, next, terms).is_ok(),
+        };
+        if has_room {
+            prefetcher.request(heaps, next, terms);
         }
     }
 

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
+use super::residency::KeptResident;
 use super::within::WithinRange;
 use crate::Error;
 
@@ -25,10 +26,16 @@ pub struct Mapping<'a> {
     len: ByteSize,
     /// The allocation is borrowed mutably: one mapping at a time.
     _exclusive: PhantomData<&'a mut ()>,
+    /// Dropped after the drop below: it is unmapped while it is resident.
+    _kept: Option<KeptResident<'a>>,
 }
 
 impl<'a> Mapping<'a> {
-    pub(super) fn new(resource: &'a ID3D12Resource, len: ByteSize) -> Result<Self, Error> {
+    pub(super) fn new(
+        resource: &'a ID3D12Resource,
+        len: ByteSize,
+        kept: Option<KeptResident<'a>>,
+    ) -> Result<Self, Error> {
         let mut start = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. No
         // read range means that the CPU may read everything.
@@ -37,7 +44,9 @@ impl<'a> Mapping<'a> {
             return Err(Error::device("ID3D12Resource::Map", hresult));
         }
         match NonNull::new(start.cast()) {
-            Some(start) => Ok(Self { resource: Some(resource), start, len, _exclusive: PhantomData }),
+            Some(start) => {
+                Ok(Self { resource: Some(resource), start, len, _exclusive: PhantomData, _kept: kept })
+            }
             None => {
                 // SAFETY: the resource was mapped by the call above.
                 unsafe { resource.Unmap(0, None) };
@@ -47,9 +56,9 @@ impl<'a> Mapping<'a> {
     }
 
     /// The bytes of a part of a resource, which is mapped as long as the part lives. `len` is at most the part's size.
-    pub(super) fn of_mapped(range: &'a WithinRange, len: ByteSize) -> Self {
+    pub(super) fn of_mapped(range: &'a WithinRange, len: ByteSize, kept: Option<KeptResident<'a>>) -> Self {
         let len = len.min(range.range().size());
-        Self { resource: None, start: range.mapped(), len, _exclusive: PhantomData }
+        Self { resource: None, start: range.mapped(), len, _exclusive: PhantomData, _kept: kept }
     }
 
     /// Bytes that are mapped.

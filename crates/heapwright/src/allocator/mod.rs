@@ -17,6 +17,7 @@
 //! | `report` | everything that is held, one by one |
 //! | `notes` | names and numbers that users give to allocations, and who is alive |
 //! | `allocation`, `mapping` | what the user holds |
+//! | `residency` | what the allocator and a residency manager have to do with each other |
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
 //!
 //! One allocation, from call to memory: the description is checked, the device says what the resource takes
@@ -45,6 +46,7 @@ mod pool;
 mod prefetch;
 mod probe;
 mod report;
+mod residency;
 mod resource_allocator;
 mod stats;
 mod striped;

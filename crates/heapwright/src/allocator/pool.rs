@@ -201,9 +201,11 @@ impl Inner {
             spare,
             Arc::<Kin>::default(),
             Arc::clone(&self.accounts),
+            self.residency.clone(),
             Arc::downgrade(self),
         );
-        let terms = Terms { may_create_heap: true, within_budget: self.is_always_in_budget() };
+        let within_budget = self.is_always_in_budget();
+        let terms = Terms { may_create_heap: true, within_budget, never_resident: false };
         for _ in 0..desc.min_heap_count {
             let made = self.new_empty_heap(&heaps, desc.heap_size, terms);
             made.map_err(|refusal| self.refused(desc.heap_type, desc.heap_size, refusal, false))?;

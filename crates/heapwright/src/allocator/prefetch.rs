@@ -9,6 +9,7 @@ use heapwright_core::ByteSize;
 
 use super::devices::Devices;
 use super::heap::Heap;
+use super::heap_source::Terms;
 use super::typed_heaps::TypedHeaps;
 
 /// The heap that a heaps had made in advance: one at a time.
@@ -122,6 +123,7 @@ pub(super) struct Prefetcher {
 struct Job {
     heaps: Arc<TypedHeaps>,
     size: ByteSize,
+    terms: Terms,
 }
 
 impl Prefetcher {
@@ -129,10 +131,10 @@ impl Prefetcher {
     pub(super) fn start(devices: Devices) -> Option<Self> {
         let (jobs, queue) = channel::<Job>();
         let work = move || {
-            for Job { heaps, size } in queue {
-                let made = heaps.create_heap(&devices, size);
-                if let Err(obstacle) = &made {
-                    tracing::debug!(%size, ?obstacle, "no heap could be made in advance");
+            for Job { heaps, size, terms } in queue {
+                let made = heaps.create_heap(&devices, size, terms);
+                if let Err(refusal) = &made {
+                    tracing::debug!(%size, ?refusal, "no heap could be made in advance");
                 }
                 heaps.prefetch.finish(made.ok());
             }
@@ -147,11 +149,11 @@ impl Prefetcher {
     }
 
     /// Has a heap of this size made for a heaps, unless one is already.
-    pub(super) fn request(&self, heaps: &Arc<TypedHeaps>, size: ByteSize) {
+    pub(super) fn request(&self, heaps: &Arc<TypedHeaps>, size: ByteSize, terms: Terms) {
         if size > LARGEST || !heaps.prefetch.begin() {
             return;
         }
-        let job = Job { heaps: Arc::clone(heaps), size };
+        let job = Job { heaps: Arc::clone(heaps), size, terms };
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
         if !sent {
             heaps.prefetch.finish(None);

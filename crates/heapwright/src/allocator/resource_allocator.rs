@@ -9,11 +9,13 @@ use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
 use super::decision::Decision;
-use super::desc::{PoolDesc, ResourceAllocationDesc, ResourceAllocatorDesc, ResourceDesc};
+use super::desc::{
+    PoolDesc, ResourceAllocationDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc,
+};
 use super::notes::LiveAllocation;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use super::{HeapType, Inner, Pool};
-use crate::{DeviceCaps, Error, SegmentGroup};
+use crate::{DeviceCaps, Error, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
 
 /// Allocates resources of one device: `IResourceAllocator` (document GPGMM).
 ///
@@ -54,7 +56,66 @@ impl ResourceAllocator {
         adapter: Option<&IDXGIAdapter3>,
         desc: ResourceAllocatorDesc,
     ) -> Result<Self, Error> {
-        Inner::new(device, adapter, desc, None).map(Self::from_inner)
+        Inner::new(device, adapter, desc, None, None).map(Self::from_inner)
+    }
+
+    /// An allocator whose memory `manager` makes resident and evicts: GPGMM's `CreateResourceAllocator` with a residency manager.
+    ///
+    /// Every heap and every committed or imported resource is a heap of the manager, which
+    /// [`ResourceAllocation::memory`] names, but those of
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). For a new heap, room is made in the budget: empty heaps of the allocator go back
+    /// to the device first, then what is idle is evicted. With
+    /// [`ALWAYS_IN_BUDGET`](crate::ResourceAllocatorFlags::ALWAYS_IN_BUDGET), here or in the manager, or with
+    /// [`WITHIN_BUDGET`](crate::ResourceAllocationFlags::WITHIN_BUDGET) it is out of memory when that is not enough; the budget is the manager's. With
+    /// [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT) heaps begin evicted, need no room, and are paged in for their first use.
+    ///
+    /// The adapter is for what the manager does not say, and may be left out. Allocations and allocator keep the manager alive.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); invalid argument for the manager of another device.
+    ///
+    /// ```
+    /// use heapwright::{ByteSize, HeapType, ResidencyList, ResidencyManager, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let (device, adapter) = (gpu.device, gpu.adapter);
+    /// let manager = ResidencyManager::new(&device, Some(&adapter), Default::default())?;
+    /// let allocator = ResourceAllocator::with_residency(&device, Some(&adapter), Default::default(), &manager)?;
+    /// let desc = ResourceAllocationDesc::new(HeapType::Default);
+    /// let buffer = allocator.create_resource(&desc, &buffer_desc(ByteSize::from_kib(4)), D3D12_RESOURCE_STATE_COMMON, None)?;
+    /// let uses = ResidencyList::new(); // of a command list that uses the buffer
+    /// uses.add_allocation(&buffer)?;
+    /// assert_eq!(uses.len()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_residency(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        desc: ResourceAllocatorDesc,
+        manager: &ResidencyManager,
+    ) -> Result<Self, Error> {
+        Inner::new(device, adapter, desc, None, Some(manager)).map(Self::from_inner)
+    }
+
+    /// An allocator and the manager of its residency in one: GPGMM's `CreateResourceAllocator` that answers a manager too.
+    ///
+    /// An allocator that is [`ALWAYS_IN_BUDGET`](crate::ResourceAllocatorFlags::ALWAYS_IN_BUDGET) makes the manager so.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
+    pub fn with_new_residency(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        desc: ResourceAllocatorDesc,
+        mut residency: ResidencyManagerDesc,
+    ) -> Result<(Self, ResidencyManager), Error> {
+        if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) {
+            residency.flags |= ResidencyManagerFlags::ALWAYS_IN_BUDGET;
+        }
+        let manager = ResidencyManager::new(device, adapter, residency)?;
+        Ok((Self::with_residency(device, adapter, desc, &manager)?, manager))
     }
 
     /// An allocator for a device that another version of the bindings holds, or another language.
@@ -98,14 +159,15 @@ impl ResourceAllocator {
     /// An allocator of its own that exchanges empty heaps with this one, of the same device.
     ///
     /// How empty heaps are pooled is this one's decision; the algorithm that divides them is its own, and so are its limits
-    /// and statistics.
+    /// and statistics. The residency manager is this one's, if it has one.
     ///
     /// # Errors
     ///
     /// As [`new`](Self::new).
     pub fn create_nested(&self, desc: ResourceAllocatorDesc) -> Result<Self, Error> {
         let inner = &self.inner;
-        Inner::new(&inner.devices.device, inner.adapter.as_ref(), desc, Some(inner)).map(Self::from_inner)
+        let (adapter, residency) = (inner.adapter.as_ref(), inner.residency.as_ref());
+        Inner::new(&inner.devices.device, adapter, desc, Some(inner), residency).map(Self::from_inner)
     }
 
     pub(super) fn inner(&self) -> &Arc<Inner> {
@@ -126,6 +188,12 @@ impl ResourceAllocator {
     #[must_use]
     pub fn device(&self) -> &ID3D12Device {
         &self.inner.devices.device
+    }
+
+    /// The residency manager, if there is one.
+    #[must_use]
+    pub fn residency_manager(&self) -> Option<&ResidencyManager> {
+        self.inner.residency.as_ref()
     }
 
     /// What the allocator was asked for.
@@ -210,7 +278,9 @@ impl ResourceAllocator {
 
     /// Makes an allocation of a committed resource that exists, so that it is counted and handled like others.
     ///
-    /// It adds a reference to the resource. Importing twice makes two allocations of one resource.
+    /// It adds a reference to the resource. Importing twice makes two allocations of one resource, and of one residency heap. With a
+    /// residency manager the resource must be a committed one: a placed one does not tell that it is, and D3D12 refuses to page it. Import it as
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and have its heap managed.
     ///
     /// # Errors
     ///

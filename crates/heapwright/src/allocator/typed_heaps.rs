@@ -17,14 +17,16 @@ use super::accounts::{Accounts, Charged};
 use super::desc::HEAP_GRANULARITY;
 use super::devices::Devices;
 use super::heap::Heap;
+use super::heap_source::{Refusal, Terms, create_heap_refused};
 use super::notes::Notes;
 use super::prefetch::Prefetch;
+use super::residency::{NewMemory, create_managed};
 use super::striped::{Stripe, Striped};
 use super::{HeapType, Inner};
-use crate::error::Obstacle;
+use crate::error::{Obstacle, Way};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::ResourceClass;
-use crate::{AllocationId, Architecture, SegmentGroup};
+use crate::{AllocationId, Architecture, ResidencyManager, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///
@@ -45,6 +47,8 @@ pub(super) struct TypedHeaps {
     pub(super) prefetch: Prefetch,
     /// Heaps that there are, for a pool's bounds.
     seats: Arc<AtomicU64>,
+    /// Who decides which heaps are resident. That of all kin.
+    residency: Option<ResidencyManager>,
     pub(super) allocator: Weak<Inner>,
 }
 
@@ -227,6 +231,7 @@ impl TypedHeaps {
         spare: Arc<HeapPool<Arc<Heap>>>,
         kin: Arc<Kin>,
         accounts: Arc<Accounts>,
+        residency: Option<ResidencyManager>,
         allocator: Weak<Inner>,
     ) -> Arc<Self> {
         let granularity =
@@ -242,6 +247,7 @@ impl TypedHeaps {
             notes: Notes::default(),
             prefetch: Prefetch::default(),
             seats: Arc::default(),
+            residency,
             allocator,
         });
         heaps.kin.join(&heaps);
@@ -382,15 +388,37 @@ impl TypedHeaps {
         Ok(())
     }
 
-    /// Has the device create a heap.
-    pub(super) fn create_heap(&self, devices: &Devices, size: ByteSize) -> Result<Arc<Heap>, Obstacle> {
-        let charge = self.accounts.charge(self.desc.heap_type, Charged::Heap, size)?;
-        let seat = self.take_seat()?;
-        let heap = self.create_d3d12_heap(devices, size).map_err(Obstacle::Device)?;
+    /// Has the device create a heap, for which a residency manager makes room.
+    pub(super) fn create_heap(
+        &self,
+        devices: &Devices,
+        size: ByteSize,
+        terms: Terms,
+    ) -> Result<Arc<Heap>, Refusal> {
+        let way = Way::NewHeap(size);
+        let refuse = |obstacle| Refusal::of(way, obstacle);
+        let of_device = |hresult| create_heap_refused(size, hresult);
+        let charge = self.accounts.charge(self.desc.heap_type, Charged::Heap, size).map_err(refuse)?;
+        let seat = self.take_seat().map_err(refuse)?;
+        let (heap, residency) = match self.residency.as_ref().filter(|_| !terms.never_resident) {
+            None => (self.create_d3d12_heap(devices, size).map_err(of_device)?, None),
+            Some(manager) => {
+                let new = NewMemory {
+                    group: self.desc.segment_group,
+                    size,
+                    flags: self.desc.heap.Flags,
+                    within_budget: terms.within_budget,
+                    priority: self.desc.residency_priority,
+                };
+                let made = create_managed(manager, new, || self.create_d3d12_heap(devices, size));
+                let (heap, residency) = made.map_err(|not| not.into_refusal(way, of_device))?;
+                (heap, Some(residency))
+            }
+        };
         self.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        Ok(Heap::new(heap, size, charge, seat))
+        Ok(Heap::new(heap, residency, size, charge, seat))
     }
 
     fn create_d3d12_heap(&self, devices: &Devices, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
@@ -411,7 +439,9 @@ impl TypedHeaps {
         }
         .map_err(|error| error.code())?;
         let heap = heap.ok_or(E_POINTER)?;
-        if let (Some(priority), Some(device)) = (self.desc.residency_priority, &devices.device1) {
+        // A manager tells the device.
+        let priority = self.desc.residency_priority.filter(|_| self.residency.is_none());
+        if let (Some(priority), Some(device)) = (priority, &devices.device1) {
             let pageable = Some(heap.clone().into());
             // SAFETY: one object and one priority, both readable; the object is a live heap.
             let set = unsafe { device.SetResidencyPriority(1, &pageable, &priority) };
@@ -454,6 +484,10 @@ impl TypedHeaps {
     }
 
     fn recycle_one(&self, heap: Arc<Heap>, from: Sharing) {
+        if self.residency.is_some() && heap.residency().is_none() {
+            // What the manager does not know is for nobody else.
+            return;
+        }
         let is_needed = self.is_needed(&heap);
         let joins = from == Sharing::Own && self.desc.recycling == Recycling::IntoShared;
         if is_needed || joins {

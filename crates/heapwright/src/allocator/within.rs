@@ -17,6 +17,7 @@ use super::create::Wanted;
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
 use super::heap_source::{Refusal, Terms};
 use super::notes::{Note, Notes, next_number};
+use super::residency::KeptResident;
 use super::striped::Stripe;
 use super::typed_heaps::PlacedRange;
 use super::{HeapType, Inner};
@@ -423,6 +424,7 @@ impl Inner {
     ) -> Result<BackingBuffer, Refusal> {
         let desc = backing_desc(granted, size);
         let (resource, range) = self.place_buffer(granted, &desc, terms)?;
+        let kept = range.heap().residency().map(KeptResident::new).transpose()?;
         let mut mapped = std::ptr::null_mut();
         // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays
         // mapped until it is released, which D3D12 allows.
@@ -433,6 +435,7 @@ impl Inner {
         })?;
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
+        drop(kept);
         Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range })
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn create(
     let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || shared.is_always_in_budget();
     // What is known before: room is made first, so that usage does not exceed the budget for a moment.
     let known = desc.segment_group.filter(|_| !desc.size.is_zero());
-    // Nobody else gets it until the heap is in the books.
+    // Held until the heap is in the books: two that are created at the same time do not share it.
     let mut room = match known {
         Some(group) => Some(shared.make_room(group, desc.size, is_bound)?),
         None => None,

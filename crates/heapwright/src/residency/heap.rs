@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::desc::{ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus};
-use super::shared::Shared;
+use super::shared::{Leaving, Shared};
 use super::{ResidencyManager, creation};
 use crate::{Error, SegmentGroup};
 
@@ -28,6 +28,8 @@ pub struct ResidencyHeap {
     group: SegmentGroup,
     manager: Option<(Arc<Shared>, ManagedHeapId)>,
     debug_name: Mutex<Option<Arc<str>>>,
+    /// The last: dropped when the object's reference is given back.
+    leaving: Option<Leaving>,
 }
 
 impl ResidencyHeap {
@@ -37,7 +39,7 @@ impl ResidencyHeap {
         group: SegmentGroup,
         manager: Option<(Arc<Shared>, ManagedHeapId)>,
     ) -> Self {
-        Self { pageable, size, alignment, group, manager, debug_name: Mutex::default() }
+        Self { pageable, size, alignment, group, manager, debug_name: Mutex::default(), leaving: None }
     }
 
     /// Makes a residency heap of an object that exists: the simpler `CreateResidencyHeap` (document GPGMM).
@@ -177,10 +179,8 @@ impl ResidencyHeap {
 
 impl Drop for ResidencyHeap {
     fn drop(&mut self) {
-        // First out of the books, then back to the device: usage is never taken for less than it is.
-        if let Some((shared, id)) = self.manager.take() {
-            shared.remove_heap(id);
-        }
+        // First out of the books, then back to the device. Until then it counts: usage is never taken for less than it is.
+        self.leaving = self.manager.take().map(|(shared, id)| shared.remove_heap(id));
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `shared` | what all handles of a manager share: the books, and the locks |
 //! | `creation` | how an object becomes a residency heap |
 //! | `submit`, `queue` | handing command lists to queues; a fence for each queue |
+//! | `standing` | how much is used, and how much could not be evicted |
 //! | `pager`, `worker`, `gpu_wait` | carrying plans out; paging in on a thread; waiting for the GPU |
 //!
 //! What to evict and what to page in is decided in heapwright-core (`residency`), as values that `pager` carries out.
@@ -24,10 +25,12 @@ mod pageable;
 mod pager;
 mod queue;
 mod shared;
+mod standing;
 mod submit;
 mod worker;
 
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
+pub(crate) use self::desc::level;
 pub use self::desc::{
     BudgetOverride, BudgetStep, GroupBudgets, ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags,
     ResidencyHeapInfo, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,

@@ -104,12 +104,12 @@ impl Found {
         caps: &DeviceCaps,
         properties: &D3D12_HEAP_PROPERTIES,
         flags: D3D12_HEAP_FLAGS,
-        size_and_alignment: (ByteSize, Alignment),
+        size_and_alignment: Option<(ByteSize, Alignment)>,
     ) -> Result<Self, Error> {
         let (family, _) = HeapFamily::try_from_d3d12(properties)?;
         Ok(Self {
             kind,
-            size_and_alignment: Some(size_and_alignment),
+            size_and_alignment,
             segment_group: Some(family.segment_group(caps.architecture)),
             was_created_resident: Some(flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT == 0),
         })
@@ -126,7 +126,7 @@ fn of_heap(caps: &DeviceCaps, heap: &ID3D12Heap) -> Result<Found, Error> {
     let desc = unsafe { heap.GetDesc() };
     let alignment = Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE);
     let size = (ByteSize::new(desc.SizeInBytes), alignment);
-    Found::of(PageableKind::Heap, caps, &desc.Properties, desc.Flags, size)
+    Found::of(PageableKind::Heap, caps, &desc.Properties, desc.Flags, Some(size))
 }
 
 fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resource) -> Result<Found, Error> {
@@ -146,9 +146,8 @@ fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resour
     let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
     // SAFETY: the device is a live COM object, and the description outlives the call.
     let info = unsafe { device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
-    let size = read_allocation_info(info)
-        .ok_or_else(|| Error::device("ID3D12Device::GetResourceAllocationInfo", E_INVALIDARG))?;
-    Found::of(PageableKind::CommittedResource, caps, &properties, flags, size)
+    // Not every resource can be described so: sampler feedback has more to it.
+    Found::of(PageableKind::CommittedResource, caps, &properties, flags, read_allocation_info(info))
 }
 
 fn of_descriptor_heap(device: &ID3D12Device, heap: &ID3D12DescriptorHeap) -> Result<Found, Error> {
@@ -172,9 +171,10 @@ fn size_and_alignment(found: &Found, desc: &ResidencyHeapDesc) -> Result<(ByteSi
             Err(Error::invalid_argument(field, rule))
         }
         Some((size, alignment)) => Ok((size.max(desc.size), desc.alignment.unwrap_or(alignment))),
-        None if desc.size.is_zero() => {
-            Err(Error::invalid_argument(field, format!("is needed: D3D12 does not say what a {kind} takes")))
-        }
+        None if desc.size.is_zero() => Err(Error::invalid_argument(
+            field,
+            format!("is needed: D3D12 does not say what this {kind} takes"),
+        )),
         None => Ok((desc.size, desc.alignment.unwrap_or(Alignment::ONE))),
     }
 }

@@ -32,12 +32,6 @@ impl ManagedQueue {
         FenceValue::new(unsafe { self.fence.GetCompletedValue() })
     }
 
-    /// Whether nobody can submit to it any more, and it has finished. Asked with the lock on the list of queues.
-    fn is_forgotten(self: &Arc<Self>) -> bool {
-        // First whether the list's is the only reference to the entry: then nobody has its lock. Whoever has it may wait for the list.
-        Arc::strong_count(self) == 1 && self.completed() >= *self.lock() && self.is_abandoned()
-    }
-
     /// Whether nobody but the manager has a reference to the queue.
     fn is_abandoned(&self) -> bool {
         let queue = self.queue.clone();
@@ -78,10 +72,14 @@ impl ManagedQueues {
         if let Some(known) = queues.iter().find(|known| known.queue.as_raw() == queue.as_raw()) {
             return Ok(Arc::clone(known));
         }
+        let mut abandoned = Vec::new();
         queues.retain(|known| {
-            let goes = known.is_forgotten();
+            // Whoever submits holds a second reference and perhaps the lock, and waits for the queues: so the reference comes first.
+            let goes =
+                Arc::strong_count(known) == 1 && known.completed() >= *known.lock() && known.is_abandoned();
             if goes {
                 forget(known.slot);
+                abandoned.push(Arc::clone(known));
             }
             !goes
         });
@@ -92,6 +90,9 @@ impl ManagedQueues {
             last: Mutex::new(initial),
         });
         queues.push(Arc::clone(&known));
+        drop(queues);
+        // Without the lock: these are the last references to queues.
+        drop(abandoned);
         Ok(known)
     }
 

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use heapwright_core::residency::{GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, ResidencyPlanner};
+use heapwright_core::residency::{
+    GroupMemory, ManagedHeapId, NewManagedHeap, OverBudget, PlanError, ResidencyPlanner, Status,
+};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
@@ -91,8 +93,8 @@ pub(crate) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Gives the room to whoever has the lock, who enters the heap.
-    fn release(&mut self, state: &mut State) {
+    /// The heap is in the books now.
+    fn settle(&mut self, state: &mut State) {
         let promised = &mut state.promised[index(self.group)];
         *promised = promised.saturating_sub(std::mem::take(&mut self.bytes));
         state.apply_memory(&self.shared.budgets);
@@ -101,9 +103,28 @@ impl Room<'_> {
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        if !self.bytes.is_zero() {
-            self.release(&mut self.shared.lock());
+        if self.bytes.is_zero() {
+            return;
         }
+        let mut state = self.shared.lock();
+        let promised = &mut state.promised[index(self.group)];
+        *promised = promised.saturating_sub(self.bytes);
+        state.apply_memory(&self.shared.budgets);
+    }
+}
+
+/// Memory of a heap that is no longer in the books and still the device's, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    shared: Arc<Shared>,
+    group: SegmentGroup,
+    bytes: ByteSize,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let Self { ref shared, group, bytes } = *self;
+        drop(Room { shared, group, bytes });
     }
 }
 
@@ -279,32 +300,43 @@ impl Shared {
         pageable: &ID3D12Pageable,
         mut room: Option<Room<'_>>,
     ) -> Result<ManagedHeapId, Error> {
+        // Declared before the lock: dropped after it, when it is settled.
         let mut state = self.lock();
         let now = state.planner.moment(self.elapsed());
         let id = state
             .planner
             .add(new, now)
             .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
-        if let Some(room) = &mut room {
-            room.release(&mut state);
-        }
         let slot = id.slot().index();
         if state.pageables.len() <= slot {
             state.pageables.resize(slot + 1, None);
         }
         state.pageables[slot] = Some(pageable.clone());
+        if let Some(room) = &mut room {
+            room.settle(&mut state);
+        }
         Ok(id)
     }
 
-    pub(super) fn remove_heap(&self, id: ManagedHeapId) {
-        let pageable = {
+    /// Takes a heap out of the books. Its memory counts as used until what this answers is dropped, after the last reference to it.
+    pub(super) fn remove_heap(self: &Arc<Self>, id: ManagedHeapId) -> Leaving {
+        let (pageable, leaving) = {
             let mut state = self.lock();
+            let heap = state.planner.heap(id);
             let removed = state.planner.remove(id);
             debug_assert!(removed.is_ok(), "a heap is removed once");
-            state.pageables.get_mut(id.slot().index()).and_then(Option::take)
+            let resident = heap.filter(|heap| heap.status != Status::Evicted);
+            let (group, bytes) =
+                resident.map_or((SegmentGroup::Local, ByteSize::ZERO), |heap| (heap.group, heap.size));
+            let promised = &mut state.promised[index(group)];
+            *promised = promised.saturating_add(bytes);
+            state.apply_memory(&self.budgets);
+            let pageable = state.pageables.get_mut(id.slot().index()).and_then(Option::take);
+            (pageable, Leaving { shared: Arc::clone(self), group, bytes })
         };
         // Outside of the lock: it may be the last reference.
         drop(pageable);
+        leaving
     }
 
     pub(super) fn unlock_heap(&self, id: ManagedHeapId) -> Result<u32, Error> {
@@ -366,26 +398,32 @@ impl Shared {
         bytes: ByteSize,
         must: bool,
     ) -> Result<Room<'_>, Error> {
+        /// How often others may be quicker to take the room that was made.
+        const TRIES: u32 = 64;
         let group = if self.budgets.unifies_memory() { SegmentGroup::Local } else { group };
-        {
-            let mut state = self.lock();
-            state.apply_memory(&self.budgets);
-            let usage = state.planner.usage(group).saturating_add(bytes);
-            if usage <= self.budgets.budget(group) {
-                return Ok(self.promise(&mut state, group, bytes));
-            }
-        }
         let mut ask = Ask { may_wait: must, may_exceed: !must, ..Ask::default() };
         ask.incoming[index(group)] = bytes;
-        self.page(
-            None,
-            ask,
-            |_| Ok(()),
-            |_, _, _| {
+        let mut is_made = false;
+        let mut tries = 0;
+        loop {
+            {
+                // What the books call evicted is so once the pager has carried it out.
+                let _pager = self.pager();
                 let mut state = self.lock();
-                Ok(self.promise(&mut state, group, bytes))
-            },
-        )
+                state.apply_memory(&self.budgets);
+                let (needed, budget) =
+                    (state.planner.usage(group).saturating_add(bytes), self.budgets.budget(group));
+                if needed <= budget || (is_made && !must) {
+                    return Ok(self.promise(&mut state, group, bytes));
+                }
+                if tries == TRIES {
+                    return Err(Error::over_budget(OverBudget { group, needed, budget }));
+                }
+            }
+            self.page(None, ask, |_| Ok(()), |_, _, _| Ok(()))?;
+            is_made = true;
+            tries += 1;
+        }
     }
 
     fn promise(&self, state: &mut State, group: SegmentGroup, bytes: ByteSize) -> Room<'_> {

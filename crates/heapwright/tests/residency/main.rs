@@ -3,6 +3,7 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
 mod counting_allocator;
+mod faults;
 #[path = "../faulty_device/mod.rs"]
 mod faulty_device;
 mod gpgmm;

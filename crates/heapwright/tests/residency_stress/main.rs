@@ -16,6 +16,7 @@ use heapwright::{
     ByteSize, PolicyKind, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup,
     VideoMemoryInfo,
 };
+use heapwright_runtime::ddi::SegmentGroup::Local;
 use heapwright_runtime::{HostProfile, Instance};
 
 use self::random::Random;
@@ -55,6 +56,8 @@ fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
     let least = least_budget(THREADS);
     let each = submissions / THREADS as u64;
     let is_done = AtomicBool::new(false);
+    gpu.set_budget(Local, least);
+    manager.trim();
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS)
             .map(|number| {
@@ -73,10 +76,7 @@ fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
             let mut random = Random::new(7);
             while !is_done.load(Ordering::Relaxed) {
                 let extra = random.below(least.get());
-                gpu.set_budget(
-                    heapwright_runtime::ddi::SegmentGroup::Local,
-                    least.saturating_add(ByteSize::new(extra)),
-                );
+                gpu.set_budget(Local, least.saturating_add(ByteSize::new(extra)));
                 std::thread::sleep(Duration::from_millis(2));
             }
         });
@@ -145,10 +145,7 @@ fn usage_is_over_the_budget_only_where_the_working_set_is() {
     let mut over = 0;
     for _ in 0..submissions() / 20 {
         if random.below(50) == 0 {
-            gpu.set_budget(
-                heapwright_runtime::ddi::SegmentGroup::Local,
-                ByteSize::new(random.below(largest.get())),
-            );
+            gpu.set_budget(Local, ByteSize::new(random.below(largest.get())));
             manager.trim();
         }
         worker.step();

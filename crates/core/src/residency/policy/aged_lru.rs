@@ -57,7 +57,7 @@ impl AgedLruDesc {
 
 /// The least recently used heap goes first, and what was not used for a while goes ahead of need: the sooner the fuller memory is.
 ///
-/// It takes 24 bytes a heap.
+/// It takes 16 bytes a heap.
 #[derive(Debug)]
 pub struct AgedLru {
     desc: AgedLruDesc,
@@ -105,8 +105,7 @@ impl EvictionPolicy for AgedLru {
             && last.0.is_some()
         {
             *last = LastUse::at(now);
-            self.rows.unlink(&mut self.by_use, heap);
-            self.rows.push(&mut self.by_use, heap);
+            self.rows.renew(&mut self.by_use, heap);
         }
     }
 

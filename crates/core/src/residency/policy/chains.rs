@@ -108,6 +108,15 @@ impl<T: Default> Rows<T> {
         }
     }
 
+    /// Moves a heap of a chain to its newest end.
+    #[inline]
+    pub(super) fn renew(&mut self, chain: &mut Chain, heap: HeapSlot) {
+        if chain.newest != heap {
+            self.unlink(chain, heap);
+            self.push(chain, heap);
+        }
+    }
+
     /// The next heap towards the newest end of its chain.
     #[inline]
     pub(super) fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {
@@ -122,7 +131,8 @@ impl<T: Default> Rows<T> {
 }
 
 impl<T: Default> Rows<T> {
-    /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more.
+    /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more. Answers how much was
+    /// chosen.
     pub(super) fn choose_oldest(
         &self,
         chain: &Chain,
@@ -130,7 +140,7 @@ impl<T: Default> Rows<T> {
         wanted: impl Fn(&T) -> bool,
         evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
         victims: &mut Vec<HeapSlot>,
-    ) {
+    ) -> ByteSize {
         let mut chosen = ByteSize::ZERO;
         let mut next = chain.oldest();
         while let Some(heap) = next
@@ -143,6 +153,7 @@ impl<T: Default> Rows<T> {
                 victims.push(heap);
             }
         }
+        chosen
     }
 }
 

@@ -105,7 +105,7 @@ impl Lirs {
         }
     }
 
-    fn to_top(&mut self, heap: HeapSlot) {
+    fn raise(&mut self, heap: HeapSlot) {
         self.leave_stack(heap);
         self.rows.make(heap).in_stack = true;
         self.rows.push(&mut self.stack, heap);
@@ -147,7 +147,7 @@ impl EvictionPolicy for Lirs {
         let low_recency = known.in_stack;
         let room = self.most_to_keep().saturating_sub(self.bytes_to_keep);
         let keep = low_recency || size.get() <= room;
-        self.to_top(heap);
+        self.raise(heap);
         self.set_status(heap, if keep { Status::Keep } else { Status::Passing });
         self.rebalance(Some(heap));
     }
@@ -157,11 +157,11 @@ impl EvictionPolicy for Lirs {
         match known.status {
             Status::NotHeld => {}
             Status::Keep => {
-                self.to_top(heap);
+                self.raise(heap);
                 self.prune();
             }
             Status::Passing => {
-                self.to_top(heap);
+                self.raise(heap);
                 let status = if known.in_stack { Status::Keep } else { Status::Passing };
                 self.set_status(heap, status);
                 self.rebalance(Some(heap));

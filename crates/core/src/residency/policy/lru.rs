@@ -49,8 +49,7 @@ impl EvictionPolicy for Lru {
 
     fn touch(&mut self, heap: HeapSlot, _now: Moment) {
         if self.rows.get(heap).is_some_and(|held| held.0) {
-            self.rows.unlink(&mut self.by_use, heap);
-            self.rows.push(&mut self.by_use, heap);
+            self.rows.renew(&mut self.by_use, heap);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What every policy keeps to, under any calls.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -53,8 +54,8 @@ fn check(kind: PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
     for call in calls.iter().chain([&all]) {
         match *call {
             Call::Admit(heap, size, cause) => {
-                if !held.contains_key(&heap) {
-                    held.insert(heap, size);
+                if let Entry::Vacant(entry) = held.entry(heap) {
+                    entry.insert(size);
                     policy.admit(HeapSlot::new(heap), ByteSize::new(size), cause, now);
                 }
             }

@@ -1,175 +1,94 @@
 //! The heap whose next use is predicted to be farthest away goes first.
 
+mod habit;
+mod returns;
+
 use super::chains::{Chain, Rows};
 use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 use crate::ByteSize;
+use habit::{Habit, Learned, SUBMISSION};
+use returns::Returns;
 
-/// The heap whose next use is predicted to be farthest away goes first.
+/// The heap whose next use is predicted to be farthest away goes first: Belady's rule, with a guess in place of the future.
+///
+/// Programs use GPU memory in turns: every frame, every layer of a network, every few seconds a level. So for each heap two lengths are
+/// kept, counted in submissions: the interval between its uses within a run of regular use (smoothed, and how far off it is), and the
+/// gaps between such runs. From them comes a guess:
+///
+/// - In a run, the next use is an interval after the last one. Where all is used in turn, and does not fit, the heap that was
+///   just used is the one that is needed last, and goes.
+/// - A heap that is late is in a gap. If its gaps were regular the next use is a gap after the last one: so a model that is served again
+///   in a minute goes before one that is next. When the heaps of one interval are late together, all of them are taken to be in a gap.
+/// - A heap whose gaps are not regular, or that stays away for longer, or that was used once only, goes the sooner the longer it was not
+///   used, as with LRU, and the sooner the fewer such heaps come back at all. Data that passes through once thus leaves early.
+///   But where heaps that were used once do come back, and all after the same time, they are taken to be in a run.
+///
+/// What is learned of a heap outlives its eviction, until it is [forgotten](EvictionPolicy::forget). It takes 36 bytes a heap.
+///
+/// [`touch`](EvictionPolicy::touch) costs O(1). [`choose`](EvictionPolicy::choose) costs O((victims + heaps that may not go) × classes),
+/// where classes are those of intervals and gaps in use, four an octave, at most 195; and O(heaps that are late since the last time),
+/// once for each time a heap is late.
+///
+/// [`choose_ahead`](EvictionPolicy::choose_ahead) gives up nothing below a fullness of 0.95, and then what stays away for 16 times as long
+/// as ever before and for 600 submissions at least.
 #[derive(Debug)]
 pub struct NextUse {
     rows: Rows<Habit>,
-    chains: Box<[Chain; CHAINS]>,
-    lengths: Box<[u32; CHAINS]>,
-    /// What to expect of heaps that were used once.
+    chains: Box<[Class; CHAINS]>,
+    /// Heaps that were used once.
     once: Returns,
-    /// What to expect of heaps that did not come when they were expected.
+    /// Heaps whose run is over.
     lost: Returns,
-    lanes: Vec<Lane>,
+    /// What `choose` works with, here so that it allocates nothing.
+    candidates: Vec<Candidate>,
 }
 
-/// What is known of how a heap is used. Intervals are in [`STEP`]ths of a submission.
-#[derive(Debug, Clone, Copy, Default)]
-struct Habit {
-    /// The submission of the last use, its low bits.
-    last: u32,
-    interval: Smoothed,
-    /// The last two long gaps between runs of regular use, the older one first.
-    gaps: [u32; 2],
-    /// How far off the gaps were.
-    gap_deviation: u32,
-    /// The chain that it is in, plus one; 0 if it is not held.
-    place: u8,
-    flags: u8,
+/// Heaps of about the same interval, in the order of their last use.
+#[derive(Debug, Clone, Copy)]
+struct Class {
+    chain: Chain,
+    heaps: u32,
 }
 
-const SEEN: u8 = 1;
-const LONG: u8 = 2;
-/// It was counted as one that did not come.
-const MISSED: u8 = 4;
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Smoothed {
-    mean: u32,
-    deviation: u32,
-}
-
-/// How many of some heaps came back, and when.
-#[derive(Debug, Default)]
-struct Returns {
-    after: Smoothed,
-    expected: u32,
-    came: u32,
-    rate: u32,
-}
-
-impl Returns {
-    fn expect(&mut self) {
-        if self.expected >= 1 << 12 {
-            self.expected /= 2;
-            self.came /= 2;
-        }
-        self.expected += 1;
-        self.rate -= self.rate / 32;
-    }
-
-    fn come(&mut self, after: u32) {
-        self.came = (self.came + 1).min(self.expected);
-        self.after.learn::<4>(after);
-        self.rate += (1024 - self.rate) / 32;
-    }
-
-    /// How far away the next use of one of them is, all in all.
-    fn typical(&self) -> u64 {
-        let after = u64::from(self.after.mean.max(64 * STEP));
-        after * u64::from(self.expected + 1) / u64::from(self.came + 1)
-    }
-}
-
-const STEP: u32 = 16;
-const GAP: u32 = 6;
-const LINDY: u64 = 16;
-
-impl Smoothed {
-    fn first(value: u32) -> Self {
-        Self { mean: value, deviation: value / 8 }
-    }
-
-    fn learn<const SHIFT: u32>(&mut self, value: u32) {
-        if self.mean == 0 {
-            *self = Self::first(value);
-            return;
-        }
-        let off = value.abs_diff(self.mean);
-        self.deviation = self.deviation - (self.deviation >> SHIFT) + (off >> SHIFT);
-        if value >= self.mean {
-            self.mean += off >> SHIFT;
-        } else {
-            self.mean -= off >> SHIFT;
-        }
-    }
-
-    /// How far above the mean is no longer to be expected.
-    fn slack(self) -> u32 {
-        self.deviation.saturating_mul(4).max(STEP / 2)
-    }
-}
-
-const STEADY: usize = 0;
-const AWAY: usize = 96;
-/// Used once, just now.
+/// The chains of heaps in a run, by interval, in which the oldest is the first to be late, ...
+const IN_RUN: usize = 0;
+/// ... those of heaps in a gap, by gap, ...
+const IN_GAP: usize = 96;
+/// ... that of heaps that were used for the first time just now, ...
 const NEW: usize = 192;
+/// ... that of those that were not used again, ...
 const ONCE: usize = 193;
+/// ... and that of heaps that stay away.
 const LOST: usize = 194;
 const CHAINS: usize = 195;
 
-/// The class of an interval: four an octave.
+/// The class of an interval: four an octave, the longest of 2^24 submissions and above.
 fn class(interval: u32) -> usize {
-    let value = interval.max(STEP);
-    let octave = value.ilog2();
-    let quarter = (value >> (octave - 2)) & 3;
-    let class = (octave - STEP.ilog2()) * 4 + quarter;
-    class.min(95) as usize
+    let interval = interval.max(SUBMISSION);
+    let octave = interval.ilog2();
+    let quarter = (interval >> (octave - 2)) & 3;
+    let class = (octave - SUBMISSION.ilog2()) * 4 + quarter;
+    usize::try_from(class).map_or(IN_GAP - 1, |class| class.min(IN_GAP - 1))
 }
 
+/// What of a chain was not chosen, or asked about, yet. While heaps are not late the one whose next use is farthest away was used last, and
+/// when they are it was used first: so it is at one of the two ends.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
+struct Candidate {
     chain: usize,
     oldest: HeapSlot,
     newest: HeapSlot,
-    best: u64,
-    best_is_oldest: bool,
+    /// How far away the next use of the farther one is.
+    left: u64,
+    is_oldest: bool,
 }
 
-fn steps(submissions: u32) -> u32 {
-    submissions.saturating_mul(STEP).min(u32::MAX / 8)
-}
-
-/// The low bits of a submission's number. Ages are differences of them, so a heap that was not used for 2^32 submissions looks
-/// recent again.
-#[inline]
-#[allow(clippy::cast_possible_truncation, reason = "it is meant")]
-fn low(now: Moment) -> u32 {
-    now.submission as u32
-}
-
-impl Habit {
-    fn age(&self, now: u32) -> u32 {
-        steps(now.wrapping_sub(self.last))
-    }
-
-    /// The gap that is to be expected.
-    fn gap(&self) -> u32 {
-        if self.gaps[0] == 0 { self.gaps[1] } else { self.gaps[0] }
-    }
-
-    fn gap_slack(&self) -> u32 {
-        (4 * self.gap_deviation).max(self.gap() / 4).max(2 * STEP)
-    }
-
-    fn gap_is_known(&self) -> bool {
-        self.gap() != 0 && self.gap_deviation <= self.gap() / 2
-    }
-
-    fn learn_gap(&mut self, gap: u32) {
-        if self.gap() == 0 {
-            self.gap_deviation = gap / 8;
-        } else {
-            let off = gap.abs_diff(self.gap());
-            self.gap_deviation = self.gap_deviation / 2 + off / 2;
-        }
-        self.gaps = [self.gaps[1], gap];
-    }
-}
+/// Ahead of need nothing goes below that fullness, ...
+const AHEAD_FROM_FULLNESS: f64 = 0.95;
+/// ... what was used so many submissions ago or later, ...
+const AHEAD_SUBMISSIONS: u32 = 600;
+/// ... or what was not used for less than that many of its longest intervals.
+const AHEAD_INTERVALS: u32 = 16;
 
 impl Default for NextUse {
     fn default() -> Self {
@@ -183,70 +102,41 @@ impl NextUse {
     pub fn new() -> Self {
         Self {
             rows: Rows::new(),
-            chains: Box::new([Chain::EMPTY; CHAINS]),
-            lengths: Box::new([0; CHAINS]),
+            chains: Box::new([Class { chain: Chain::EMPTY, heaps: 0 }; CHAINS]),
             once: Returns::default(),
             lost: Returns::default(),
-            lanes: Vec::with_capacity(CHAINS),
+            candidates: Vec::with_capacity(CHAINS),
         }
     }
 
+    /// Takes a use of a heap in, and answers the chain that it belongs in.
     #[inline]
-    fn learn(&mut self, heap: HeapSlot, now: u32) -> usize {
-        let habit = self.rows.make(heap);
-        if habit.flags & SEEN == 0 {
-            habit.flags = SEEN;
-            habit.last = now;
-            return NEW;
-        }
-        let value = habit.age(now);
-        habit.last = now;
-        let missed = habit.flags & MISSED != 0;
-        habit.flags &= !MISSED;
-        let mean = habit.interval.mean;
-        if value == 0 {
-            return if mean == 0 { NEW } else { STEADY + class(mean) };
-        }
-        if mean == 0 {
-            habit.interval = Smoothed::first(value);
-            if missed {
-                self.once.come(value);
+    fn learn(habit: &mut Habit, now: u32, once: &mut Returns, lost: &mut Returns) -> usize {
+        let missed = std::mem::take(&mut habit.missed);
+        match habit.learn(now) {
+            Learned::First => return NEW,
+            Learned::Nothing => {
+                if let Some(chain) = habit.chain()
+                    && chain < IN_GAP
+                {
+                    return chain;
+                }
             }
-        } else if value > (mean + habit.interval.slack()).max(mean.saturating_mul(GAP)) {
-            if missed {
-                self.lost.come(value);
-            }
-            if habit.flags & LONG != 0 {
-                // Twice in a row: that is how it is used now.
-                habit.interval = Smoothed {
-                    mean: value / 2 + habit.gaps[1] / 2,
-                    deviation: value.abs_diff(habit.gaps[1]) / 2,
-                };
-                habit.flags &= !LONG;
-            } else {
-                habit.learn_gap(value);
-                habit.flags |= LONG;
-            }
-        } else if mean.saturating_sub(value) > (4 * habit.interval.deviation).max(mean / 2) {
-            // What it was used at before were the gaps between runs.
-            habit.learn_gap(mean);
-            habit.interval = Smoothed::first(value);
-            habit.flags &= !LONG;
-        } else {
-            habit.interval.learn::<2>(value);
-            habit.flags &= !LONG;
+            Learned::Second(after) if missed => once.come(after),
+            Learned::AfterGap(after) if missed => lost.come(after),
+            Learned::Second(_) | Learned::AfterGap(_) | Learned::InRun => {}
         }
-        STEADY + class(habit.interval.mean)
+        IN_RUN + class(habit.interval.mean)
     }
 
     #[inline]
     fn remove(&mut self, heap: HeapSlot) {
         if let Some(habit) = self.rows.get_mut(heap)
-            && habit.place != 0
+            && let Some(chain) = std::mem::take(&mut habit.place).checked_sub(1)
         {
-            let chain = usize::from(std::mem::take(&mut habit.place)) - 1;
-            self.rows.unlink(&mut self.chains[chain], heap);
-            self.lengths[chain] -= 1;
+            let class = &mut self.chains[usize::from(chain)];
+            class.heaps -= 1;
+            self.rows.unlink(&mut class.chain, heap);
         }
     }
 
@@ -254,108 +144,101 @@ impl NextUse {
     fn put(&mut self, heap: HeapSlot, chain: usize) {
         if let Some(habit) = self.rows.get_mut(heap) {
             habit.place = u8::try_from(chain + 1).expect("there are fewer than 255 chains");
+            let class = &mut self.chains[chain];
+            class.heaps += 1;
+            self.rows.push(&mut class.chain, heap);
         }
-        self.rows.push(&mut self.chains[chain], heap);
-        self.lengths[chain] += 1;
     }
 
-    /// Moves heaps that did not come when they were expected.
-    fn sort_out(&mut self, now: u32) {
-        while let Some(heap) = self.chains[NEW].oldest()
+    fn move_to(&mut self, heap: HeapSlot, chain: usize) {
+        self.remove(heap);
+        self.put(heap, chain);
+    }
+
+    /// Moves heaps that did not come when they were expected to the chains where they belong now.
+    fn sort_out_late(&mut self, now: u32) {
+        while let Some(heap) = self.chains[NEW].chain.oldest()
             && let Some(habit) = self.rows.get_mut(heap)
-            && habit.age(now) > 2 * STEP
+            && habit.age(now) > 2 * SUBMISSION
         {
-            if habit.flags & MISSED == 0 {
-                self.once.expect();
-                habit.flags |= MISSED;
+            if !std::mem::replace(&mut habit.missed, true) {
+                self.once.wait();
             }
-            self.remove(heap);
-            self.put(heap, ONCE);
+            self.move_to(heap, ONCE);
         }
-        for chain in STEADY..AWAY {
-            let mut silent = false;
-            while let Some(heap) = self.chains[chain].oldest() {
-                let newest = self.chains[chain]
-                    .newest()
-                    .and_then(|heap| self.rows.get(heap))
-                    .map_or(0, |habit| habit.age(now));
+        for chain in IN_RUN..IN_GAP {
+            let mut all_late = false;
+            while let Some(heap) = self.chains[chain].chain.oldest() {
+                let silence = self.silence(chain, now);
                 let Some(habit) = self.rows.get_mut(heap) else { break };
-                let age = habit.age(now);
-                let overdue = age > habit.interval.mean + habit.interval.slack();
-                if !overdue && !silent {
+                if !all_late && habit.age(now) <= habit.interval.latest() {
                     break;
                 }
-                let rate = u64::from(newest) * self.lengths[chain] as u64;
-                silent |= newest > STEP && rate > 4 * u64::from(habit.interval.mean);
-                if habit.flags & MISSED == 0 {
-                    self.lost.expect();
-                    habit.flags |= MISSED;
+                // One is late, and of the others, too, none came in a time in which four should have.
+                all_late |= silence > 4 * u64::from(habit.interval.mean);
+                if !std::mem::replace(&mut habit.missed, true) {
+                    self.lost.wait();
                 }
-                let to = if habit.gap_is_known() { AWAY + class(habit.gap()) } else { LOST };
-                self.remove(heap);
-                self.put(heap, to);
+                let to = if habit.gap_is_regular() { IN_GAP + class(habit.gap()) } else { LOST };
+                self.move_to(heap, to);
             }
         }
-        for chain in AWAY..NEW {
-            while let Some(heap) = self.chains[chain].oldest()
-                && let Some(habit) = self.rows.get(heap)
+        for chain in IN_GAP..NEW {
+            while let Some(heap) = self.chains[chain].chain.oldest()
+                && self.rows.get(heap).is_some_and(|habit| habit.age(now) > habit.latest_gap())
             {
-                let age = habit.age(now);
-                if age <= habit.gap() + habit.gap_slack() {
-                    break;
-                }
-                self.remove(heap);
-                self.put(heap, LOST);
+                self.move_to(heap, LOST);
             }
         }
     }
 
-    fn distance(&self, chain: usize, heap: HeapSlot, now: u32) -> u64 {
+    /// For how long none of a chain was used, summed over its heaps; 0 where it is a submission or less.
+    fn silence(&self, chain: usize, now: u32) -> u64 {
+        let class = &self.chains[chain];
+        let newest = class.chain.newest().and_then(|heap| self.rows.get(heap));
+        let age = newest.map_or(0, |habit| habit.age(now));
+        if age > SUBMISSION { u64::from(age) * u64::from(class.heaps) } else { 0 }
+    }
+
+    /// How far away the next use of a heap is.
+    fn left(&self, chain: usize, heap: HeapSlot, now: u32) -> u64 {
         let Some(habit) = self.rows.get(heap) else { return 0 };
         let age = habit.age(now);
-        let left = |mean: u32, deviation: u32| u64::from(mean.saturating_sub(age).max(deviation));
-        if chain < AWAY {
-            left(habit.interval.mean, habit.interval.deviation)
-        } else if chain < NEW {
-            left(habit.gap(), habit.gap_deviation)
-        } else if chain == NEW || chain == ONCE {
-            let first = self.once.after;
-            if first.mean != 0
-                && first.deviation < first.mean / 16
-                && self.once.rate > 256
-                && age < first.mean + first.slack()
-            {
-                left(first.mean, first.deviation)
-            } else {
-                (u64::from(age) * LINDY).min(u64::from(age) + self.once.typical())
-            }
-        } else {
-            (u64::from(age) * LINDY).min(u64::from(age) + self.lost.typical())
+        match chain {
+            IN_RUN..IN_GAP => habit.left_in_run(now),
+            IN_GAP..NEW => habit.left_in_gap(now),
+            NEW | ONCE => self.once.left_if_regular(age).unwrap_or_else(|| self.once.left(age)),
+            _ => self.lost.left(age),
         }
     }
 
-    fn lane(&self, chain: usize, oldest: HeapSlot, newest: HeapSlot, now: u32) -> Lane {
-        let of_oldest = self.distance(chain, oldest, now);
-        let of_newest = self.distance(chain, newest, now);
-        Lane { chain, oldest, newest, best: of_oldest.max(of_newest), best_is_oldest: of_oldest >= of_newest }
+    fn candidate(&self, chain: usize, oldest: HeapSlot, newest: HeapSlot, now: u32) -> Candidate {
+        let (of_oldest, of_newest) = (self.left(chain, oldest, now), self.left(chain, newest, now));
+        Candidate { chain, oldest, newest, left: of_oldest.max(of_newest), is_oldest: of_oldest >= of_newest }
     }
 }
 
 impl EvictionPolicy for NextUse {
     fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
         self.remove(heap);
-        let chain = self.learn(heap, low(now));
+        let habit = self.rows.make(heap);
+        let chain = Self::learn(habit, Habit::clock(now), &mut self.once, &mut self.lost);
         self.put(heap, chain);
     }
 
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
-        let Some(habit) = self.rows.get(heap) else { return };
-        if habit.place == 0 || habit.last == low(now) {
+        let now = Habit::clock(now);
+        let Some(habit) = self.rows.get_mut(heap) else { return };
+        let Some(before) = habit.chain() else { return };
+        if habit.is_used_at(now) {
             return;
         }
-        self.remove(heap);
-        let chain = self.learn(heap, low(now));
-        self.put(heap, chain);
+        let chain = Self::learn(habit, now, &mut self.once, &mut self.lost);
+        if chain == before {
+            self.rows.renew(&mut self.chains[chain].chain, heap);
+        } else {
+            self.move_to(heap, chain);
+        }
     }
 
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
@@ -376,31 +259,31 @@ impl EvictionPolicy for NextUse {
         evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
         victims: &mut Vec<HeapSlot>,
     ) {
-        let now = low(now);
-        self.sort_out(now);
-        let mut lanes = std::mem::take(&mut self.lanes);
-        lanes.clear();
-        for (chain, ends) in self.chains.iter().enumerate() {
-            if let (Some(oldest), Some(newest)) = (ends.oldest(), ends.newest()) {
-                lanes.push(self.lane(chain, oldest, newest, now));
+        let now = Habit::clock(now);
+        self.sort_out_late(now);
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        for (number, class) in self.chains.iter().enumerate() {
+            if let (Some(oldest), Some(newest)) = (class.chain.oldest(), class.chain.newest()) {
+                candidates.push(self.candidate(number, oldest, newest, now));
             }
         }
         let mut chosen = ByteSize::ZERO;
         while chosen < need
-            && let Some((at, &lane)) = lanes.iter().enumerate().max_by_key(|(_, lane)| lane.best)
+            && let Some((at, &farthest)) =
+                candidates.iter().enumerate().max_by_key(|(_, candidate)| candidate.left)
         {
-            let heap = if lane.best_is_oldest { lane.oldest } else { lane.newest };
-            let rest = if lane.oldest == lane.newest {
-                None
-            } else if lane.best_is_oldest {
-                self.rows.newer(heap).map(|next| (next, lane.newest))
-            } else {
-                self.rows.older(heap).map(|next| (lane.oldest, next))
+            let Candidate { chain, oldest, newest, is_oldest, .. } = farthest;
+            let heap = if is_oldest { oldest } else { newest };
+            let rest = match (oldest == newest, is_oldest) {
+                (true, _) => None,
+                (false, true) => self.rows.newer(heap).map(|next| (next, newest)),
+                (false, false) => self.rows.older(heap).map(|next| (oldest, next)),
             };
             match rest {
-                Some((oldest, newest)) => lanes[at] = self.lane(lane.chain, oldest, newest, now),
+                Some((oldest, newest)) => candidates[at] = self.candidate(chain, oldest, newest, now),
                 None => {
-                    lanes.swap_remove(at);
+                    candidates.swap_remove(at);
                 }
             }
             if let Some(size) = evictable(heap) {
@@ -408,6 +291,35 @@ impl EvictionPolicy for NextUse {
                 victims.push(heap);
             }
         }
-        self.lanes = lanes;
+        self.candidates = candidates;
+    }
+
+    fn choose_ahead(
+        &mut self,
+        limit: ByteSize,
+        fullness: f64,
+        now: Moment,
+        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+        victims: &mut Vec<HeapSlot>,
+    ) {
+        if fullness.is_nan() || fullness < AHEAD_FROM_FULLNESS {
+            return;
+        }
+        let now = Habit::clock(now);
+        self.sort_out_late(now);
+        let stays_away = |habit: &Habit| {
+            let longest = habit.interval.mean.max(habit.gap()).saturating_mul(AHEAD_INTERVALS);
+            // An age is capped, and so is a time to stay away.
+            habit.age(now) >= longest.clamp(AHEAD_SUBMISSIONS * SUBMISSION, 1 << 29)
+        };
+        let mut limit = limit;
+        for chain in [LOST, ONCE] {
+            let chain = &self.chains[chain].chain;
+            let chosen = self.rows.choose_oldest(chain, limit, stays_away, evictable, victims);
+            limit = limit.saturating_sub(chosen);
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

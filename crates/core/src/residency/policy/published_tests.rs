@@ -179,7 +179,7 @@ impl TextbookLirs {
         }
     }
 
-    fn to_top(&mut self, id: u32) -> bool {
+    fn raise(&mut self, id: u32) -> bool {
         let at = self.stack.iter().position(|&other| other == id);
         if let Some(at) = at {
             self.stack.remove(at);
@@ -198,7 +198,7 @@ impl Textbook for TextbookLirs {
             let victim = self.queue.remove(0);
             self.lir.remove(&victim);
         }
-        let in_stack = self.to_top(id);
+        let in_stack = self.raise(id);
         let room_for_lir = self.lir.values().filter(|&&lir| lir).count() < self.most_lir;
         self.queue.retain(|&other| other != id);
         let lir = resident == Some(true) || in_stack || resident.is_none() && room_for_lir;

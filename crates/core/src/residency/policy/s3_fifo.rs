@@ -11,7 +11,7 @@ use crate::ByteSize;
 /// and goes around once more for each use, up to three. The small queue lets go first as long as it is a tenth of the capacity or more; what is
 /// remembered is at most nine tenths of it. A heap that was locked comes back into the main queue.
 ///
-/// The capacity is what is held when [`choose`](EvictionPolicy::choose) is called: memory is full then. It takes 32 bytes a heap.
+/// The capacity is what is held when [`choose`](EvictionPolicy::choose) is called: memory is full then. It takes 24 bytes a heap.
 ///
 /// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that may not go + uses since the last time, at most three a heap).
 #[derive(Debug)]

@@ -9,7 +9,8 @@ bitflags! {
         /// Every resource is committed: D3D12 makes its heap, and no heap is used again. Buffers may still be suballocated
         /// within a resource, if the allocation allows it.
         const ALWAYS_COMMITTED = 0x1;
-        /// Heaps and committed resources are created within the operating system's budget or not at all. Needs an adapter.
+        /// Heaps and committed resources are created within the budget or not at all: that of the residency manager, for which what is
+        /// idle is evicted, or without one the operating system's, which needs an adapter.
         const ALWAYS_IN_BUDGET = 0x2;
         /// The next heap may be created on a background thread before it is needed.
         const ALLOW_PREFETCH = 0x4;
@@ -21,7 +22,8 @@ bitflags! {
         /// Live allocations are tracked; those that are left when the last handle of the allocator is dropped are logged.
         /// Costs a lock and a tree entry an allocation.
         const NEVER_LEAK = 0x20;
-        /// Heaps get `D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`, where the device has it: whoever uses them makes them resident.
+        /// Heaps get `D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`, where the device has it: whoever uses them makes them resident. A residency
+        /// manager does so for their first use.
         const CREATE_NOT_RESIDENT = 0x40;
         /// Out of memory is an error at once: no empty heaps are given back to try again.
         const NEVER_OVER_ALLOCATE = 0x80;
@@ -56,13 +58,14 @@ bitflags! {
         const ALWAYS_ATTRIBUTE_HEAPS = 0x20;
         /// Where no heap can be had, the resource is not committed as the last resort: it fails.
         const NEVER_FALLBACK = 0x40;
-        /// Whoever manages residency leaves the allocation alone; so it shares no heap with those that are managed.
+        /// The residency manager leaves the allocation alone: its heap is nobody else's, before and after.
         const NEVER_RESIDENT = 0x80;
         /// A warning is logged when the allocation takes more bytes than were asked for.
         const ALWAYS_WARN_ON_ALIGNMENT_MISMATCH = 0x100;
         /// The resource is committed: D3D12 makes its heap.
         const ALWAYS_COMMITTED = 0x200;
-        /// A heap that must be created for it is created within the operating system's budget or not at all. Needs an adapter.
+        /// A heap that must be created for it is created within the budget or not at all: that of the residency manager, or without one
+        /// the operating system's, which needs an adapter.
         const WITHIN_BUDGET = 0x1_0000;
         /// Committed if that is possible, placed otherwise.
         const PREFER_COMMITTED = 0x2_0000;

@@ -45,7 +45,7 @@ pub struct PoolDesc {
     pub max_heap_count: u32,
     /// What every allocation is aligned to at least.
     pub min_alignment: Alignment,
-    /// For `SetResidencyPriority`, where the device has it; `None` leaves it alone.
+    /// For the residency manager, and for `SetResidencyPriority`, where the device has it; `None` leaves it alone.
     pub residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
     /// `D3D12_HEAP_DESC::Alignment` is 4 MiB, so that multisampled textures fit in.
     pub multisampled: bool,

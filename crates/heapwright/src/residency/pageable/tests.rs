@@ -147,7 +147,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     let queries = queries(&gpu);
     assert_refused(
         examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::size: is needed: D3D12 does not say what a query heap takes",
+        "ResidencyHeapDesc::size: is needed: D3D12 does not say what this query heap takes",
     );
     let info = examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 64)).expect("sound");
     assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));

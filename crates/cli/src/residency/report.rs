@@ -1,0 +1,191 @@
+//! What a simulation came to, for people and programs.
+
+use std::time::Duration;
+
+use heapwright_core::residency::policy::PolicyKind;
+use serde::Serialize;
+
+use super::simulation::Outcome;
+use super::workload::Workload;
+use super::workload::bound::OfflineBound;
+
+/// One policy in one scenario; its JSON form is stable and documented in the help of `heapwright residency`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct ResidencyReport {
+    pub(super) scenario: String,
+    pub(super) policy: &'static str,
+    pub(super) default: bool,
+    pub(super) bytes_in: u64,
+    pub(super) bytes_out: u64,
+    pub(super) lower_bound_bytes: u64,
+    /// Nothing where the bound is zero and something was paged in.
+    pub(super) ratio: Option<f64>,
+    pub(super) stalls: u64,
+    pub(super) frame_ms: FrameMs,
+    pub(super) stall_ms: f64,
+    /// All frames together.
+    pub(super) simulated_ms: f64,
+    pub(super) cold_bytes: u64,
+    pub(super) belady_bytes: u64,
+    pub(super) over_budget_frames: u64,
+    pub(super) frames: u64,
+    pub(super) submissions: u64,
+    pub(super) heaps: u64,
+}
+
+/// Simulated time of a frame: median and 99th percentile, nearest rank.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct FrameMs {
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+}
+
+impl ResidencyReport {
+    pub(super) fn new(
+        workload: &Workload,
+        policy: PolicyKind,
+        bound: OfflineBound,
+        outcome: &Outcome,
+    ) -> Self {
+        let mut times = outcome.frame_times.clone();
+        times.sort_unstable();
+        Self {
+            scenario: workload.name.clone(),
+            policy: policy.name(),
+            default: policy == PolicyKind::default(),
+            bytes_in: outcome.bytes_in.get(),
+            bytes_out: outcome.bytes_out.get(),
+            lower_bound_bytes: bound.bytes_in.get(),
+            ratio: ratio(outcome.bytes_in.get(), bound.bytes_in.get()),
+            stalls: outcome.stalls,
+            frame_ms: FrameMs { p50: percentile(&times, 50), p99: percentile(&times, 99) },
+            stall_ms: milliseconds(outcome.stall_time),
+            simulated_ms: milliseconds(times.iter().sum()),
+            cold_bytes: bound.cold_bytes.get(),
+            belady_bytes: bound.belady_bytes.get(),
+            over_budget_frames: outcome.over_budget_frames,
+            frames: workload.frames.len() as u64,
+            submissions: workload.submissions.len() as u64,
+            heaps: workload.heaps.len() as u64,
+        }
+    }
+
+    /// One line.
+    pub(super) fn to_json(&self) -> String {
+        // It has no map whose keys could fail, and no float that is not finite.
+        serde_json::to_string(self).expect("a report is plain numbers and names")
+    }
+}
+
+/// Bytes over the bound, to four decimals: 1 when both are zero.
+fn ratio(bytes: u64, bound: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "four decimals need no more than 53 bits")]
+    match (bytes, bound) {
+        (0, 0) => Some(1.0),
+        (_, 0) => None,
+        (bytes, bound) => Some(round(bytes as f64 / bound as f64, 1e4)),
+    }
+}
+
+/// The nearest rank.
+fn percentile(sorted: &[Duration], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).map_or(0.0, |&time| milliseconds(time))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    round(time.as_secs_f64() * 1e3, 1e4)
+}
+
+/// To whole parts of `parts`; a decimal that people can read in the JSON.
+fn round(number: f64, parts: f64) -> f64 {
+    (number * parts).round() / parts
+}
+
+/// Geometric mean and maximum of the ratios of a policy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Summary {
+    pub(super) mean: f64,
+    pub(super) max: f64,
+    /// Scenarios without a ratio, which are not in the figures.
+    pub(super) without: usize,
+}
+
+/// Over the reports of one policy; nothing where no report has a ratio.
+pub(super) fn summarize<'a>(reports: impl Iterator<Item = &'a ResidencyReport>) -> Option<Summary> {
+    let (mut logarithms, mut max, mut count, mut without) = (0.0, 0.0_f64, 0_u32, 0);
+    for report in reports {
+        match report.ratio {
+            Some(ratio) => {
+                logarithms += ratio.ln();
+                max = max.max(ratio);
+                count += 1;
+            }
+            None => without += 1,
+        }
+    }
+    (count > 0).then(|| Summary { mean: (logarithms / f64::from(count)).exp(), max, without })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_over_nothing_is_one_and_something_over_nothing_has_no_ratio() {
+        assert_eq!(ratio(0, 0), Some(1.0));
+        assert_eq!(ratio(5, 0), None);
+        assert_eq!(ratio(5, 4), Some(1.25));
+        assert_eq!(ratio(4, 3), Some(1.3333));
+    }
+
+    #[test]
+    fn percentiles_are_of_the_nearest_rank() {
+        let times: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
+        assert_eq!((percentile(&times, 50), percentile(&times, 99)), (100.0, 198.0));
+        assert_eq!(percentile(&times[..1], 99), 1.0);
+        assert_eq!(percentile(&[], 50), 0.0);
+    }
+
+    #[test]
+    fn the_json_has_exactly_the_documented_keys_in_their_order() {
+        let report = report(Some(1.25));
+        assert_eq!(
+            report.to_json(),
+            "{\"scenario\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
+             \"lower_bound_bytes\":4,\"ratio\":1.25,\"stalls\":2,\"frame_ms\":{\"p50\":16.5,\"p99\":33.0},\
+             \"stall_ms\":1.5,\"simulated_ms\":170.0,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
+        );
+    }
+
+    #[test]
+    fn the_mean_is_geometric() {
+        let reports = [report(Some(1.0)), report(Some(4.0)), report(None)];
+        let summary = summarize(reports.iter()).unwrap();
+        assert!((summary.mean - 2.0).abs() < 1e-12);
+        assert_eq!((summary.max, summary.without), (4.0, 1));
+        assert_eq!(summarize(reports[2..].iter()), None);
+    }
+
+    fn report(ratio: Option<f64>) -> ResidencyReport {
+        ResidencyReport {
+            scenario: "s".to_owned(),
+            policy: "lru",
+            default: false,
+            bytes_in: 5,
+            bytes_out: 3,
+            lower_bound_bytes: 4,
+            ratio,
+            stalls: 2,
+            frame_ms: FrameMs { p50: 16.5, p99: 33.0 },
+            stall_ms: 1.5,
+            simulated_ms: 170.0,
+            cold_bytes: 1,
+            belady_bytes: 4,
+            over_budget_frames: 0,
+            frames: 10,
+            submissions: 20,
+            heaps: 7,
+        }
+    }
+}

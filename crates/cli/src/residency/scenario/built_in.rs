@@ -1,0 +1,41 @@
+//! The scenarios that come with the program.
+
+use super::Scenario;
+
+/// Name and text, in the order in which they are simulated.
+const FILES: [(&str, &str); 8] = [
+    ("open-world", include_str!("../../../scenarios/open-world.toml")),
+    ("ml-serving", include_str!("../../../scenarios/ml-serving.toml")),
+    ("level-change", include_str!("../../../scenarios/level-change.toml")),
+    ("budget-halved", include_str!("../../../scenarios/budget-halved.toml")),
+    ("cyclic-scan", include_str!("../../../scenarios/cyclic-scan.toml")),
+    ("tiny-heaps", include_str!("../../../scenarios/tiny-heaps.toml")),
+    ("hot-set-and-scan", include_str!("../../../scenarios/hot-set-and-scan.toml")),
+    ("zipf", include_str!("../../../scenarios/zipf.toml")),
+];
+
+/// Their names.
+pub(in crate::residency) fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// The one of that name.
+pub(in crate::residency) fn find(name: &str) -> Option<Scenario> {
+    let (name, text) = FILES.iter().find(|(known, _)| *known == name)?;
+    Some(Scenario::parse(name, text).expect("a test reads them all"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_scenario_keeps_the_rules_and_has_its_name() {
+        for (name, text) in FILES {
+            match Scenario::parse(&format!("scenarios/{name}.toml"), text) {
+                Ok(scenario) => assert_eq!(scenario.name, name),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}

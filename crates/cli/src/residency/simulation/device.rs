@@ -1,0 +1,98 @@
+//! The simulated GPU that carries plans out.
+
+use heapwright::ByteSize;
+use heapwright::d3d12::ID3D12Pageable;
+use heapwright_core::residency::SegmentGroup;
+use heapwright_runtime::drivers::host::profile::SegmentProfile;
+use heapwright_runtime::{HostProfile, Instance, ddi};
+
+use crate::residency::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
+
+/// A device of the host driver, and the heaps of a workload on it.
+#[derive(Debug)]
+pub(super) struct Device {
+    gpu: Instance,
+    /// By number, while they live.
+    heaps: Vec<Option<ID3D12Pageable>>,
+    /// Objects of the call that is being made.
+    objects: Vec<Option<ID3D12Pageable>>,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{call} failed: {reason}")]
+pub(in crate::residency) struct CallFailed {
+    call: &'static str,
+    reason: String,
+}
+
+impl Device {
+    /// A GPU with room for every heap of the workload, so that budgets alone bound usage.
+    pub(super) fn open(workload: &Workload) -> Result<Self, CallFailed> {
+        let segment = |group: SegmentGroup| {
+            let heaps = workload.heaps.iter().filter(|heap| heap.group == group);
+            let bytes = heaps.fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size));
+            let budgets = workload.frames.iter().map(|frame| frame.budget[group_index(group)]);
+            let budget = workload.frames.first().map_or(bytes, |frame| frame.budget[group_index(group)]);
+            SegmentProfile { capacity: budgets.max().unwrap_or_default().max(bytes), budget }
+        };
+        let profile = HostProfile {
+            local: segment(SegmentGroup::Local),
+            non_local: segment(SegmentGroup::NonLocal),
+            ..*HostProfile::default_profile()
+        };
+        let gpu = Instance::open(&profile)
+            .map_err(|error| CallFailed { call: "opening the GPU", reason: error.to_string() })?;
+        Ok(Self { gpu, heaps: vec![None; workload.heaps.len()], objects: Vec::new() })
+    }
+
+    pub(super) fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+        self.gpu.set_budget(to_driver(group), budget);
+    }
+
+    /// What the adapter says that is used.
+    pub(super) fn usage(&self, group: SegmentGroup) -> ByteSize {
+        self.gpu.current_usage(to_driver(group))
+    }
+
+    pub(super) fn create(&mut self, number: HeapNumber, heap: &WorkHeap) -> Result<(), CallFailed> {
+        let created = self.gpu.create_heap(heap.size, to_driver(heap.group), heap.is_resident);
+        let created =
+            created.map_err(|error| CallFailed { call: "CreateHeap", reason: error.to_string() })?;
+        self.heaps[as_index(number)] = Some(created.into());
+        Ok(())
+    }
+
+    pub(super) fn release(&mut self, number: HeapNumber) {
+        self.heaps[as_index(number)] = None;
+    }
+
+    pub(super) fn evict(&mut self, numbers: impl Iterator<Item = HeapNumber>) -> Result<(), CallFailed> {
+        self.gather(numbers);
+        let evicted = self.gpu.evict(&self.objects);
+        // They would live on here.
+        self.objects.clear();
+        evicted.map_err(|error| CallFailed { call: "Evict", reason: error.to_string() })
+    }
+
+    pub(super) fn make_resident(
+        &mut self,
+        numbers: impl Iterator<Item = HeapNumber>,
+    ) -> Result<(), CallFailed> {
+        self.gather(numbers);
+        let made = self.gpu.make_resident(&self.objects);
+        self.objects.clear();
+        made.map_err(|error| CallFailed { call: "MakeResident", reason: error.to_string() })
+    }
+
+    fn gather(&mut self, numbers: impl Iterator<Item = HeapNumber>) {
+        self.objects.extend(numbers.map(|number| self.heaps[as_index(number)].clone()));
+    }
+}
+
+fn to_driver(group: SegmentGroup) -> ddi::SegmentGroup {
+    match group {
+        SegmentGroup::Local => ddi::SegmentGroup::Local,
+        SegmentGroup::NonLocal => ddi::SegmentGroup::NonLocal,
+    }
+}

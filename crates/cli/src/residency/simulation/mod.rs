@@ -1,0 +1,436 @@
+//! Simulates a workload under a policy: core's planner decides, a device of the host driver carries it out, and a clock of its own
+//! says what that takes.
+
+mod clock;
+mod device;
+
+use std::time::Duration;
+
+use heapwright::{ByteSize, FenceValue};
+use heapwright_core::residency::policy::PolicyKind;
+use heapwright_core::residency::{
+    GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, QueueSlot, ResidencyPlanner,
+    SegmentGroup, Status, WaitFor,
+};
+
+use self::clock::{Clock, Moved};
+use self::device::{CallFailed, Device};
+use super::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
+
+/// What came of a workload under a policy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Outcome {
+    /// Bytes that MakeResident was called for.
+    pub(super) bytes_in: ByteSize,
+    /// Bytes that Evict was called for.
+    pub(super) bytes_out: ByteSize,
+    /// How often the CPU waited for the GPU before something could be evicted.
+    pub(super) stalls: u64,
+    /// How long in all.
+    pub(super) stall_time: Duration,
+    /// From the end of the frame before to that of each, the first from the beginning.
+    pub(super) frame_times: Vec<Duration>,
+    /// Frames in which usage was over the budget, because what a submission uses, and what is locked, is.
+    pub(super) over_budget_frames: u64,
+}
+
+/// Something that must not happen: the program, or what it is built on, is wrong.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SimulationError {
+    #[error("{0}")]
+    Call(#[from] CallFailed),
+    #[error("the planner refused: {0}")]
+    Planner(String),
+    #[error(
+        "the adapter says that the {group} segment group has {device} in use, and the planner believes {planner}"
+    )]
+    Usage { group: SegmentGroup, device: ByteSize, planner: ByteSize },
+    #[error(
+        "usage of the {group} segment group is {usage}, the budget {budget}, and what has to be resident {needed}"
+    )]
+    OverBudget { group: SegmentGroup, usage: ByteSize, budget: ByteSize, needed: ByteSize },
+}
+
+/// An error, and in which frame.
+#[derive(Debug, thiserror::Error)]
+#[error("frame {frame}: {error}")]
+pub(super) struct SimulationFailed {
+    frame: usize,
+    error: SimulationError,
+}
+
+/// Eviction ahead of need: of the budget, in each frame at most one part in so many. It is what
+/// `heapwright::ResidencyManager` is not asked for here, so a policy that wants none loses nothing.
+const AHEAD_PARTS: u64 = 64;
+
+/// Simulates all frames. `progress` hears of each that begins.
+///
+/// # Errors
+///
+/// Where the device refuses a call, says another usage than the planner believes, or is over budget without need.
+pub(super) fn simulate(
+    workload: &Workload,
+    policy: PolicyKind,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Outcome, SimulationFailed> {
+    let at = |frame| move |error| SimulationFailed { frame, error };
+    let mut simulation = Simulation::new(workload, policy).map_err(at(0))?;
+    for frame in 0..workload.frames.len() {
+        progress(frame);
+        simulation.frame(frame).map_err(at(frame))?;
+    }
+    Ok(simulation.outcome)
+}
+
+struct Simulation<'a> {
+    workload: &'a Workload,
+    planner: ResidencyPlanner,
+    plan: Plan,
+    device: Device,
+    clock: Clock,
+    queues: Vec<QueueSlot>,
+    /// By number; what is not born or dead has none.
+    ids: Vec<Option<ManagedHeapId>>,
+    /// The heap in a slot of the planner.
+    numbers: Vec<HeapNumber>,
+    /// Released as soon as the GPU is done with them.
+    dying: Vec<HeapNumber>,
+    /// What the planner was told last.
+    budget: [ByteSize; 2],
+    /// Bytes that are locked in each segment group.
+    locked: [ByteSize; 2],
+    /// When each frame ends.
+    ends: Vec<Duration>,
+    /// The heaps of the submission at hand.
+    set: Vec<ManagedHeapId>,
+    outcome: Outcome,
+    is_over_budget: bool,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(workload: &'a Workload, policy: PolicyKind) -> Result<Self, SimulationError> {
+        let mut planner = ResidencyPlanner::new(false, || policy.create());
+        let queues = (0..workload.queue_count).map(|_| planner.add_queue()).collect();
+        let mut simulation = Self {
+            workload,
+            planner,
+            plan: Plan::default(),
+            device: Device::open(workload)?,
+            clock: Clock::new(workload.queue_count, workload.paging),
+            queues,
+            ids: vec![None; workload.heaps.len()],
+            numbers: Vec::new(),
+            dying: Vec::new(),
+            budget: [ByteSize::MAX; 2],
+            locked: [ByteSize::ZERO; 2],
+            ends: Vec::new(),
+            set: Vec::new(),
+            outcome: Outcome::default(),
+            is_over_budget: false,
+        };
+        if let Some(first) = workload.frames.first() {
+            simulation.set_budget(first.budget)?;
+        }
+        for (number, heap) in (0..).zip(&workload.heaps) {
+            if heap.is_first {
+                simulation.make_room(&[number])?;
+                simulation.create(number)?;
+            }
+        }
+        Ok(simulation)
+    }
+
+    fn frame(&mut self, number: usize) -> Result<(), SimulationError> {
+        let workload = self.workload;
+        let frame = &workload.frames[number];
+        self.is_over_budget = false;
+        if let Some(&end) =
+            number.checked_sub(workload.frames_in_flight).and_then(|before| self.ends.get(before))
+        {
+            self.clock.wait_until(end);
+        }
+        self.catch_up()?;
+        self.set_budget(frame.budget)?;
+        self.make_room(&frame.born)?;
+        for &heap in &frame.born {
+            self.create(heap)?;
+        }
+        let parts = u32::try_from(frame.submissions.len()).unwrap_or(u32::MAX).max(1);
+        let before = self.ends.last().copied().unwrap_or_default();
+        let mut end = before;
+        for submission in frame.submissions.clone() {
+            self.clock.work(frame.cpu / parts);
+            end = end.max(self.submit(submission)?);
+        }
+        self.evict_ahead()?;
+        self.dying.extend(&frame.died);
+        self.ends.push(end);
+        self.outcome.frame_times.push(end - before);
+        self.outcome.over_budget_frames += u64::from(self.is_over_budget);
+        Ok(())
+    }
+
+    /// Hears of all that has happened up to now.
+    fn catch_up(&mut self) -> Result<(), SimulationError> {
+        for (number, &queue) in self.queues.iter().enumerate() {
+            self.planner.complete(queue, self.clock.completed(number));
+        }
+        self.planner.complete_paging(self.clock.paging_completed());
+        self.release_dead()
+    }
+
+    fn release_dead(&mut self) -> Result<(), SimulationError> {
+        let dying = std::mem::take(&mut self.dying);
+        for number in dying {
+            let id = self.id(number)?;
+            if self.planner.heap(id).is_some_and(|heap| heap.is_in_use) {
+                self.dying.push(number);
+                continue;
+            }
+            self.planner.remove(id).map_err(refused)?;
+            self.ids[as_index(number)] = None;
+            self.device.release(number);
+        }
+        self.check_usage()
+    }
+
+    /// Tells everybody the budget; what is over it goes as far as the GPU does not need it.
+    fn set_budget(&mut self, budget: [ByteSize; 2]) -> Result<(), SimulationError> {
+        if self.budget == budget {
+            return Ok(());
+        }
+        self.budget = budget;
+        for group in SegmentGroup::ALL {
+            let budget = budget[group_index(group)];
+            self.device.set_budget(group, budget);
+            self.planner.set_memory(group, GroupMemory { budget, external: ByteSize::ZERO });
+        }
+        let request =
+            PlanRequest { may_exceed: true, ..PlanRequest::new(self.planner.moment(self.clock.now())) };
+        self.plan_and_carry_out(&request)?;
+        Ok(())
+    }
+
+    /// Makes room for heaps that are to be created: for all together, as the frame needs them all.
+    fn make_room(&mut self, born: &[HeapNumber]) -> Result<(), SimulationError> {
+        let mut incoming = [ByteSize::ZERO; 2];
+        for heap in born.iter().map(|&number| self.workload.heap(number)).filter(|heap| heap.is_resident) {
+            let bytes = &mut incoming[group_index(heap.group)];
+            *bytes = bytes.saturating_add(heap.size);
+        }
+        let is_short = |group| {
+            let bytes = incoming[group_index(group)];
+            !bytes.is_zero()
+                && self.planner.usage(group).saturating_add(bytes) > self.budget[group_index(group)]
+        };
+        if !SegmentGroup::ALL.into_iter().any(is_short) {
+            return Ok(());
+        }
+        let now = self.planner.moment(self.clock.now());
+        let request = PlanRequest { incoming, may_wait: true, may_exceed: true, ..PlanRequest::new(now) };
+        self.plan_and_carry_out(&request)?;
+        for group in SegmentGroup::ALL {
+            let (usage, bytes) = (self.planner.usage(group), incoming[group_index(group)]);
+            self.check_need(
+                group,
+                usage.saturating_add(bytes),
+                self.locked[group_index(group)].saturating_add(bytes),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Creates a heap.
+    fn create(&mut self, number: HeapNumber) -> Result<(), SimulationError> {
+        let heap = *self.workload.heap(number);
+        let WorkHeap { size, group, level, is_resident, .. } = heap;
+        let now = self.planner.moment(self.clock.now());
+        let index = group_index(group);
+        self.device.create(number, &heap)?;
+        let status = if is_resident { Status::Resident } else { Status::Evicted };
+        let id = self.planner.add(NewManagedHeap { group, size, level, status }, now).map_err(refused)?;
+        self.ids[as_index(number)] = Some(id);
+        let slot = id.slot().index();
+        if slot >= self.numbers.len() {
+            self.numbers.resize(slot + 1, 0);
+        }
+        self.numbers[slot] = number;
+        if heap.is_locked {
+            self.planner.lock(id, now).map_err(refused)?;
+            self.locked[index] = self.locked[index].saturating_add(size);
+        }
+        self.check_usage()
+    }
+
+    /// Makes a submission; answers when the GPU is done with it.
+    fn submit(&mut self, number: usize) -> Result<Duration, SimulationError> {
+        let workload = self.workload;
+        let work = workload.submissions[number];
+        self.catch_up()?;
+        let mut set = std::mem::take(&mut self.set);
+        set.clear();
+        let mut needed = self.locked;
+        for &heap in workload.uses(number) {
+            set.push(self.id(heap)?);
+            let &WorkHeap { size, group, is_locked, .. } = workload.heap(heap);
+            if !is_locked {
+                needed[group_index(group)] = needed[group_index(group)].saturating_add(size);
+            }
+        }
+        let value = self.clock.next_value(work.queue);
+        let submission = self.planner.begin(self.queues[work.queue], value, self.clock.now());
+        let is_full = SegmentGroup::ALL.into_iter().any(|group| self.excess(group) > ByteSize::ZERO);
+        let arrives = if !is_full && self.planner.are_resident(&set).map_err(refused)? {
+            self.planner.touch(&submission, &set).map_err(refused)?.arrives
+        } else {
+            let list_ends = [set.len()];
+            let mut arrives = FenceValue::ZERO;
+            loop {
+                // Usage may be over the budget without this submission, since the budget shrank: then the rest goes first.
+                let request = PlanRequest {
+                    submission: Some(&submission),
+                    heaps: &set,
+                    list_ends: &list_ends,
+                    at_least: SegmentGroup::ALL.map(|group| self.excess(group)),
+                    may_wait: true,
+                    may_exceed: true,
+                    ..PlanRequest::new(submission.moment())
+                };
+                let carried_out = self.plan_and_carry_out(&request)?;
+                arrives = arrives.max(carried_out.arrives);
+                let is_over = SegmentGroup::ALL.into_iter().any(|group| self.excess(group) > ByteSize::ZERO);
+                if !is_over || !carried_out.has_evicted {
+                    break;
+                }
+            }
+            arrives
+        };
+        for group in SegmentGroup::ALL {
+            self.check_budget(group, needed[group_index(group)])?;
+        }
+        self.set = set;
+        Ok(self.clock.submit(work.queue, work.gpu, arrives))
+    }
+
+    /// Lets the policy evict what is not worth keeping.
+    fn evict_ahead(&mut self) -> Result<(), SimulationError> {
+        let limit = self.budget.map(|budget| ByteSize::new(budget.get() / AHEAD_PARTS));
+        let now = self.planner.moment(self.clock.now());
+        let mut plan = std::mem::take(&mut self.plan);
+        self.planner.plan_ahead(limit, now, &mut plan);
+        self.plan = plan;
+        self.carry_out(now).map(drop)
+    }
+
+    /// Plans, waits where the planner says so, and carries out.
+    fn plan_and_carry_out(&mut self, request: &PlanRequest<'_>) -> Result<CarriedOut, SimulationError> {
+        loop {
+            match self.planner.plan(request, &mut self.plan).map_err(refused)? {
+                PlanOutcome::Ready => return self.carry_out(request.now),
+                PlanOutcome::OverBudget(over) => return Err(SimulationError::Planner(over.to_string())),
+                PlanOutcome::Wait(wait) => {
+                    let time = match wait {
+                        WaitFor::Paging(value) => self.clock.arrival_of(value),
+                        WaitFor::Submission(queue, value) => {
+                            let queue = self.queues.iter().position(|&known| known == queue);
+                            let queue = queue.ok_or_else(|| refused("it waits for an unknown queue"))?;
+                            self.clock.end_of(queue, value)
+                        }
+                    };
+                    let waited = self.clock.wait_until(time);
+                    if waited.is_zero() {
+                        return Err(refused("it waits for what has happened"));
+                    }
+                    self.outcome.stalls += 1;
+                    self.outcome.stall_time = self.outcome.stall_time.saturating_add(waited);
+                    self.catch_up()?;
+                }
+            }
+        }
+    }
+
+    /// Does what the plan says on the device.
+    fn carry_out(
+        &mut self,
+        now: heapwright_core::residency::policy::Moment,
+    ) -> Result<CarriedOut, SimulationError> {
+        let Self { plan, device, numbers, workload, .. } = self;
+        let number_of = |id: &ManagedHeapId| numbers[id.slot().index()];
+        let sum = |ids: &[ManagedHeapId]| {
+            let sizes = ids.iter().map(|id| workload.heap(number_of(id)).size);
+            Moved { heaps: ids.len(), bytes: sizes.fold(ByteSize::ZERO, ByteSize::saturating_add) }
+        };
+        let (out, into) = (sum(&plan.evict), sum(&plan.make_resident));
+        let mut carried_out = CarriedOut { arrives: plan.arrives, has_evicted: out.heaps > 0 };
+        if out.heaps > 0 {
+            device.evict(plan.evict.iter().map(number_of))?;
+        }
+        if into.heaps > 0 {
+            device.make_resident(plan.make_resident.iter().map(number_of))?;
+        }
+        if out.heaps + into.heaps > 0 {
+            let value = self.clock.page(out, into);
+            if into.heaps > 0 {
+                carried_out.arrives = carried_out.arrives.max(value);
+            }
+            self.planner.paged_in(&self.plan, value, now);
+        }
+        self.outcome.bytes_out = self.outcome.bytes_out.saturating_add(out.bytes);
+        self.outcome.bytes_in = self.outcome.bytes_in.saturating_add(into.bytes);
+        self.check_usage()?;
+        Ok(carried_out)
+    }
+
+    fn id(&self, number: HeapNumber) -> Result<ManagedHeapId, SimulationError> {
+        self.ids[as_index(number)].ok_or_else(|| refused(format!("heap {number} is used, and does not live")))
+    }
+
+    fn excess(&self, group: SegmentGroup) -> ByteSize {
+        self.planner.usage(group).saturating_sub(self.budget[group_index(group)])
+    }
+
+    /// The adapter and the planner agree.
+    fn check_usage(&self) -> Result<(), SimulationError> {
+        for group in SegmentGroup::ALL {
+            let (device, planner) = (self.device.usage(group), self.planner.usage(group));
+            if device != planner {
+                return Err(SimulationError::Usage { group, device, planner });
+            }
+        }
+        Ok(())
+    }
+
+    /// Usage is over the budget only where `needed`, which has to be resident at once, is.
+    fn check_budget(&mut self, group: SegmentGroup, needed: ByteSize) -> Result<(), SimulationError> {
+        self.check_need(group, self.device.usage(group), needed)
+    }
+
+    fn check_need(
+        &mut self,
+        group: SegmentGroup,
+        usage: ByteSize,
+        needed: ByteSize,
+    ) -> Result<(), SimulationError> {
+        let budget = self.budget[group_index(group)];
+        if usage <= budget {
+            return Ok(());
+        }
+        self.is_over_budget = true;
+        if needed > budget && usage <= needed {
+            return Ok(());
+        }
+        Err(SimulationError::OverBudget { group, usage, budget, needed })
+    }
+}
+
+/// What came of a plan.
+#[derive(Debug, Clone, Copy)]
+struct CarriedOut {
+    /// What the paging fence must have come to before the GPU begins.
+    arrives: FenceValue,
+    has_evicted: bool,
+}
+
+fn refused(reason: impl ToString) -> SimulationError {
+    SimulationError::Planner(reason.to_string())
+}

@@ -1,0 +1,67 @@
+//! The offline optimum of a workload.
+
+use heapwright::ByteSize;
+use heapwright_core::residency::SegmentGroup;
+use heapwright_core::residency::offline::{Beginning, Sequence, SequenceHeap};
+
+use super::{Workload, as_index, group_index};
+
+/// What paging costs at least, over both segment groups.
+///
+/// Core's bound of each group, whose sum bounds both: heaps are divisible into bytes, the future is known, and the GPU is never in
+/// the way. What is locked is a part of every submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::residency) struct OfflineBound {
+    pub(in crate::residency) bytes_in: ByteSize,
+    /// What is paged in for the first use of a heap.
+    pub(in crate::residency) cold_bytes: ByteSize,
+    /// What Belady's rule pages in where heaps move whole: it can be done by who knows the future, and need not be the least.
+    pub(in crate::residency) belady_bytes: ByteSize,
+}
+
+/// Computes the bound. O(uses × log heaps).
+pub(in crate::residency) fn offline_bound(workload: &Workload) -> OfflineBound {
+    let mut sum = OfflineBound::default();
+    for group in SegmentGroup::ALL {
+        let sequence = sequence(workload, group);
+        let bound = sequence.lower_bound();
+        sum.bytes_in = sum.bytes_in.saturating_add(bound.bytes_in);
+        sum.cold_bytes = sum.cold_bytes.saturating_add(bound.cold_bytes_in);
+        sum.belady_bytes = sum.belady_bytes.saturating_add(sequence.belady().bytes_in);
+    }
+    sum
+}
+
+/// The submissions as one segment group sees them.
+fn sequence(workload: &Workload, group: SegmentGroup) -> Sequence {
+    let mut sequence = Sequence::new();
+    let numbers: Vec<Option<SequenceHeap>> = workload
+        .heaps
+        .iter()
+        .map(|heap| {
+            let beginning = match (heap.is_resident, heap.is_first) {
+                (true, true) => Beginning::Resident,
+                (true, false) => Beginning::Created,
+                (false, _) => Beginning::Evicted,
+            };
+            (heap.group == group).then(|| sequence.heap(heap.size, beginning))
+        })
+        .collect();
+    // They live from the first frame to the last.
+    let locked: Vec<SequenceHeap> = workload
+        .heaps
+        .iter()
+        .zip(&numbers)
+        .filter(|(heap, _)| heap.is_locked)
+        .filter_map(|(_, number)| *number)
+        .collect();
+    for frame in &workload.frames {
+        for submission in frame.submissions.clone() {
+            let used = workload.uses(submission).iter().filter_map(|&heap| numbers[as_index(heap)]);
+            sequence
+                .submission(frame.budget[group_index(group)], used.chain(locked.iter().copied()))
+                .expect("the heaps are of this sequence");
+        }
+    }
+    sequence
+}

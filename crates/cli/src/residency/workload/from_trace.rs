@@ -1,0 +1,227 @@
+//! From a trace of allocations to a workload.
+//!
+//! A trace says when blocks are allocated and freed, and not when the GPU uses them. What is derived here, and why:
+//!
+//! - **Heaps.** The trace goes through [`ResourceAllocator`] with its defaults, on a simulated GPU, and a heap of the workload is a heap that the
+//!   allocator created: what is paged is heaps, and this is how blocks come to share them. A heap is created resident in the submission
+//!   of its first block, and released after the last submission that uses one of its blocks.
+//! - **Submissions** are slices of [`EVENTS_PER_SUBMISSION`] events; each is a frame. The GPU works on one for the time that the slice took in the recording.
+//! - **Births and deaths.** A block is used in the submission of its allocation, which writes it, and in that of its free, up to
+//!   which it was read.
+//! - **Weights** are the blocks that are never freed. Both traces are of neural networks, whose operations read one
+//!   weight, more or less, and write one result: so with each allocation of another block the next weight is used, in the order of their allocation,
+//!   around and around. A pass over the network is then a pass over the weights, as long as in the recording.
+//! - **Budget.** [`BUDGET_PERCENT`] of the most bytes that the heaps have at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use heapwright::d3d12::{D3D12_RESOURCE_STATE_COMMON, ID3D12Heap};
+use heapwright::{
+    ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
+    buffer_desc,
+};
+use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_runtime::{HostProfile, Instance};
+use heapwright_trace::{EventKind, Trace};
+
+use super::{Frame, HeapNumber, PagingCost, WorkHeap, Workload, as_index};
+
+/// About as many as one pass of a small network has: some three hundred submissions for each of the recorded traces.
+pub(in crate::residency) const EVENTS_PER_SUBMISSION: usize = 64;
+
+/// Of the peak.
+pub(in crate::residency) const BUDGET_PERCENT: u64 = 60;
+
+/// A PCI Express 4.0 bus with sixteen lanes, as the scenarios have it.
+const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
+
+const FRAMES_IN_FLIGHT: usize = 2;
+
+/// A trace cannot be made a workload of.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::residency) enum CannotDerive {
+    #[error("{location}: the allocator does not hold it all at once: {error}")]
+    Allocate { location: String, error: heapwright::Error },
+    #[error("{path}: the simulated GPU does not open: {reason}")]
+    Open { path: String, reason: String },
+    #[error("{path}: the trace has no allocation")]
+    Empty { path: String },
+}
+
+/// Derives a workload from a trace.
+pub(in crate::residency) fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
+    let path = || trace.path().display().to_string();
+    if trace.allocation_count() == 0 {
+        return Err(CannotDerive::Empty { path: path() });
+    }
+    let cannot_open = |reason: String| CannotDerive::Open { path: path(), reason };
+    let gpu =
+        Instance::open(HostProfile::default_profile()).map_err(|error| cannot_open(error.to_string()))?;
+    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), ResourceAllocatorDesc::default())
+        .map_err(|error| cannot_open(error.to_string()))?;
+    let mut derivation = Derivation {
+        trace,
+        gpu: &gpu,
+        blocks: std::iter::repeat_with(|| None).take(trace.allocation_count()).collect(),
+        is_weight: weights(trace),
+        weights: Vec::new(),
+        next_weight: 0,
+        sizes: Vec::new(),
+        by_address: BTreeMap::new(),
+    };
+    let slices: Result<Vec<Slice>, CannotDerive> = trace
+        .events()
+        .chunks(EVENTS_PER_SUBMISSION)
+        .enumerate()
+        .map(|(number, _)| derivation.slice(&allocator, number))
+        .collect();
+    Ok(assemble(trace, &derivation.sizes, &slices?))
+}
+
+/// Which blocks are never freed.
+fn weights(trace: &Trace) -> Vec<bool> {
+    let mut is_weight = vec![true; trace.allocation_count()];
+    for event in trace.events().iter().filter(|event| event.kind == EventKind::Free) {
+        is_weight[event.allocation.as_usize()] = false;
+    }
+    is_weight
+}
+
+/// What a submission does.
+struct Slice {
+    used: BTreeSet<HeapNumber>,
+    gpu: Duration,
+}
+
+struct Derivation<'a> {
+    trace: &'a Trace,
+    gpu: &'a Instance,
+    /// By allocation, while they live.
+    blocks: Vec<Option<(ResourceAllocation, HeapNumber)>>,
+    is_weight: Vec<bool>,
+    /// The heaps of the weights that there are.
+    weights: Vec<HeapNumber>,
+    next_weight: usize,
+    /// By heap.
+    sizes: Vec<ByteSize>,
+    /// Heaps that share their blocks, by GPU virtual address. Kept alive, so that no other gets the address.
+    by_address: BTreeMap<u64, (HeapNumber, ID3D12Heap)>,
+}
+
+impl Derivation<'_> {
+    fn slice(&mut self, allocator: &ResourceAllocator, number: usize) -> Result<Slice, CannotDerive> {
+        let events = self.trace.events();
+        let first = number * EVENTS_PER_SUBMISSION;
+        let end = events.len().min(first + EVENTS_PER_SUBMISSION);
+        let mut used = BTreeSet::new();
+        for (index, event) in events.iter().enumerate().take(end).skip(first) {
+            let block = event.allocation.as_usize();
+            match event.kind {
+                EventKind::Free => used.extend(self.blocks[block].take().map(|(_, heap)| heap)),
+                EventKind::Alloc => {
+                    let desc = buffer_desc(event.size);
+                    let local = ResourceAllocationDesc::new(HeapType::Default);
+                    let allocation = allocator
+                        .create_resource(&local, &desc, D3D12_RESOURCE_STATE_COMMON, None)
+                        .map_err(|error| CannotDerive::Allocate {
+                            location: self.trace.location(index).to_string(),
+                            error,
+                        })?;
+                    let heap = self.heap_of(&allocation);
+                    used.insert(heap);
+                    self.blocks[block] = Some((allocation, heap));
+                    if self.is_weight[block] {
+                        self.weights.push(heap);
+                    } else if let Some(&weight) = self.weights.get(self.next_weight) {
+                        used.insert(weight);
+                        self.next_weight = (self.next_weight + 1) % self.weights.len();
+                    }
+                }
+            }
+        }
+        let begin = events[first].time_us;
+        let next = events.get(end).or(events.last()).map_or(begin, |event| event.time_us);
+        Ok(Slice { used, gpu: Duration::from_micros(next - begin) })
+    }
+
+    /// The heap that a block is in.
+    fn heap_of(&mut self, allocation: &ResourceAllocation) -> HeapNumber {
+        let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer allocations");
+        let Some((heap, address)) = allocation.heap().zip(allocation.gpu_virtual_address()) else {
+            // Committed: it is paged by itself.
+            self.sizes.push(allocation.size());
+            return next;
+        };
+        let address = address.get() - allocation.offset().get();
+        let (number, _) = self.by_address.entry(address).or_insert_with(|| {
+            self.sizes.push(self.gpu.heap_size(heap));
+            (next, heap.clone())
+        });
+        *number
+    }
+}
+
+fn assemble(trace: &Trace, sizes: &[ByteSize], slices: &[Slice]) -> Workload {
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; sizes.len()];
+    for (number, slice) in slices.iter().enumerate() {
+        for &heap in &slice.used {
+            let life = lives[as_index(heap)].get_or_insert((number, number));
+            life.1 = number;
+        }
+    }
+    let mut workload = Workload {
+        name: trace.name().to_owned(),
+        heaps: Vec::new(),
+        frames: Vec::new(),
+        submissions: Vec::new(),
+        uses: Vec::new(),
+        paging: PAGING,
+        frames_in_flight: FRAMES_IN_FLIGHT,
+        queue_count: 1,
+    };
+    for &size in sizes {
+        workload.add_heap(WorkHeap {
+            size,
+            group: SegmentGroup::Local,
+            level: PriorityLevel::Normal,
+            is_resident: true,
+            is_locked: false,
+            is_first: false,
+        });
+    }
+    for (number, slice) in slices.iter().enumerate() {
+        workload.submit(0, slice.gpu, slice.used.iter().copied());
+        workload.frames.push(Frame {
+            budget: [ByteSize::ZERO; 2],
+            cpu: Duration::ZERO,
+            born: Vec::new(),
+            submissions: number..number + 1,
+            died: Vec::new(),
+        });
+    }
+    for (heap, life) in (0..).zip(lives) {
+        if let Some((first, last)) = life {
+            workload.frames[first].born.push(heap);
+            workload.frames[last].died.push(heap);
+        }
+    }
+    let budget = budget(&workload);
+    for frame in &mut workload.frames {
+        frame.budget = [budget, ByteSize::ZERO];
+    }
+    workload
+}
+
+/// The share of the peak.
+fn budget(workload: &Workload) -> ByteSize {
+    let size = |heap: &HeapNumber| u128::from(workload.heap(*heap).size.get());
+    let (mut live, mut peak) = (0_u128, 0_u128);
+    for frame in &workload.frames {
+        live += frame.born.iter().map(size).sum::<u128>();
+        peak = peak.max(live);
+        live -= frame.died.iter().map(size).sum::<u128>();
+    }
+    let share = peak * u128::from(BUDGET_PERCENT) / 100;
+    ByteSize::new(u64::try_from(share).unwrap_or(u64::MAX))
+}

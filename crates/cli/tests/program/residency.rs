@@ -1,0 +1,345 @@
+//! `heapwright residency`: what it prints, what it draws, and what it refuses.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support::{Folder, heapwright};
+use serde_json::Value;
+
+/// A scenario that is quick without optimisation: ten heaps of 1 MiB in turn, room for six, and a heap that is always used.
+const SMALL: &str = r#"
+name = "small"
+description = "ten in turn"
+frames = 101
+frames-in-flight = 1
+cpu-ms = 0.5
+paging = { gb-per-s = 1.048576, latency-us = 0 }
+
+[[budget]]
+from-frame = 0
+local = "6 MiB"
+
+[[heaps]]
+name = "always"
+count = 1
+size = "1 MiB"
+resident = true
+
+[[heaps]]
+name = "turns"
+count = 10
+size = "1 MiB"
+
+[[submission]]
+gpu-ms = 2.0
+use = [{ all = { heaps = "always" } }, { cyclic = { heaps = "turns", count = 1 } }]
+"#;
+
+fn small_with(from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from), "{from}");
+    SMALL.replacen(from, to, 1)
+}
+
+fn json(args: &[&str]) -> Vec<Value> {
+    let stdout = heapwright(["residency", "--json"].iter().chain(args)).ok();
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Names of a kind, as --list has them.
+fn listed(kind: &str) -> Vec<String> {
+    let all = json(&["--list"]);
+    let of_kind = all.iter().filter(|listed| listed["kind"] == kind);
+    of_kind.map(|listed| listed["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn lru_pages_all_of_a_cycle_in_and_the_bound_is_the_closed_form() {
+    let folder = Folder::new();
+    let path = folder.file("small.toml", SMALL);
+    let reports = json(&["--policy", "lru", &path]);
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    let mib = |key: &str| report[key].as_u64().unwrap() as f64 / f64::from(1 << 20);
+    // Each use is a miss, 101 of them.
+    assert_eq!(mib("bytes_in"), 101.0);
+    // Five of ten fit: ten cold, then (10 - 5) / (10 - 1) of the other 91, to the byte.
+    let bound = mib("lower_bound_bytes");
+    assert!((bound - (10.0 + 91.0 * 5.0 / 9.0)).abs() <= 1.0, "{bound}");
+    assert_eq!(mib("cold_bytes"), 10.0);
+    assert!(mib("belady_bytes") >= bound);
+    assert_eq!(report["ratio"], (101.0 / bound * 1e4).round() / 1e4);
+    // Five fit before the first has to go, and five are there at the end; the sixth place is that of the one always used.
+    assert_eq!(mib("bytes_out"), 96.0);
+    // 0.5 ms of the CPU, then 1 ms for a heap in and from the sixth on 1 ms for one out, then 2 ms of the GPU: one after the other, as
+    // the CPU is never ahead.
+    assert_eq!(report["frame_ms"], serde_json::json!({ "p50": 4.5, "p99": 4.5 }));
+    assert_eq!(report["stalls"], 0);
+    assert_eq!(report["over_budget_frames"], 0);
+    assert_eq!((report["frames"].as_u64(), report["heaps"].as_u64()), (Some(101), Some(11)));
+}
+
+#[test]
+fn the_gpu_is_waited_for_when_everything_is_in_flight() {
+    let folder = Folder::new();
+    let text = small_with("local = \"6 MiB\"", "local = \"2 MiB\"").replace("flight = 1", "flight = 3");
+    let reports = json(&["--policy", "lru", &folder.file("tight.toml", text)]);
+    // Room for one in turn: before each but the first the one before must be done.
+    assert_eq!(reports[0]["stalls"], 100);
+    assert!(reports[0]["stall_ms"].as_f64().unwrap() > 100.0);
+}
+
+#[test]
+fn a_submission_larger_than_the_budget_is_counted_and_done() {
+    let folder = Folder::new();
+    let text = small_with("local = \"6 MiB\"", "local = \"1 MiB\"");
+    let reports = json(&["--policy", "lru", &folder.file("tight.toml", text)]);
+    assert_eq!(reports[0]["over_budget_frames"], 101);
+}
+
+#[test]
+fn a_budget_that_shrinks_is_kept_and_locked_heaps_stay() {
+    let folder = Folder::new();
+    let budgets = "local = \"6 MiB\"\n[[budget]]\nfrom-frame = 50\nlocal = \"3 MiB\"\n";
+    let text = small_with("local = \"6 MiB\"\n", budgets).replace("resident = true", "locked = true");
+    // Usage over the budget would be an error.
+    for report in json(&[&folder.file("shrinks.toml", text)]) {
+        assert_eq!(report["over_budget_frames"], 0, "{report}");
+        assert!(report["ratio"].as_f64().unwrap() >= 1.0, "{report}");
+    }
+}
+
+#[test]
+fn both_segment_groups_are_paged() {
+    let folder = Folder::new();
+    let text = small_with(
+        "size = \"1 MiB\"\n\n[[submission]]",
+        "size = \"1 MiB\"\nsegment = \"non-local\"\n\n[[submission]]",
+    )
+    .replace("local = \"6 MiB\"", "local = \"1 MiB\"\nnon-local = \"5 MiB\"");
+    let reports = json(&["--policy", "lru", &folder.file("far.toml", text)]);
+    assert_eq!(reports[0]["bytes_in"], 101 << 20);
+    assert_eq!(reports[0]["over_budget_frames"], 0);
+}
+
+#[test]
+fn every_built_in_scenario_is_simulated_and_above_its_bound() {
+    for name in listed("scenario").iter().chain(&listed("trace")) {
+        // The largest takes half a minute without optimisation.
+        if cfg!(debug_assertions) && ["tiny-heaps", "open-world", "ml-serving"].contains(&name.as_str()) {
+            continue;
+        }
+        let reports = json(&[name]);
+        assert_eq!(reports.len(), listed("policy").len());
+        for report in reports {
+            assert_eq!(report["scenario"], name.as_str());
+            assert!(report["ratio"].as_f64().unwrap() >= 1.0, "{report}");
+            assert!(report["bytes_in"].as_u64() >= report["cold_bytes"].as_u64(), "{report}");
+            assert!(report["belady_bytes"].as_u64() >= report["lower_bound_bytes"].as_u64(), "{report}");
+        }
+    }
+}
+
+#[test]
+fn the_json_has_exactly_the_documented_keys_and_is_the_same_each_time() {
+    let folder = Folder::new();
+    let path = folder.file("small.toml", SMALL);
+    let reports = json(&[&path]);
+    assert_eq!(reports, json(&[&path]));
+    let policies: Vec<&str> = reports.iter().map(|report| report["policy"].as_str().unwrap()).collect();
+    assert_eq!(policies, listed("policy"));
+    assert_eq!(reports.iter().filter(|report| report["default"] == true).count(), 1);
+    assert_eq!(reports[0]["default"], true, "the default policy is the first");
+    let documented: BTreeSet<&str> = [
+        "scenario",
+        "policy",
+        "default",
+        "bytes_in",
+        "bytes_out",
+        "lower_bound_bytes",
+        "ratio",
+        "stalls",
+        "frame_ms",
+        "stall_ms",
+        "simulated_ms",
+        "cold_bytes",
+        "belady_bytes",
+        "over_budget_frames",
+        "frames",
+        "submissions",
+        "heaps",
+    ]
+    .into();
+    let help = heapwright(["residency", "--help"]).ok();
+    for key in &documented {
+        assert!(help.contains(key), "{key} is not documented");
+    }
+    for report in reports {
+        let keys: BTreeSet<&str> = report.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, documented);
+    }
+}
+
+#[test]
+fn the_table_has_a_row_for_each_policy_and_a_summary() {
+    let folder = Folder::new();
+    let stdout = heapwright(["residency", &folder.file("small.toml", SMALL)]).ok();
+    let (rows, summary) = stdout.split_once("\n\n").unwrap();
+    let policies = listed("policy");
+    assert_eq!(rows.lines().count(), 1 + policies.len(), "{stdout}");
+    assert_eq!(summary.lines().count(), 1 + policies.len(), "{stdout}");
+    assert!(rows.lines().nth(1).unwrap().starts_with("small "), "{stdout}");
+    assert!(rows.lines().nth(1).unwrap().contains(&format!("{} (default)", policies[0])), "{stdout}");
+    for line in stdout.lines() {
+        assert!(line.chars().count() <= 120 && !line.contains('\u{1b}'), "{line:?}");
+    }
+}
+
+#[test]
+fn the_plot_shows_every_policy_of_every_scenario() {
+    let folder = Folder::new();
+    let (first, second) =
+        (folder.file("small.toml", SMALL), folder.trace("a&b.csv", "0,alloc,0,4096\n9,free,0,4096\n"));
+    let plot = folder.path().join("plot.svg");
+    heapwright(["residency", &first, &second, "--plot", plot.to_str().unwrap()]).ok();
+    let svg = fs::read_to_string(plot).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    assert!(svg.contains("a&amp;b") && !svg.contains("a&b"), "names are escaped");
+    assert_eq!(svg.matches("\nsmall\n").count(), 1);
+    for policy in listed("policy") {
+        assert_eq!(svg.matches(&format!("\n{policy}\n")).count(), 2, "{policy}");
+    }
+    // Of each policy three bars in each scenario, on paper.
+    assert_eq!(svg.matches("<rect ").count(), 1 + 2 * 3 * listed("policy").len());
+    assert!(svg.contains("prefers-color-scheme: dark"));
+}
+
+#[test]
+fn a_plot_that_cannot_be_written_is_bad_input() {
+    let folder = Folder::new();
+    let path = folder.file("small.toml", SMALL);
+    let plot = folder.path().join("no/such/folder.svg");
+    let said = heapwright(["residency", "--policy", "lru", &path, "--plot", plot.to_str().unwrap()]);
+    assert!(said.one_error(2).contains("the plot cannot be written: "), "{}", said.stderr);
+}
+
+/// Simulates a file and expects this error, which begins with the file's path.
+#[track_caller]
+fn refused(text: &str, expected: &str) {
+    let folder = Folder::new();
+    let path = folder.file("s.toml", text);
+    let said = heapwright(["residency", &path]);
+    assert_eq!(said.one_error(2), format!("{path}{expected}"));
+    assert_eq!(said.stdout, "");
+}
+
+#[test]
+fn a_wrong_file_is_told_with_line_and_rule() {
+    refused("", ":1: missing field `name`");
+    refused("name = ", ":1: string values must be quoted, expected literal string");
+    refused(&small_with("frames = 101", "frames = 0"), ":4: frames must be 1 to 100000, and is 0");
+    refused(
+        &small_with("frames = 101", "frames = \"many\""),
+        ":4: invalid type: string \"many\", expected u32",
+    );
+    refused(
+        &small_with("name = \"small\"", "name = \"a b\""),
+        ":2: name must be letters, digits, - and _, and is \"a b\"",
+    );
+    refused(
+        &small_with("gb-per-s = 1.048576", "gb-per-s = 0"),
+        ":7: gb-per-s must be above 0 and at most 1000000, and is 0",
+    );
+    refused(
+        &small_with("from-frame = 0", "from-frame = 1"),
+        ":9: the first budget must be from frame 0, and is from 1",
+    );
+    refused(
+        &small_with("\"6 MiB\"", "\"6 MB\""),
+        ":11: invalid value: string \"6 MB\", expected a size such as \"64 KiB\", \"1.5 GiB\" (units: B, KiB, MiB, GiB, TiB)",
+    );
+    refused(
+        &small_with("count = 10", "count = 0"),
+        ":19: heaps \"turns\": count must be 1 to 1000000, and is 0",
+    );
+    refused(
+        &small_with("name = \"turns\"", "name = \"always\""),
+        ":19: a name is for one heaps alone, and \"always\" is there twice",
+    );
+    refused(
+        &small_with("cyclic = { heaps = \"turns\"", "cyclic = { heaps = \"turn\""),
+        ":26: no heaps has the name \"turn\"; there are \"always\", \"turns\"",
+    );
+    refused(
+        &small_with("heaps = \"turns\", count = 1", "heaps = \"turns\", count = 11"),
+        ":26: count must be 1 to 10, and is 11",
+    );
+    refused(
+        &small_with("{ all = { heaps = \"always\" } }", "{ }"),
+        ":26: a use must have one of all, cyclic, random, drift, window and in-turn, and has 0",
+    );
+    refused(&small_with("gpu-ms = 2.0", "gpu-ms = -2.0"), ":24: gpu-ms must be 0 to 900000, and is -2");
+    refused(&small_with("gpu-ms = 2.0", "gpu-ms = nan"), ":24: gpu-ms must be 0 to 900000, and is NaN");
+    let said = heapwright(["residency", &Folder::new().path().join("none.toml").display().to_string()]);
+    assert!(said.one_error(2).ends_with("none.toml: no such file"), "{}", said.stderr);
+}
+
+#[test]
+fn too_much_is_refused_before_it_is_simulated() {
+    let count = small_with("count = 10\n", "count = 10000\n");
+    let text = count.replace("size = \"1 MiB\"", "size = \"1 GiB\"");
+    refused(
+        &text,
+        ": the heaps have more than 8.00 TiB in all, those that take the place of others among them",
+    );
+}
+
+#[test]
+fn an_unknown_name_is_told_what_there_is() {
+    let said = heapwright(["residency", "level-chnage"]);
+    let error = said.one_error(2);
+    assert!(
+        error.starts_with("no scenario and no file is named \"level-chnage\"; there are open-world, "),
+        "{error}"
+    );
+    for name in listed("scenario").iter().chain(&listed("trace")) {
+        assert!(error.contains(name), "{error}");
+    }
+    let said = heapwright(["residency", "--policy", "newest"]);
+    let error = said.one_error(2);
+    assert!(error.starts_with("--policy: no eviction policy is named \"newest\"; there are "), "{error}");
+}
+
+#[test]
+fn a_wrong_file_does_not_keep_the_others_from_being_simulated() {
+    let folder = Folder::new();
+    let (good, bad) = (folder.file("small.toml", SMALL), folder.file("bad.toml", "frames = 1"));
+    let said = heapwright(["residency", "--json", "--policy", "lru", &bad, &good]);
+    assert_eq!(
+        (said.code, said.stdout.lines().count(), said.stderr.lines().count()),
+        (2, 1, 1),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn a_trace_of_ones_own_is_simulated_and_an_empty_one_refused() {
+    let folder = Folder::new();
+    // Weights of 4 MiB each, then results that come and go.
+    let mut rows: String = (0..200).map(|id| format!("{id},alloc,{id},4194304\n")).collect();
+    for id in 200..700 {
+        rows.push_str(&format!("{id},alloc,{id},65536\n{id},free,{id},65536\n"));
+    }
+    let reports = json(&["--policy", "lru", &folder.trace("mine.csv", &rows)]);
+    assert_eq!(
+        (reports[0]["scenario"].as_str(), reports[0]["submissions"].as_u64()),
+        (Some("mine"), Some(19))
+    );
+    assert!(
+        reports[0]["bytes_in"].as_u64().unwrap() > 0,
+        "60 % of the weights do not hold them all: {}",
+        reports[0]
+    );
+    let path = folder.trace("empty.csv", "");
+    let said = heapwright(["residency", &path]);
+    assert_eq!(said.one_error(2), format!("{path}: the trace has no allocation"));
+}

@@ -1,0 +1,236 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// Heaps of one byte, some of them resident, and what uses them.
+#[derive(Debug, Default)]
+struct Program {
+    policy: NextUse,
+    resident: BTreeSet<u32>,
+    submission: u64,
+    missed: Vec<u32>,
+}
+
+impl Program {
+    fn now(&self) -> Moment {
+        Moment { submission: self.submission, time: std::time::Duration::ZERO }
+    }
+
+    /// The next submission uses these heaps, and pages in what is missing.
+    fn submit(&mut self, heaps: impl IntoIterator<Item = u32>) {
+        self.submission += 1;
+        let now = self.now();
+        for heap in heaps {
+            if self.resident.insert(heap) {
+                self.missed.push(heap);
+                self.policy.admit(HeapSlot::new(heap), ByteSize::new(1), Admission::PagedIn, now);
+            } else {
+                self.policy.touch(HeapSlot::new(heap), now);
+            }
+        }
+    }
+
+    /// What goes first, of all that is resident.
+    fn order(&mut self) -> Vec<u32> {
+        let mut victims = Vec::new();
+        let now = self.now();
+        self.policy.choose(ByteSize::MAX, now, &mut |_| Some(ByteSize::new(1)), &mut victims);
+        victims.into_iter().map(HeapSlot::get).collect()
+    }
+
+    fn evict(&mut self, heap: u32) {
+        let now = self.now();
+        assert!(self.resident.remove(&heap));
+        self.policy.withdraw(HeapSlot::new(heap), Withdrawal::Evicted, now);
+    }
+
+    /// As [`submit`](Self::submit), with no more than so many heaps resident, and none going that is used now.
+    fn submit_within(&mut self, room: usize, heaps: impl IntoIterator<Item = u32>) {
+        let heaps: Vec<_> = heaps.into_iter().collect();
+        let union: BTreeSet<_> = self.resident.iter().chain(&heaps).copied().collect();
+        let over = union.len().saturating_sub(room);
+        self.submission += 1;
+        let order = self.order();
+        self.submission -= 1;
+        for &heap in order.iter().filter(|heap| !heaps.contains(heap)).take(over) {
+            self.evict(heap);
+        }
+        self.submit(heaps);
+    }
+
+    fn ahead(&mut self, fullness: f64) -> Vec<u32> {
+        let mut victims = Vec::new();
+        let now = self.now();
+        let evictable = &mut |_| Some(ByteSize::new(1));
+        self.policy.choose_ahead(ByteSize::MAX, fullness, now, evictable, &mut victims);
+        victims.into_iter().map(HeapSlot::get).collect()
+    }
+}
+
+#[test]
+fn classes_are_four_an_octave() {
+    assert_eq!([0, 1, 16, 19, 20, 24, 28, 31, 32].map(class), [0, 0, 0, 0, 1, 2, 3, 3, 4]);
+    assert_eq!(class(u32::MAX), IN_GAP - 1);
+    for interval in 16..100_000 {
+        let step = class(interval + 1) - class(interval);
+        assert!(step <= 1, "{interval}");
+    }
+}
+
+#[test]
+fn of_heaps_used_in_turn_the_one_used_last_goes_first() {
+    let mut program = Program::default();
+    for turn in 0..40 {
+        program.submit([turn % 8]);
+    }
+    // 7 was used now, and is needed again in eight submissions; 0 is needed next.
+    assert_eq!(program.order(), [7, 6, 5, 4, 3, 2, 1, 0]);
+}
+
+#[test]
+fn the_longer_the_interval_the_sooner_it_goes() {
+    let mut program = Program::default();
+    for turn in 0..120 {
+        program.submit((1..=12).filter(|interval| turn % interval == 0));
+    }
+    // The last submission was number 119. Of 12, 6, 4, 3 and so on the last use was a whole interval ago, and the next one is due.
+    let order = program.order();
+    assert_eq!(order.len(), 12);
+    // 11 was used in 110, 7 in 119, 8 in 112, 9 in 117, 10 in 110.
+    let left = |heap: u32| (1..).find(|ahead| (119 + ahead) % heap == 0).unwrap();
+    let lefts: Vec<u32> = order.iter().map(|&heap| left(heap)).collect();
+    assert!(lefts.is_sorted_by(|sooner, later| sooner >= later), "{order:?}: {lefts:?}");
+}
+
+#[test]
+fn uses_within_one_submission_are_one() {
+    let (mut once, mut often) = (Program::default(), Program::default());
+    for turn in 0..30 {
+        once.submit([turn % 5]);
+        often.submit([turn % 5, turn % 5, turn % 5]);
+    }
+    assert_eq!(once.order(), often.order());
+}
+
+#[test]
+fn a_scan_is_recognised_in_its_second_pass() {
+    let mut program = Program::default();
+    for turn in 0..100_u32 {
+        program.submit_within(20, [turn % 25]);
+    }
+    let misses = |program: &mut Program| std::mem::take(&mut program.missed).len();
+    misses(&mut program);
+    for turn in 0..96_u32 {
+        program.submit_within(20, [turn % 25]);
+    }
+    // The optimum is (25 - 20) / (25 - 1) of 96; LRU misses all 96.
+    assert_eq!(misses(&mut program), 20);
+}
+
+#[test]
+fn what_is_over_goes_before_what_goes_on() {
+    let mut program = Program::default();
+    for _ in 0..50 {
+        program.submit([0, 1, 2]);
+    }
+    // Another level: nothing of the old one is used any more.
+    for _ in 0..4 {
+        program.submit([10, 11, 12]);
+    }
+    let order = program.order();
+    assert_eq!(BTreeSet::from_iter(&order[..3]), BTreeSet::from([&0, &1, &2]), "{order:?}");
+}
+
+#[test]
+fn what_passes_through_once_leaves_before_what_is_used_seldom() {
+    let mut program = Program::default();
+    for turn in 0..400 {
+        // 0 is used every 30 submissions, and each of the others once.
+        let seldom = (turn % 30 == 0).then_some(0);
+        program.submit_within(12, seldom.into_iter().chain([1, 1000 + turn]));
+    }
+    let of_seldom = program.missed.iter().filter(|&&heap| heap == 0).count();
+    // At its second use it had gone, as nothing told it from the others; from then on it stays. LRU pages it in 14 times.
+    assert_eq!(of_seldom, 2);
+}
+
+#[test]
+fn of_models_in_turn_the_one_that_was_just_served_goes_when_the_next_begins() {
+    let mut program = Program::default();
+    let serve = |program: &mut Program, model: u32, room| {
+        for _ in 0..30 {
+            for layer in 0..4 {
+                program.submit_within(room, [model * 10 + layer]);
+            }
+        }
+    };
+    for round in 0..4 {
+        for model in 0..3 {
+            serve(&mut program, model, 9);
+        }
+        if round == 2 {
+            program.missed.clear();
+        }
+    }
+    // Room is for nine of twelve layers. LRU pages in all twelve in each round.
+    assert!(program.missed.len() <= 8, "{:?}", program.missed);
+}
+
+#[test]
+fn what_is_learned_outlives_an_eviction_and_not_the_heap() {
+    let mut program = Program::default();
+    for turn in 0..60 {
+        program.submit([u32::from(turn % 20 != 0)]);
+    }
+    // 0 is used every 20 submissions.
+    program.evict(0);
+    program.submit([0, 1]);
+    assert_eq!(program.policy.left(IN_RUN, HeapSlot::new(0), 61), 20 * u64::from(SUBMISSION));
+    program.policy.forget(HeapSlot::new(0));
+    program.resident.remove(&0);
+    program.submit([0]);
+    assert_eq!(program.policy.rows.get(HeapSlot::new(0)).map(|habit| habit.interval.mean), Some(0));
+}
+
+#[test]
+fn back_and_forth_gaps_are_known_though_they_differ() {
+    let mut habit = Habit::default();
+    let mut now = 0;
+    // Ten uses in a row, then a gap of 100 and one of 900 in turn.
+    for gap in [100, 900, 100, 900, 100, 900, 100, 900] {
+        for _ in 0..10 {
+            now += 1;
+            habit.learn(now);
+        }
+        assert_ne!(habit.gap(), gap * SUBMISSION / 2);
+        now += gap;
+    }
+    for _ in 0..10 {
+        now += 1;
+        habit.learn(now);
+    }
+    assert!(habit.gap_is_regular());
+    // One more than the pause: from the last use to the first of the next run.
+    assert_eq!(habit.gap(), 101 * SUBMISSION);
+    assert_eq!(habit.interval.mean, SUBMISSION);
+}
+
+#[test]
+fn only_what_stays_away_for_long_goes_ahead_of_need() {
+    let mut program = Program::default();
+    for turn in 0..100 {
+        program.submit([0, 1, 2 + turn % 2]);
+    }
+    program.submit([7]);
+    for _ in 0..598 {
+        program.submit([0]);
+    }
+    assert_eq!(program.ahead(1.0), []);
+    program.submit([0]);
+    assert_eq!(program.ahead(0.94), []);
+    assert_eq!(program.ahead(f64::NAN), []);
+    // 7 was used 599 submissions ago, 1 and 3 600, and 2 601.
+    assert_eq!(BTreeSet::from_iter(program.ahead(0.95)), BTreeSet::from([1, 2, 3]));
+    program.submit([0]);
+    assert_eq!(BTreeSet::from_iter(program.ahead(0.95)), BTreeSet::from([1, 2, 3, 7]));
+}
