@@ -1,6 +1,7 @@
 //! Handing command lists to queues, with what they use resident.
 
 use heapwright_core::FenceValue;
+use heapwright_core::residency::Submission;
 use heapwright_d3d12::*;
 
 use super::ResidencyList;
@@ -58,7 +59,7 @@ impl Shared {
             return Err(self.removed());
         }
         let mut arrives = FenceValue::ZERO;
-        {
+        let submission = {
             let mut state = self.lock();
             state.apply_memory(&self.budgets);
             let planner = &mut state.planner;
@@ -91,8 +92,9 @@ impl Shared {
                     }
                 }
             }
-        }
-        self.hand_over(queue, &mut last, value, arrives, command_lists)?;
+            submission
+        };
+        self.hand_over(queue, &mut last, &submission, arrives, command_lists)?;
         Ok(Some(value))
     }
 
@@ -118,10 +120,14 @@ impl Shared {
             let (value, lists) = self
                 .page(Some(queue), ask, fill, |done, last, shared| {
                     let lists = &command_lists[executed..][..done.lists];
-                    if let Some(last) = last {
-                        shared.hand_over(queue, last, done.value, done.arrives, lists)?;
-                    }
-                    Ok((done.value, done.lists))
+                    let value = match (last, &done.submission) {
+                        (Some(last), Some(submission)) => {
+                            shared.hand_over(queue, last, submission, done.arrives, lists)?;
+                            submission.value()
+                        }
+                        _ => FenceValue::ZERO,
+                    };
+                    Ok((value, done.lists))
                 })
                 .map_err(|error| error.after_lists(executed))?;
             executed += lists;
@@ -146,7 +152,7 @@ impl Shared {
         &self,
         queue: &ManagedQueue,
         last: &mut QueueGuard<'_>,
-        value: FenceValue,
+        submission: &Submission,
         arrives: FenceValue,
         command_lists: &[Option<ID3D12CommandList>],
     ) -> Result<(), Error> {
@@ -155,9 +161,12 @@ impl Shared {
             // SAFETY: live COM objects.
             let hresult = unsafe { d3d12.Wait(&self.paging_fence, arrives.get()) };
             if hresult.is_err() {
+                // What is never executed uses nothing.
+                self.lock().planner.cancel(submission);
                 return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
             }
         }
+        let value = submission.value();
         // From here on the value is taken: the books say that the queue comes to it.
         **last = value;
         // SAFETY: live COM objects. That the lists are closed and what they use is valid is D3D12's to check, as it is without a manager.
@@ -165,7 +174,11 @@ impl Shared {
         // SAFETY: live COM objects; values only go up.
         let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
         if hresult.is_err() {
-            return Err(Error::device("ID3D12CommandQueue::Signal", hresult));
+            // What they use counts as used until the queue signals a later value.
+            return Err(Error::device(
+                "ID3D12CommandQueue::Signal (the command lists are executed)",
+                hresult,
+            ));
         }
         Ok(())
     }
