@@ -604,11 +604,18 @@ impl ResidencyPlanner {
         }
         prune(&mut plan.victims, first, need, &mut found, |slot| heaps.size(slot));
         plan.bytes_out[index] = found;
-        if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
-            return None;
-        }
         let held = self.totals[index].resident.saturating_sub(self.totals[index].locked);
         let busy = held.saturating_sub(needs.held).saturating_sub(found);
+        if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
+            if request.may_wait
+                && !busy.is_zero()
+                && self.are_needed_soon(request, index, &plan.victims[first..])
+                && let Some(wait) = self.wait_for(request)
+            {
+                return Some(PlanOutcome::Wait(wait));
+            }
+            return None;
+        }
         if request.may_wait
             && !busy.is_zero()
             && let Some(wait) = self.wait_for(request)
@@ -621,6 +628,19 @@ impl ResidencyPlanner {
         }
         plan.over_budget[index] = over.saturating_sub(found);
         None
+    }
+
+    /// Whether one of the victims is expected to be used before the GPU has finished what it was given: then it is better to wait, as
+    /// something that is not needed so soon can be evicted in its place.
+    fn are_needed_soon(&self, request: &PlanRequest<'_>, group: usize, victims: &[HeapSlot]) -> bool {
+        if request.submission.is_none() {
+            return false;
+        }
+        let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
+        victims.iter().any(|&slot| {
+            let policy = &self.policies[group][self.heaps.at(slot).level.index()];
+            policy.next_use_in(slot, request.now).is_some_and(|next| next <= in_flight)
+        })
     }
 
     /// What ends next of what keeps heaps from being evicted.
