@@ -266,6 +266,13 @@ impl ResidencyPlanner {
         self.paging.1 = self.paging.1.max(completed);
     }
 
+    /// Whether something is on its way, as far as is known.
+    #[must_use]
+    #[inline]
+    pub fn awaits_paging(&self) -> bool {
+        self.paging.0 > self.paging.1
+    }
+
     /// How many submissions the GPU has not finished.
     #[must_use]
     pub fn in_flight(&self) -> usize {
