@@ -439,7 +439,7 @@ impl Inner {
             let managed = self.own_memory.enter(&made, managed)?;
             Ok((made, Some(managed), charge))
         };
-        self.make_room_by_empty_heaps(size, granted.heap_type, granted.segment_group, terms);
+        self.make_room_by_empty_heaps(size, flags, (granted.heap_type, granted.segment_group), terms);
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         if is_short && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {

@@ -2,6 +2,9 @@
 //!
 //! In this order; what cannot go differently from what was tried before is left out:
 //!
+//! With a residency manager, a new heap has room made for it in the budget: empty heaps go back first, then what is idle is
+//! evicted. What is `NEVER_RESIDENT` takes no heap that is held.
+//!
 //! 1. an empty heap that is held already: where a new one may be refused (budget, limits, flags), any of the same heaps,
 //!    however much it wastes; one that was made in advance, is in the pool, or belongs to an allocator nested with this one;
 //! 2. a new heap of the size that is wanted;
@@ -138,7 +141,8 @@ impl Inner {
         if !terms.may_create_heap {
             return Err(Refusal::of(Way::HeldMemory, Obstacle::NoRoom));
         }
-        self.make_room_by_empty_heaps(wanted, heaps.desc.heap_type, heaps.desc.segment_group, terms);
+        let place = (heaps.desc.heap_type, heaps.desc.segment_group);
+        self.make_room_by_empty_heaps(wanted, heaps.desc.heap.Flags, place, terms);
         let mut refusal = Refusal::default();
         let mut attempt = |size: ByteSize| match self.create_heap(heaps, size, terms) {
             Err(other) if other.fatal.is_none() => {

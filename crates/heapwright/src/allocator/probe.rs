@@ -7,6 +7,7 @@ use super::create::{Wanted, always_attribute, heap_types_of};
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
 use super::heap_source::{Refusal, Terms, misplaced};
+use super::residency::begins_evicted;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use super::ways::{Way, ways};
 use super::within::{alignment_within, backing_desc};
@@ -192,10 +193,15 @@ impl Inner {
         let least = request.size.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let limit = heaps.desc.max_heap_size;
         let too_large = |limit| Refusal::of(error::Way::NewHeap(least), Obstacle::HeapSize { limit });
+        // Memory that the manager does not know is held nowhere.
+        let may_be_held = !self.wants_unmanaged(terms);
         let has_any_room = || heaps.has_any_room(sharing, request).map_err(misplaced);
         let wanted = match heaps.room_for(sharing, request) {
-            Ok(Room::Held) => return Ok(ProbedMemory::Held),
-            Ok(Room::NewHeap { .. }) if self.may_be_refused(heaps, terms) && has_any_room()? => {
+            Ok(Room::Held) if may_be_held => return Ok(ProbedMemory::Held),
+            Ok(Room::Held) => heaps.new_heap_size(sharing, request).map_err(misplaced)?.min(limit),
+            Ok(Room::NewHeap { .. })
+                if may_be_held && self.may_be_refused(heaps, terms) && has_any_room()? =>
+            {
                 return Ok(ProbedMemory::Held);
             }
             Ok(Room::NewHeap { size }) => size.min(limit),
@@ -205,7 +211,7 @@ impl Inner {
             return Err(too_large(wanted.min(limit)));
         }
         let least = if heaps.takes_any_heap() { least } else { wanted };
-        if heaps.has_spare(least, wanted) {
+        if may_be_held && heaps.has_spare(least, wanted) {
             return Ok(ProbedMemory::Held);
         }
         match self.may_take(heaps, wanted, terms, error::Way::NewHeap(wanted)) {
@@ -271,7 +277,8 @@ impl Inner {
         let refused = |obstacle| Refusal::of(way, obstacle);
         let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
         // Empty heaps go back before a new one is refused.
-        if terms.within_budget {
+        let needs_room = self.manager_for(terms).is_none() || !begins_evicted(heaps.desc.heap.Flags);
+        if terms.within_budget && needs_room {
             let missing = size.saturating_sub(self.totals_in(group).empty);
             self.check_budget(group, missing, terms).map_err(refused)?;
         }

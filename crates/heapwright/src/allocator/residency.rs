@@ -70,7 +70,7 @@ pub(super) fn create_managed<T, E>(
 where
     T: Clone + Into<ID3D12Pageable>,
 {
-    let begins_evicted = new.flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0;
+    let begins_evicted = begins_evicted(new.flags);
     let desc = ResidencyHeapDesc {
         // With group and size the manager makes room before the device is asked. Nothing is needed for what begins evicted.
         segment_group: (!begins_evicted).then_some(new.group),
@@ -102,6 +102,11 @@ where
     }
 }
 
+/// Whether memory with these heap flags is evicted when it is created, and needs no room then.
+pub(super) const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
+    flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
+}
+
 impl Inner {
     /// The manager of what is created on these terms.
     #[inline]
@@ -119,12 +124,14 @@ impl Inner {
     pub(super) fn make_room_by_empty_heaps(
         &self,
         size: ByteSize,
-        heap_type: HeapType,
-        group: SegmentGroup,
+        flags: D3D12_HEAP_FLAGS,
+        (heap_type, group): (HeapType, SegmentGroup),
         terms: Terms,
     ) {
         let Some(manager) = self.manager_for(terms) else { return };
-        if self.desc.flags.contains(super::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
+        if begins_evicted(flags)
+            || self.desc.flags.contains(super::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
+        {
             return;
         }
         let (usage, budget) = manager.usage_and_budget(group);

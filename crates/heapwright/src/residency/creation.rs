@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 
 use super::ResidencyHeap;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags};
-use super::pageable::{PageableInfo, inspect};
+use super::pageable::{DeviceNames, PageableInfo, device_of, inspect};
 use super::shared::{Room, Shared};
 use crate::Error;
 
@@ -76,13 +76,10 @@ pub(super) fn create(
 }
 
 fn unmanaged(desc: &ResidencyHeapDesc, pageable: ID3D12Pageable) -> Result<ResidencyHeap, Error> {
-    let mut device: Option<ID3D12Device> = None;
-    // SAFETY: a live COM object, and a result of the interface that is asked for.
-    unsafe { pageable.GetDevice(&mut device) }
-        .map_err(|error| Error::device("ID3D12DeviceChild::GetDevice", error.code()))?;
-    let device = device.ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
+    let device =
+        device_of(&pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
     let caps = crate::DeviceCaps::query(&device)?;
-    let info = inspect(&device, &caps, true, &pageable, desc)?;
+    let info = inspect(DeviceNames { shown: &device, behind: None }, &caps, true, &pageable, desc)?;
     Ok(ResidencyHeap::from_parts(pageable, (info.size, info.alignment), info.segment_group, None))
 }
 

@@ -52,7 +52,7 @@ struct Found {
 /// (its heap properties and flags are those of a committed one of the same heap type), so it is taken for committed here; D3D12 refuses
 /// it when it is first paged.
 pub(crate) fn inspect(
-    device: &ID3D12Device,
+    device: DeviceNames<'_>,
     caps: &DeviceCaps,
     unifies_memory: bool,
     pageable: &ID3D12Pageable,
@@ -60,22 +60,38 @@ pub(crate) fn inspect(
 ) -> Result<PageableInfo, Error> {
     desc.check()?;
     check_device(device, pageable)?;
-    let found = find(device, caps, pageable)?;
+    let found = find(device.shown, caps, pageable)?;
     let (size, alignment) = size_and_alignment(&found, desc)?;
     let segment_group = segment_group(&found, caps.architecture, unifies_memory, desc)?;
     let was_created_resident = found.was_created_resident;
     Ok(PageableInfo { kind: found.kind, size, alignment, segment_group, was_created_resident })
 }
 
-/// That an object is one of a device.
-pub(crate) fn check_device(device: &ID3D12Device, pageable: &ID3D12Pageable) -> Result<(), Error> {
+/// A device, and what its objects name as theirs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeviceNames<'a> {
+    /// The one that is called.
+    pub(crate) shown: &'a ID3D12Device,
+    /// A layer in front of a device may hand out objects of the device behind, which name that.
+    pub(crate) behind: Option<&'a ID3D12Device>,
+}
+
+/// What an object names as its device.
+pub(crate) fn device_of(object: &ID3D12DeviceChild) -> Option<ID3D12Device> {
     let mut owner: Option<ID3D12Device> = None;
     // SAFETY: the object is a live COM object, and the result is of the interface that is asked for.
-    let answered = unsafe { pageable.GetDevice(&mut owner) };
+    unsafe { object.GetDevice(&mut owner) }.ok()?;
+    owner
+}
+
+/// That an object is one of a device.
+pub(crate) fn check_device(device: DeviceNames<'_>, pageable: &ID3D12Pageable) -> Result<(), Error> {
     let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
-    let ours = identity(device);
-    if answered.is_ok() && owner.as_ref().and_then(identity) == ours && ours.is_some() {
-        return Ok(());
+    if let Some(owner) = device_of(pageable).as_ref().and_then(identity) {
+        let names = [Some(device.shown), device.behind];
+        if names.into_iter().flatten().any(|name| identity(name).as_ref() == Some(&owner)) {
+            return Ok(());
+        }
     }
     Err(Error::invalid_argument("pageable", "belongs to another device"))
 }

@@ -17,7 +17,7 @@ use super::desc::{
     ResidencyManagerStats, level,
 };
 use super::gpu_wait::Events;
-use super::pageable::{PageableInfo, inspect};
+use super::pageable::{DeviceNames, PageableInfo, check_device, device_of, inspect};
 use super::pager::{Ask, Pager};
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::worker::Worker;
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     /// Among all managers of the process, from 1.
     number: u64,
     pub(super) device: ID3D12Device,
+    /// What the device's objects say is theirs.
+    device_behind: Option<ID3D12Device>,
     device1: Option<ID3D12Device1>,
     pub(super) device3: Option<ID3D12Device3>,
     caps: DeviceCaps,
@@ -192,6 +194,7 @@ impl Shared {
         let shared = Arc::new_cyclic(|this| Self {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             device: device.clone(),
+            device_behind: device_of(&paging_fence),
             device1: device.cast().ok(),
             device3: device.cast().ok(),
             caps,
@@ -283,7 +286,7 @@ impl Shared {
     #[cold]
     fn add_queue(&self, queue: &ID3D12CommandQueue) -> Result<Arc<ManagedQueue>, Error> {
         let pageable: &ID3D12Pageable = queue.into();
-        super::pageable::check_device(&self.device, pageable)
+        check_device(self.device_names(), pageable)
             .map_err(|_| Error::invalid_argument("queue", "belongs to another device"))?;
         self.queues.add(
             &self.device,
@@ -294,12 +297,16 @@ impl Shared {
         )
     }
 
+    fn device_names(&self) -> DeviceNames<'_> {
+        DeviceNames { shown: &self.device, behind: self.device_behind.as_ref() }
+    }
+
     pub(super) fn inspect(
         &self,
         pageable: &ID3D12Pageable,
         desc: &ResidencyHeapDesc,
     ) -> Result<PageableInfo, Error> {
-        inspect(&self.device, &self.caps, self.budgets.unifies_memory(), pageable, desc)
+        inspect(self.device_names(), &self.caps, self.budgets.unifies_memory(), pageable, desc)
     }
 
     pub(super) fn add_heap(

@@ -227,6 +227,51 @@ fn a_probe_knows_what_could_be_evicted() {
 }
 
 #[test]
+fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
+    let scene = Scene::with_flags(
+        2,
+        ResourceAllocatorFlags::CREATE_NOT_RESIDENT | ResourceAllocatorFlags::ALWAYS_IN_BUDGET,
+    );
+    let locked = scene.alone(2);
+    locked.memory().expect("managed").lock().expect("there is room");
+    let probe = |flags| {
+        let flags = flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        let desc = heapwright::ResourceAllocationDesc {
+            flags,
+            ..heapwright::ResourceAllocationDesc::new(heapwright::HeapType::Default)
+        };
+        let resource = heapwright::ResourceDesc::new(&heapwright::buffer_desc(ByteSize::from_mib(1)));
+        let probed = scene.allocator.probe(&desc, &resource).map(|probe| probe.memory);
+        let made = scene.allocator.create(&desc, &resource).map(drop);
+        assert_eq!(probed.is_ok(), made.is_ok(), "{probed:?} and {made:?}");
+        probed.expect("nothing is needed for it")
+    };
+    let new = heapwright::ProbedMemory::NewHeap(ByteSize::from_mib(1));
+    assert_eq!(probe(ResourceAllocationFlags::empty()), new);
+    assert_eq!(probe(ResourceAllocationFlags::ALWAYS_COMMITTED), new);
+    drop(locked);
+    scene.end();
+
+    let allocator = ResourceAllocatorDesc {
+        pool_algorithm: heapwright::PoolAlgorithm::SegmentedPool,
+        ..Default::default()
+    };
+    let scene = Scene::new(Setup { allocator, ..Setup::default() });
+    drop(scene.alone(1));
+    let probe = |flags| {
+        let desc = heapwright::ResourceAllocationDesc {
+            flags: flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            ..heapwright::ResourceAllocationDesc::new(heapwright::HeapType::Default)
+        };
+        let resource = heapwright::ResourceDesc::new(&heapwright::buffer_desc(ByteSize::from_mib(1)));
+        scene.allocator.probe(&desc, &resource).expect("there is room").memory
+    };
+    assert_eq!(probe(ResourceAllocationFlags::empty()), heapwright::ProbedMemory::Held);
+    assert_eq!(probe(ResourceAllocationFlags::NEVER_RESIDENT), new, "what is held is managed");
+    scene.end();
+}
+
+#[test]
 fn limits_hold_beside_the_budget() {
     let limits = heapwright::HeapLimits { default: Some(ByteSize::from_mib(3)), ..Default::default() };
     let allocator = ResourceAllocatorDesc { limits, ..Default::default() };

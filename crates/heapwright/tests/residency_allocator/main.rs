@@ -4,13 +4,14 @@
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
+#[path = "../faulty_device/mod.rs"]
+mod faulty_device;
 #[path = "../gpu/mod.rs"]
 mod gpu;
-#[path = "../log_lines/mod.rs"]
-mod log_lines;
 
 mod budget;
 mod evicted;
+mod faults;
 mod mapping;
 mod memory;
 mod scene;

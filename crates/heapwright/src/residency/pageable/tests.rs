@@ -24,7 +24,8 @@ fn examine_with(
 ) -> Result<PageableInfo, Error> {
     let caps = DeviceCaps::query(&gpu.device).expect("answered");
     let unifies_memory = unifies_uma && caps.architecture != Architecture::Discrete;
-    inspect(&gpu.device, &caps, unifies_memory, &object.cast().expect("a pageable"), desc)
+    let device = DeviceNames { shown: &gpu.device, behind: None };
+    inspect(device, &caps, unifies_memory, &object.cast().expect("a pageable"), desc)
 }
 
 fn heap(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
