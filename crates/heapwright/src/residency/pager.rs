@@ -103,7 +103,6 @@ impl Shared {
         fill: impl Fn(&mut Pager) -> Result<(), Error>,
         finish: impl FnOnce(Done, Option<&mut QueueGuard<'_>>, &Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut patience = None;
         // Whoever would not even wait is not refused for long.
         let mut asks_before_refusal = ask.may_wait;
         loop {
@@ -124,9 +123,7 @@ impl Shared {
                 Step::Wait(target) => {
                     drop(pager);
                     drop(last);
-                    let patience =
-                        patience.get_or_insert_with(|| Patience::new(self.max_stall, self.progress()));
-                    if !self.wait_for(target, patience)? {
+                    if !self.wait_for(target)? {
                         // Somebody waits for what is to come, perhaps for this very submission.
                         tracing::warn!(limit = ?self.max_stall, "the GPU does not get on; memory is not waited for any longer");
                         ask.may_wait = false;
@@ -163,7 +160,7 @@ impl Shared {
         queue: Option<(QueueSlot, FenceValue)>,
         ask: Ask,
     ) -> Result<Step, Error> {
-        self.poll(pager);
+        self.poll(pager)?;
         let mut state = self.lock();
         state.apply_memory(&self.budgets);
         let time = self.elapsed();
@@ -286,15 +283,23 @@ impl Shared {
     }
 
     /// Notes what the GPU has finished, on all queues.
-    pub(super) fn poll(&self, pager: &mut Pager) {
+    ///
+    /// An error when the device is removed, or a worker could not page in: what the books have for resident may not be then, so nothing is
+    /// evicted any more. A worker says that it failed before its fence says that it has ended.
+    pub(super) fn poll(&self, pager: &mut Pager) -> Result<(), Error> {
         pager.completed.clear();
         self.queues.for_each(|queue| pager.completed.push((queue.slot, queue.completed())));
         let paging = self.paging_completed();
+        if paging == FenceValue::DEVICE_REMOVED {
+            return Err(self.removed());
+        }
+        self.check_failure()?;
         let mut state = self.lock();
         state.planner.complete_paging(paging);
         for &(slot, value) in &pager.completed {
             state.planner.complete(slot, value);
         }
+        Ok(())
     }
 
     /// Evicts what is idle and above the budget, and of the rest what the policy no longer wants.
@@ -313,7 +318,10 @@ impl Shared {
         pager: &mut Pager,
         plan: impl FnOnce(&mut State, &mut Plan, heapwright_core::residency::policy::Moment),
     ) {
-        self.poll(pager);
+        if self.poll(pager).is_err() {
+            pager.plan = Plan::default();
+            return;
+        }
         let now = {
             let mut state = self.lock();
             state.apply_memory(&self.budgets);
@@ -325,6 +333,7 @@ impl Shared {
         if let Err(error) = self.evict(pager) {
             tracing::warn!(%error, "the device evicts nothing");
             self.lock().planner.evict_failed(&pager.plan, now);
+            pager.plan.bytes_out = [ByteSize::ZERO; 2];
         }
     }
 
@@ -339,35 +348,38 @@ impl Shared {
         local.saturating_add(non_local)
     }
 
-    /// Waits for the GPU; `false` when nothing moves for too long. No lock is held.
-    fn wait_for(&self, target: WaitFor, patience: &mut Patience) -> Result<bool, Error> {
+    /// Waits for the GPU; `false` when what is waited for does not get on for too long. No lock is held.
+    fn wait_for(&self, target: WaitFor) -> Result<bool, Error> {
         self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
-        let progress = || self.progress();
-        match target {
-            WaitFor::Paging(value) => {
-                self.events.wait(&self.paging_fence, value, Some((patience, &progress)))
-            }
+        let (queue, value) = match target {
+            WaitFor::Paging(value) => (None, value),
             WaitFor::Submission(slot, value) => match self.queues.in_slot(slot) {
-                Some(queue) => self.events.wait(&queue.fence, value, Some((patience, &progress))),
+                Some(queue) => (Some(queue), value),
                 // It is gone, so it has finished.
-                None => Ok(true),
+                None => return Ok(true),
             },
-        }
-    }
-
-    /// Another number whenever the GPU has got on, on any queue.
-    fn progress(&self) -> u64 {
-        let mut sum = self.paging_completed().get();
-        self.queues.for_each(|queue| sum = sum.wrapping_add(queue.completed().get()));
-        sum
+        };
+        let fence = queue.as_ref().map_or(&self.paging_fence, |queue| &queue.fence);
+        // Another number whenever it gets on. What other queues do says nothing: they may be busy for ever. A queue waits for paging.
+        let progress = || {
+            let own = queue.as_ref().map_or(0, |queue| queue.completed().get());
+            own.wrapping_add(self.paging_completed().get())
+        };
+        let mut patience = Patience::new(self.max_stall, progress());
+        self.events.wait(fence, value, Some((&mut patience, &progress)))
     }
 
     /// Waits until paging has come to a value.
-    pub(super) fn wait_until_paged(&self, value: FenceValue) -> Result<(), Error> {
-        if value > FenceValue::ZERO {
-            self.events.wait(&self.paging_fence, value, None)?;
+    fn wait_until_paged(&self, value: FenceValue) -> Result<(), Error> {
+        if value == FenceValue::ZERO {
+            return Ok(());
         }
-        Ok(())
+        self.events.wait(&self.paging_fence, value, None)?;
+        // A fence is reached as well when there is nothing left to wait for.
+        if self.paging_completed() == FenceValue::DEVICE_REMOVED {
+            return Err(self.removed());
+        }
+        self.check_failure()
     }
 
     /// Counts a lock on a heap, and waits until it is resident.
@@ -379,23 +391,21 @@ impl Shared {
             let now = state.planner.moment(self.elapsed());
             state.planner.lock(id, now).map_err(super::shared::heap_error)?
         };
-        if !outcome.is_missing {
-            return self.wait_until_paged(outcome.arrives);
-        }
-        let ask = Ask { may_wait: true, may_exceed: !self.is_always_in_budget(), ..Ask::default() };
-        let fill = |pager: &mut Pager| {
-            pager.heaps.push(id);
-            pager.list_ends.push(1);
-            Ok(())
+        let resident = if outcome.is_missing {
+            let ask = Ask { may_wait: true, may_exceed: !self.is_always_in_budget(), ..Ask::default() };
+            let fill = |pager: &mut Pager| {
+                pager.heaps.push(id);
+                pager.list_ends.push(1);
+                Ok(())
+            };
+            self.page(None, ask, fill, |done, _, _| Ok(done.arrives))
+        } else {
+            Ok(outcome.arrives)
         };
-        match self.page(None, ask, fill, |done, _, _| Ok(done.arrives)) {
-            Ok(arrives) => self.wait_until_paged(arrives),
-            Err(error) => {
-                // It was counted above, and the heap may be gone by now.
-                let _ = self.unlock_heap(id);
-                Err(error)
-            }
-        }
+        resident.and_then(|arrives| self.wait_until_paged(arrives)).inspect_err(|_| {
+            // It was counted above, and the heap may be gone by now.
+            let _ = self.unlock_heap(id);
+        })
     }
 }
 

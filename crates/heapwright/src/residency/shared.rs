@@ -402,7 +402,7 @@ impl Shared {
         };
         // Not while a plan is carried out, and by what the GPU has finished.
         let mut pager = self.pager();
-        self.poll(&mut pager);
+        self.poll(&mut pager)?;
         let mut state = self.lock();
         let now = state.planner.moment(self.elapsed());
         state.planner.set_resident(id, is_resident, now).map_err(heap_error)

@@ -43,9 +43,9 @@ fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hre
 }
 
 /// A workload of submissions, locks and evictions, whose `n`th call of a kind fails. Answers whether it has come so far.
-fn fails_at(call: Call, hresult: HRESULT, n: u64) -> bool {
+fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
     let desc = ResidencyManagerDesc { evict_size: mib(1), ..budget(4) };
-    let scene = Scene::faulty(Front::Newest, call, hresult, desc);
+    let scene = Scene::faulty(front, call, hresult, desc);
     let queues = [scene.queue(), scene.queue()];
     let things = scene.things(8);
     scene.faults.fail_nth(n);
@@ -106,13 +106,31 @@ fn last_value(scene: &Scene, queue: &ID3D12CommandQueue) -> Option<FenceValue> {
 }
 
 fn fails_everywhere(call: Call, hresult: HRESULT) {
-    let places = (0..).take_while(|&n| fails_at(call, hresult, n)).count();
+    fails_in_front(Front::Newest, call, hresult);
+}
+
+pub(crate) fn fails_in_front(front: Front, call: Call, hresult: HRESULT) {
+    let places = (0..).take_while(|&n| fails_at(front, call, hresult, n)).count();
     assert!(places >= 2, "{call:?} comes {places} times");
 }
 
 #[test]
 fn every_evict_may_fail() {
     fails_everywhere(Call::Evict, E_FAIL);
+}
+
+/// What was not evicted is not said to be.
+#[test]
+fn an_evict_that_fails_has_evicted_nothing() {
+    let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));
+    let things = scene.things(2);
+    scene.faults.fail_nth(0);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
+    assert_eq!(scene.manager.stats().local.bytes_paged_out, ByteSize::ZERO);
+    scene.check_books(&things);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    scene.check_books(&things);
+    scene.end(things);
 }
 
 #[test]
@@ -309,7 +327,9 @@ fn allocation_beyond_the_budget() {
         let mut things = scene.things(4);
         things.push(scene.try_thing(4, 2, D3D12_HEAP_TYPE_DEFAULT, &none).expect("idle ones make way"));
         assert_eq!(scene.used(), mib(4));
-        things.iter().for_each(|thing| drop(thing.is_resident().then(|| thing.heap.lock().expect("there"))));
+        for thing in things.iter().filter(|thing| thing.is_resident()) {
+            thing.heap.lock().expect("it is there");
+        }
         let beyond = scene.try_thing(5, 1, D3D12_HEAP_TYPE_DEFAULT, &none);
         assert_eq!(beyond.is_err(), must);
         match beyond {

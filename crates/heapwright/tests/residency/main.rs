@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
+mod budgets;
 mod counting_allocator;
 mod faults;
 #[path = "../faulty_device/mod.rs"]
@@ -9,5 +10,10 @@ mod faulty_device;
 mod gpgmm;
 #[path = "../gpu/mod.rs"]
 mod gpu;
+mod hostile;
+mod lifetimes;
 mod microsofts;
+mod pageables;
+mod removal;
 mod scene;
+mod workers;

@@ -40,7 +40,7 @@ pub struct ResidencyManagerDesc {
     pub refresh_interval: u64,
     /// Which heaps go first when memory is short.
     pub policy: PolicyKind,
-    /// How long a thread waits for memory while nothing moves on any queue, before usage exceeds the budget (or, with
+    /// How long a thread waits for memory while the queue that it waits for does not get on, before usage exceeds the budget (or, with
     /// [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2 seconds.
     ///
     /// Windows takes a GPU that does not get on for 2 seconds for hung. So what stands still for longer waits for something that is still

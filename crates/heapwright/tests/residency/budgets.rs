@@ -1,0 +1,253 @@
+//! Budgets, pressure, trimming, priorities, and how memory is divided.
+
+use std::sync::{Arc, Mutex};
+
+use heapwright::d3d12::*;
+use heapwright::{
+    BudgetOverride, BudgetStep, ByteSize, GroupBudgets, PressureLevel, ResidencyHeapDesc,
+    ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup,
+};
+
+use crate::faulty_device::{Call, Faults};
+use crate::gpu::open;
+use crate::scene::{Front, Scene, Thing, budget, mib, until};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+/// Without any submission: the operating system says so, and what is idle goes.
+#[test]
+fn a_smaller_budget_evicts_in_the_background() {
+    let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
+    let scene = Scene::new(ResidencyManagerDesc { flags, ..Default::default() });
+    let things = scene.things(8);
+    assert_eq!(scene.used(), mib(8));
+    for budget in [6, 3] {
+        scene.set_budget(budget);
+        until("what is above the budget goes", || scene.used() <= mib(budget));
+        scene.check_books(&things);
+    }
+    assert!(things.iter().any(Thing::is_resident), "no more than necessary");
+    scene.end(things);
+}
+
+/// Without notifications it is found out after as many submissions as the interval has.
+#[test]
+fn a_smaller_budget_is_found_out_by_submissions() {
+    let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 10, ..Default::default() });
+    let queue = scene.queue();
+    let things = scene.things(8);
+    scene.set_budget(3);
+    let work = scene.work(&things[..1]);
+    for _ in 0..20 {
+        scene.run(&queue, &[&work]);
+    }
+    assert!(scene.used() <= mib(3), "{}", scene.used());
+    assert!(things[0].is_resident());
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// A step of a schedule holds from its submission on.
+#[test]
+fn a_schedule_of_budgets() {
+    let step = |from_submission, local| BudgetStep {
+        from_submission,
+        budgets: GroupBudgets { local: mib(local), non_local: ByteSize::from_gib(1) },
+    };
+    let budget_override = Some(BudgetOverride::Schedule(vec![step(0, 8), step(4, 2), step(8, 6)]));
+    let scene = Scene::new(ResidencyManagerDesc { budget_override, ..Default::default() });
+    let queue = scene.queue();
+    let things = scene.things(8);
+    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
+    for index in 0..16 {
+        scene.run(&queue, &[&works[index % 8]]);
+        scene.manager.trim();
+        let most = if (4..8).contains(&index) { mib(2) } else { mib(8) };
+        assert!(scene.used() <= most, "{} after submission {index}", scene.used());
+    }
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// A lower level goes first, whatever was used last.
+#[test]
+fn a_lower_priority_goes_first() {
+    let scene = Scene::faulty(Front::Newest, Call::SetResidencyPriority, E_FAIL, budget(8));
+    let queue = scene.queue();
+    let levels = [
+        D3D12_RESIDENCY_PRIORITY_HIGH,
+        D3D12_RESIDENCY_PRIORITY_MINIMUM,
+        D3D12_RESIDENCY_PRIORITY_MAXIMUM,
+        D3D12_RESIDENCY_PRIORITY_LOW,
+        D3D12_RESIDENCY_PRIORITY_NORMAL,
+    ];
+    let mut things = Vec::new();
+    for (key, priority) in (0..).zip(levels) {
+        let desc = ResidencyHeapDesc { priority: Some(priority), ..Default::default() };
+        things.push(scene.try_thing(key, 1, D3D12_HEAP_TYPE_DEFAULT, &desc).expect("there is room"));
+    }
+    // The least is used last.
+    for index in [2, 0, 4, 3, 1] {
+        scene.run(&queue, &[&scene.work([&things[index]])]);
+    }
+    for index in [1, 3, 4, 0, 2] {
+        assert!(things[index].is_resident());
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+        assert!(!things[index].is_resident(), "thing {index} is the next");
+    }
+    assert_eq!(scene.faults.calls(), 5, "D3D12 is told");
+    // Changed later; that D3D12 does not take it changes nothing.
+    scene.run(&queue, &[&scene.work(&things)]);
+    scene.faults.fail_all();
+    things[2].heap.set_residency_priority(D3D12_RESIDENCY_PRIORITY_MINIMUM).expect("a level");
+    things[1].heap.set_residency_priority(D3D12_RESIDENCY_PRIORITY_MAXIMUM).expect("a level");
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    assert!(!things[2].is_resident() && things[1].is_resident());
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// Callbacks may use the manager: no lock is held.
+#[test]
+fn a_pressure_callback_may_call_the_manager() {
+    let scene = Arc::new(Scene::new(budget(10)));
+    let queue = scene.queue();
+    let caches = Arc::new(Mutex::new(Vec::new()));
+    let levels = Arc::new(Mutex::new(Vec::new()));
+    let registration = scene.manager.on_pressure({
+        let (manager, caches) = (scene.manager.clone(), Arc::clone(&caches));
+        let levels = Arc::clone(&levels);
+        move |pressure| {
+            levels.lock().expect("no panic").push(pressure.level);
+            if pressure.level >= PressureLevel::High {
+                drop(std::mem::take(&mut *caches.lock().expect("no panic")));
+                manager.trim();
+                let _ = manager.query_video_memory_info(pressure.group);
+                manager.evict_at_least(pressure.group, ByteSize::new(1));
+                let _ = manager.stats();
+            }
+        }
+    });
+    let things = scene.things(2);
+    let work = scene.work(&things);
+    scene.run(&queue, &[&work]);
+    assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::None);
+    for key in 10..15 {
+        caches.lock().expect("no panic").push(scene.thing(key, 1));
+    }
+    scene.run(&queue, &[&work]);
+    assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::Moderate);
+    let more = scene.things(2);
+    scene.run(&queue, &[&work]);
+    assert!(caches.lock().expect("no panic").is_empty(), "dropped under pressure");
+    scene.run(&queue, &[&work]);
+    let seen = levels.lock().expect("no panic").clone();
+    assert_eq!(seen[..2], [PressureLevel::Moderate, PressureLevel::High], "{seen:?}");
+    assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::None);
+    drop((registration, work));
+    let told = levels.lock().expect("no panic").len();
+    let scene = Arc::into_inner(scene).expect("the callback is gone with its registration");
+    let works: Vec<_> = (20..32).map(|key| scene.thing(key, 1)).collect();
+    scene.run(&queue, &[&scene.work(&works)]);
+    assert_eq!(levels.lock().expect("no panic").len(), told, "nobody is told any more");
+    drop((things, more));
+    scene.end(works);
+}
+
+/// With one memory both kinds of heaps share a budget.
+#[test]
+fn unified_memory_has_one_budget() {
+    for profile in ["uma", "cache-coherent-uma"] {
+        let scene = Scene::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), budget(6));
+        let queue = scene.queue();
+        let mut things = scene.things(4);
+        things.extend((10..14).map(|key| scene.non_local(key, 1)));
+        assert!(things.iter().all(|thing| thing.heap.segment_group() == LOCAL));
+        for pair in things.windows(2) {
+            scene.run(&queue, &[&scene.work(pair)]);
+            assert!(scene.manager.stats().local.resident <= mib(6));
+        }
+        scene.manager.trim();
+        let stats = scene.manager.stats();
+        assert_eq!(stats.non_local, Default::default(), "{profile}");
+        let report = scene.instance.residency();
+        report.check_balance().expect("balanced");
+        assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
+        assert_eq!(report.paged_out.bytes, stats.local.bytes_paged_out);
+        assert!(report.paged_out.objects > 0, "8 MiB of 6");
+        scene.end(things);
+    }
+}
+
+/// Unless the flag is against it: then heaps are where their description says.
+#[test]
+fn unified_memory_may_be_kept_apart() {
+    let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
+    let desc = ResidencyManagerDesc { flags, ..budget(6) };
+    let scene = Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc);
+    let queue = scene.queue();
+    let mut things = scene.things(4);
+    let non_local = ResidencyHeapDesc { segment_group: Some(SegmentGroup::NonLocal), ..Default::default() };
+    for key in 10..14 {
+        things.push(scene.try_thing(key, 1, D3D12_HEAP_TYPE_UPLOAD, &non_local).expect("there is room"));
+    }
+    let stats = scene.manager.stats();
+    assert_eq!((stats.local.resident, stats.non_local.resident), (mib(4), mib(4)));
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.evict_at_least(SegmentGroup::NonLocal, mib(2)), mib(2));
+    let stats = scene.manager.stats();
+    assert_eq!((stats.local.resident, stats.non_local.resident), (mib(4), mib(2)));
+    scene.run(&queue, &[&scene.work(&things)]);
+    scene.manager.audit().expect("sound");
+    scene.instance.residency().check_balance().expect("balanced");
+    scene.end(things);
+}
+
+/// Prefetching takes room that nobody uses, and no other.
+#[test]
+fn a_prefetch_waits_for_nothing() {
+    let scene = Scene::new(budget(3));
+    let queue = scene.queue();
+    let mut things = scene.things(3);
+    things.push(scene.not_resident(7, 1, &ResidencyHeapDesc::default()));
+    let wanted = scene.write(&things[3]);
+    let gate = scene.block(&queue);
+    let used = scene.work(&things[..3]);
+    let value = scene.execute(&queue, &[&used]).expect("executed");
+    let error = scene.manager.prefetch(&wanted.list).expect_err("all is in use");
+    assert!(error.is_over_budget(), "{error}");
+    scene.check_books(&things);
+    gate.open();
+    scene.wait(&queue, value);
+    scene.manager.prefetch(&wanted.list).expect("one is idle now");
+    assert_eq!(scene.manager.stats().cpu_stalls, 0);
+    let paged_in = scene.manager.stats().local.bytes_paged_in;
+    scene.run(&queue, &[&wanted]);
+    assert_eq!(scene.manager.stats().local.bytes_paged_in, paged_in, "it was there already");
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// The sums are those of D3D12's own ledger, after anything.
+#[test]
+fn statistics_add_up_to_what_d3d12_counts() {
+    let scene = Scene::new(budget(5));
+    let queue = scene.queue();
+    let things = scene.things(9);
+    things[4].heap.lock().expect("there is room");
+    for index in 0..60 {
+        let first = (index * 5) % 8;
+        scene.run(&queue, &[&scene.work(&things[first..first + 2])]);
+        let (stats, report) = (scene.manager.stats(), scene.instance.residency());
+        assert_eq!(stats.local.bytes_paged_in, report.paged_in.bytes);
+        assert_eq!(stats.local.bytes_paged_out, report.paged_out.bytes);
+        assert_eq!(stats.paging_operations, report.evict.calls + report.enqueue_make_resident.calls);
+        assert_eq!(stats.local.resident_count + stats.local.evicted_count, 9);
+        assert_eq!(stats.local.resident.saturating_add(stats.local.evicted), mib(9));
+        assert_eq!((stats.local.locked_count, stats.local.locked), (1, mib(1)));
+        assert!(things[4].is_resident(), "locked");
+        scene.check_books(&things);
+    }
+    assert_eq!(things[4].heap.unlock().expect("locked"), 0);
+    scene.end(things);
+}

@@ -1,0 +1,319 @@
+//! What nobody should do: an error that names the thing and the rule, and nothing has changed.
+
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    BudgetOverride, ByteSize, Error, FenceValue, GroupBudgets, ResidencyHeap, ResidencyHeapDesc,
+    ResidencyHeapFlags, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    SegmentGroup,
+};
+use windows_core::Interface;
+
+use crate::gpu::open;
+use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, parts: &[&str]) {
+    let error = answer.expect_err("refused");
+    assert!(error.is_invalid_argument(), "{error}");
+    for part in parts {
+        assert!(error.to_string().contains(part), "{error}, without {part:?}");
+    }
+}
+
+fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
+    let desc =
+        D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
+    let mut made: Option<ID3D12QueryHeap> = None;
+    unsafe { device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
+    made.expect("S_OK comes with a query heap").into()
+}
+
+fn of_size(size: ByteSize) -> ResidencyHeapDesc {
+    ResidencyHeapDesc { segment_group: Some(LOCAL), size, ..Default::default() }
+}
+
+#[test]
+fn objects_of_others() {
+    let (scene, other) = (Scene::new(budget(8)), Scene::new(budget(8)));
+    let things = scene.things(1);
+    let strangers = other.things(1);
+    let none = ResidencyHeapDesc::default();
+    let foreign = raw_heap(&other.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE);
+    let foreign: ID3D12Pageable = foreign.expect("there is room").into();
+    refused(scene.manager.manage(&none, &foreign), &["pageable", "another device"]);
+    refused(scene.manager.create_heap(&none, || Ok(foreign.clone())), &["pageable", "another device"]);
+    let work = scene.work(&things);
+    refused(scene.execute(&other.queue(), &[&work]), &["queue", "another device"]);
+    refused(scene.manager.queue_fence(&other.queue()), &["queue", "another device"]);
+    let status = ResidencyHeapStatus::Resident;
+    refused(
+        scene.manager.set_residency_status(&strangers[0].heap, status),
+        &["heap", "another residency manager"],
+    );
+    // A list is of one manager.
+    refused(work.list.add(&strangers[0].heap), &["residency heap", "another residency manager"]);
+    let list = ResidencyList::new();
+    list.add(&strangers[0].heap).expect("new");
+    let queue = scene.queue();
+    let answer = scene.manager.execute_command_lists(&queue, &[work.commands.clone()], &[&list]);
+    refused(answer, &["residency list", "number 0", "another residency manager"]);
+    refused(scene.manager.prefetch(&list), &["residency list", "another residency manager"]);
+    // Two managers of the same device are two as well.
+    let second =
+        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    refused(
+        second.execute_command_lists(&queue, &[work.commands.clone()], &[&work.list]),
+        &["another residency manager"],
+    );
+    scene.run(&queue, &[&work]);
+    scene.check_books(&things);
+    scene.end(things);
+    other.end(strangers);
+}
+
+#[test]
+fn lists_that_do_not_fit_together() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let work = scene.work(&things);
+    let manager = &scene.manager;
+    let commands = || work.commands.clone();
+    refused(
+        manager.execute_command_lists(&queue, &[commands(), commands()], &[&work.list]),
+        &["residency_lists", "1", "2 command lists"],
+    );
+    refused(manager.execute_command_lists(&queue, &[], &[&work.list]), &["residency_lists"]);
+    refused(
+        manager.execute_command_lists(&queue, &[commands(), None], &[&work.list, &work.list]),
+        &["command_lists", "number 1 is null"],
+    );
+    assert_eq!(manager.execute_command_lists(&queue, &[], &[]).expect("nothing to do"), FenceValue::ZERO);
+    // The same twice is no mistake, nor is a list of nothing.
+    let empty = ResidencyList::new();
+    let lists = [&work.list, &empty, &work.list];
+    let resident = scene.work(&[]);
+    let value = manager
+        .execute_command_lists(
+            &queue,
+            &[commands(), resident.commands.clone(), resident.commands.clone()],
+            &lists,
+        )
+        .expect("executed");
+    scene.wait(&queue, value);
+    scene.check(&work);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+#[test]
+fn lists_that_are_open() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let (work, other) = (scene.work(&things), scene.work(&things));
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    for is_paging in [true, false] {
+        let open = work.list.open().expect("closed");
+        refused(scene.execute(&queue, &[&other, &work]), &["residency list", "number 1", "open elsewhere"]);
+        refused(scene.manager.prefetch(&work.list), &["open elsewhere"]);
+        refused(work.list.open().map(drop), &["open elsewhere"]);
+        refused(work.list.add(&things[0].heap), &["open elsewhere"]);
+        refused(work.list.reset(), &["open elsewhere"]);
+        refused(work.list.len(), &["open elsewhere"]);
+        std::thread::scope(|scope| {
+            let elsewhere = || refused(scene.execute(&scene.queue(), &[&work]), &["open elsewhere"]);
+            scope.spawn(elsewhere).join().expect("no panic");
+        });
+        drop(open);
+        scene.check_books(&things);
+        if is_paging {
+            scene.run(&queue, &[&other, &work]);
+        }
+    }
+    scene.run(&queue, &[&work]);
+    scene.end(things);
+}
+
+#[test]
+fn locks_and_statuses_that_cannot_be() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(1);
+    let heap = &things[0].heap;
+    refused(heap.unlock(), &["residency heap", "is not locked"]);
+    let set = |status| scene.manager.set_residency_status(heap, status);
+    refused(set(ResidencyHeapStatus::Unknown), &["status", "unknown"]);
+    heap.lock().expect("resident");
+    refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "locked"]);
+    assert_eq!(heap.unlock().expect("locked"), 0);
+    let gate = scene.block(&queue);
+    let work = scene.work(&things);
+    let value = scene.execute(&queue, &[&work]).expect("executed");
+    refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "used by the GPU"]);
+    gate.open();
+    scene.wait(&queue, value);
+    set(ResidencyHeapStatus::Resident).expect("it is");
+    refused(heap.set_residency_priority(1), &["priority", "0x1", "five levels"]);
+    scene.check_books(&things);
+
+    // Without a manager there is nothing to lock.
+    let raw: ID3D12Pageable =
+        scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room").into();
+    let alone = ResidencyHeap::new(&ResidencyHeapDesc::default(), None, &raw).expect("sound");
+    refused(alone.lock(), &["residency heap", "no residency manager"]);
+    refused(alone.unlock(), &["residency heap", "no residency manager"]);
+    refused(alone.set_residency_priority(D3D12_RESIDENCY_PRIORITY_LOW), &["no residency manager"]);
+    refused(scene.manager.set_residency_status(&alone, ResidencyHeapStatus::Evicted), &["or to none"]);
+    for flag in [ResidencyHeapFlags::CREATE_IN_BUDGET, ResidencyHeapFlags::CREATE_LOCKED] {
+        let desc = ResidencyHeapDesc { flags: flag, ..Default::default() };
+        refused(
+            ResidencyHeap::new(&desc, None, &raw),
+            &["ResidencyHeapDesc::flags", "needs a residency manager"],
+        );
+    }
+    let list = ResidencyList::new();
+    list.add(&alone).expect("always resident");
+    assert!(list.is_empty().expect("closed"));
+    scene.end(things);
+}
+
+#[test]
+fn descriptions_that_are_wrong() {
+    let scene = Scene::new(budget(8));
+    let heap: ID3D12Pageable =
+        scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room").into();
+    let small = ResidencyHeapDesc { size: ByteSize::new(1), ..Default::default() };
+    refused(scene.manager.manage(&small, &heap), &["ResidencyHeapDesc::size", "less than"]);
+    let elsewhere = ResidencyHeapDesc { segment_group: Some(SegmentGroup::NonLocal), ..Default::default() };
+    refused(scene.manager.manage(&elsewhere, &heap), &["ResidencyHeapDesc::segment_group", "contradicts"]);
+    let in_budget = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
+    refused(scene.manager.manage(&in_budget, &heap), &["ResidencyHeapDesc::flags", "CREATE_IN_BUDGET"]);
+    let fence: Result<ID3D12Pageable, _> = scene.fence().cast();
+    let fence = fence.expect("D3D12 calls it one");
+    refused(scene.manager.manage(&ResidencyHeapDesc::default(), &fence), &["pageable", "is none of heap"]);
+    let error = scene
+        .manager
+        .create_heap(&ResidencyHeapDesc::default(), || Err(E_NOTIMPL.into()))
+        .expect_err("it fails");
+    assert_eq!(error.hresult(), E_NOTIMPL);
+    assert!(error.to_string().contains("callback"), "{error}");
+    assert_eq!(scene.manager.stats().current_heap_count, 0);
+    // SAFETY: null is one of the things to try.
+    let null = unsafe { ResidencyManager::from_raw(null_mut(), null_mut(), budget(8)) };
+    refused(null.map(drop), &["device", "null"]);
+    refused(
+        ResidencyManager::new(&scene.device, None, ResidencyManagerDesc::default()).map(drop),
+        &["budget_override", "adapter"],
+    );
+    drop(heap);
+    scene.end(Vec::new());
+}
+
+#[test]
+fn sizes_at_the_end_of_the_numbers() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let object = query_heap(&scene.device);
+    let rest = ByteSize::new(u64::MAX - 2 * mib(1).get());
+    let huge = scene.manager.manage(&of_size(rest), &object).expect("it is believed");
+    let again = query_heap(&scene.device);
+    refused(scene.manager.manage(&of_size(ByteSize::new(1)), &again), &["residency heap", "too large"]);
+    let must = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..of_size(ByteSize::MAX) };
+    let error = scene.manager.create_heap(&must, || Ok(again.clone())).expect_err("it does not fit");
+    assert!(error.is_over_budget(), "{error}");
+    let work = scene.work(&things);
+    work.list.add(&huge).expect("closed");
+    // It is above any budget, and is executed all the same.
+    scene.run(&queue, &[&work]);
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0, "it was resident, as far as anybody knew");
+    scene.manager.trim();
+    scene.manager.evict_at_least(LOCAL, ByteSize::MAX);
+    scene.manager.audit().expect("sound");
+    scene.run(&queue, &[&work]);
+    drop(huge);
+    scene.manager.audit().expect("sound");
+    scene.manager.trim();
+    let plain = scene.work(&things);
+    scene.run(&queue, &[&plain]);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+#[test]
+fn a_list_of_100_000_heaps() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let object = query_heap(&scene.device);
+    let make = |_| scene.manager.manage(&of_size(ByteSize::new(1)), &object).expect("sound");
+    let heaps: Vec<_> = (0..100_000).map(make).collect();
+    let things = scene.things(1);
+    let work = scene.work(&things);
+    {
+        let mut open = work.list.open().expect("closed");
+        heaps.iter().for_each(|heap| open.add(heap).expect("of one manager"));
+    }
+    assert_eq!(work.list.len().expect("closed"), 100_001);
+    scene.run(&queue, &[&work]);
+    scene.run(&queue, &[&work]);
+    assert_eq!(scene.manager.stats().current_heap_count, 100_001);
+    scene.manager.audit().expect("sound");
+    drop(heaps);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// Fences that begin at the end of the numbers.
+#[test]
+fn fences_at_the_end_of_the_numbers() {
+    let initial_fence_value = FenceValue::new(u64::MAX - 2);
+    let scene = Scene::new(ResidencyManagerDesc { initial_fence_value, ..budget(8) });
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let work = scene.work(&things);
+    scene.run(&queue, &[&work]);
+    refused(scene.execute(&queue, &[&work]), &["queue", "end of the numbers"]);
+    // Another queue begins anew; paging goes once.
+    let other = scene.queue();
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    scene.run(&other, &[&work]);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    refused(things[0].heap.lock(), &["residency manager", "end of the numbers"]);
+    refused(scene.execute(&scene.queue(), &[&work]), &["residency manager", "end of the numbers"]);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// The operating system counts nothing, and a budget of nothing is a budget.
+#[test]
+fn a_budget_of_nothing() {
+    let gpu = open("discrete");
+    let budgets = GroupBudgets { local: ByteSize::ZERO, non_local: ByteSize::ZERO };
+    let desc = ResidencyManagerDesc {
+        budget_override: Some(BudgetOverride::Fixed(budgets)),
+        max_stall: Duration::from_millis(1),
+        ..Default::default()
+    };
+    let manager = ResidencyManager::new(&gpu.device, None, desc).expect("sound");
+    let create = || raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).map(Into::into);
+    let heap = manager.create_heap(&ResidencyHeapDesc::default(), create).expect("above the budget");
+    let list = ResidencyList::new();
+    list.add(&heap).expect("new");
+    let queue = queue_of(&gpu.device);
+    manager.trim();
+    assert_eq!(heap.info().status, ResidencyHeapStatus::Evicted);
+    manager.prefetch(&list).expect_err("there is no room");
+    heap.lock().expect("above the budget");
+    assert_eq!(
+        manager.queue_fence(&queue).expect("of this device"),
+        manager.queue_fence(&queue).expect("same")
+    );
+    manager.audit().expect("sound");
+    gpu.residency().check_balance().expect("balanced");
+}

@@ -1,0 +1,114 @@
+//! Descriptor heaps, query heaps and committed resources.
+
+use heapwright::d3d12::*;
+use heapwright::{ByteSize, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, SegmentGroup};
+
+use crate::scene::{Scene, budget, committed, mib};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
+    let desc = D3D12_DESCRIPTOR_HEAP_DESC {
+        Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
+        NumDescriptors: 1000,
+        ..Default::default()
+    };
+    let heap: ID3D12DescriptorHeap = unsafe { device.CreateDescriptorHeap(&desc) }.expect("there is room");
+    heap.into()
+}
+
+fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
+    let desc =
+        D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
+    let mut made: Option<ID3D12QueryHeap> = None;
+    unsafe { device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
+    made.expect("S_OK comes with a query heap").into()
+}
+
+fn local(size: ByteSize, flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
+    ResidencyHeapDesc { segment_group: Some(LOCAL), size, flags, ..Default::default() }
+}
+
+/// Each kind is evicted and comes back when it is used.
+#[test]
+fn every_kind_of_object_is_paged() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let device = &scene.instance.device;
+    let none = ResidencyHeapFlags::empty();
+    let heaps = [
+        scene.manager.manage(&local(ByteSize::ZERO, none), &descriptor_heap(device)).expect("sound"),
+        scene.manager.manage(&local(mib(1), none), &query_heap(device)).expect("sound"),
+        scene
+            .manager
+            .manage(&Default::default(), &committed(device, D3D12_HEAP_TYPE_DEFAULT, 65_536).into())
+            .expect("sound"),
+    ];
+    assert_eq!(heaps.each_ref().map(|heap| heap.info().status as u32), [0, 0, 2]);
+    let work = scene.work(&[]);
+    heaps.iter().for_each(|heap| work.list.add(heap).expect("closed"));
+    scene.run(&queue, &[&work]);
+    for _ in 0..3 {
+        assert!(heaps.iter().all(|heap| heap.info().status == ResidencyHeapStatus::Resident));
+        let before = scene.instance.residency();
+        scene.manager.evict_at_least(LOCAL, mib(8));
+        assert!(heaps.iter().all(|heap| heap.info().status == ResidencyHeapStatus::Evicted));
+        let evicted = scene.instance.residency();
+        assert_eq!(evicted.paged_out.objects - before.paged_out.objects, 3);
+        scene.run(&queue, &[&work]);
+        let back = scene.instance.residency();
+        assert_eq!(back.paged_in.objects - evicted.paged_in.objects, 3);
+        back.check_balance().expect("balanced");
+    }
+    scene.manager.audit().expect("sound");
+    drop(heaps);
+    scene.end(Vec::new());
+}
+
+/// What D3D12 does not tell is known from the flag on, and from a lock on.
+#[test]
+fn what_is_not_known_becomes_known() {
+    let scene = Scene::new(budget(8));
+    let device = &scene.instance.device;
+    let resident = ResidencyHeapFlags::CREATE_RESIDENT;
+    let first = scene.manager.manage(&local(mib(1), resident), &query_heap(device)).expect("sound");
+    assert_eq!(first.info().status, ResidencyHeapStatus::Resident);
+    let second = scene
+        .manager
+        .create_heap(&local(mib(1), ResidencyHeapFlags::CREATE_LOCKED), || Ok(query_heap(device)))
+        .expect("sound");
+    assert!(second.info().is_locked && second.info().status == ResidencyHeapStatus::Resident);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(8)), mib(1));
+    assert_eq!(second.unlock().expect("locked"), 0);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(8)), mib(1));
+    first.lock().expect("there is room");
+    assert_eq!(first.info().status, ResidencyHeapStatus::Resident);
+    assert_eq!(first.unlock().expect("locked"), 0);
+    scene.manager.audit().expect("sound");
+    scene.instance.residency().check_balance().expect("balanced");
+    drop((first, second));
+    scene.end(Vec::new());
+}
+
+/// What was counted among others' is not counted twice once it is known.
+#[test]
+fn what_becomes_known_is_not_counted_twice() {
+    let scene = Scene::new(budget(6));
+    let queue = scene.queue();
+    let others = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let none = ResidencyHeapFlags::empty();
+    let queries = scene.manager.manage(&local(mib(3), none), &query_heap(&scene.device)).expect("sound");
+    // As on a GPU that counts query heaps: 3 MiB are used, and they are the query heap's.
+    scene.manager.trim();
+    let work = scene.work(&[]);
+    work.list.add(&queries).expect("closed");
+    for _ in 0..4 {
+        scene.run(&queue, &[&work]);
+    }
+    let in_budget = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
+    let thing = scene.try_thing(1, 3, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("3 and 3 of 6");
+    assert_eq!(queries.info().status, ResidencyHeapStatus::Resident, "nothing had to go");
+    scene.manager.audit().expect("sound");
+    drop((others, queries));
+    scene.end(vec![thing]);
+}

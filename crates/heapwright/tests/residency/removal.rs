@@ -1,0 +1,172 @@
+//! The device is removed, at every stage: no hang, errors that say so, and everything can be dropped.
+
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::{ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
+
+use crate::faulty_device::Call;
+use crate::gpu::MIB;
+use crate::scene::{Front, Scene, budget, mib, until};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+fn fronts() -> [Front; 3] {
+    [Front::Plain, Front::Newest, Front::First]
+}
+
+#[test]
+fn before_a_submission() {
+    for front in fronts() {
+        let scene = Scene::faulty(front, Call::SetResidencyPriority, E_FAIL, budget(4));
+        let (queue, new) = (scene.queue(), scene.queue());
+        let things = scene.things(6);
+        let resident: Vec<_> = things.iter().filter(|thing| thing.is_resident()).collect();
+        let missing: Vec<_> = things.iter().filter(|thing| !thing.is_resident()).collect();
+        let works = [scene.work(resident.iter().copied()), scene.work(missing.iter().copied())];
+        scene.run(&queue, &[&works[0]]);
+        scene.lose_device();
+        for queue in [&queue, &new] {
+            for work in &works {
+                match scene.execute(queue, &[work]) {
+                    Err(error) => assert!(error.is_device_removed(), "{front:?}: {error}"),
+                    // A thread finds out later.
+                    Ok(_) => assert_eq!(front, Front::First),
+                }
+                scene.manager.audit().expect("sound");
+            }
+        }
+        let error = missing[0].heap.lock().expect_err("the device is gone");
+        assert!(error.is_device_removed(), "{front:?}: {error}");
+        let error = scene.manager.prefetch(&works[1].list).map(|()| missing[0].heap.lock());
+        assert!(error.is_err() || error.is_ok_and(|lock| lock.is_err()), "{front:?}");
+        let error = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
+        assert!(error.expect_err("the device is gone").is_device_removed());
+        scene.manager.trim();
+        scene.manager.evict_at_least(LOCAL, mib(1));
+        let _ = scene.manager.query_video_memory_info(LOCAL);
+        scene.manager.audit().expect("sound");
+        drop((resident, missing));
+        scene.end(things);
+    }
+}
+
+/// Both ways to be stopped: with and without a bound on memory.
+#[test]
+fn while_somebody_waits_for_memory() {
+    for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
+        for front in fronts() {
+            let desc = ResidencyManagerDesc { flags, ..budget(2) };
+            let scene = Scene::faulty(front, Call::SetResidencyPriority, E_FAIL, desc);
+            let (slow, other) = (scene.queue(), scene.queue());
+            let mut things = scene.things(2);
+            let _never_opened = scene.block(&slow);
+            let used = scene.work(&things);
+            scene.execute(&slow, &[&used]).expect("executed");
+            things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
+            things.push(scene.not_resident(4, 1, &ResidencyHeapDesc::default()));
+            let work = scene.write(&things[2]);
+            std::thread::scope(|scope| {
+                let executing = scope.spawn(|| scene.execute(&other, &[&work]));
+                let locking = scope.spawn(|| things[3].heap.lock());
+                until("both wait", || scene.manager.stats().cpu_stalls >= 2);
+                scene.lose_device();
+                let answers =
+                    [executing.join().expect("no panic").map(drop), locking.join().expect("no panic")];
+                for error in answers.into_iter().filter_map(Result::err) {
+                    assert!(error.is_device_removed(), "{front:?}: {error}");
+                }
+            });
+            let error = scene.execute(&other, &[&work]).expect_err("the device is gone");
+            assert!(error.is_device_removed(), "{front:?}: {error}");
+            scene.manager.audit().expect("sound");
+            scene.end(things);
+        }
+    }
+}
+
+#[test]
+fn while_paging_is_under_way() {
+    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(4));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    let calls = scene.faults.calls();
+    scene.faults.hold_paging();
+    let work = scene.work(&things[..1]);
+    scene.execute(&queue, &[&work]).expect("executed");
+    std::thread::scope(|scope| {
+        let locking = scope.spawn(|| things[1].heap.lock());
+        until("it is on its way", || scene.faults.calls() >= calls + 2);
+        scene.lose_device();
+        let error = locking.join().expect("no panic").expect_err("the device is gone");
+        assert!(error.is_device_removed(), "{error}");
+    });
+    assert!(!things[1].info().is_locked);
+    let error = scene.execute(&queue, &[&work]).expect_err("the device is gone");
+    assert!(error.is_device_removed(), "{error}");
+    scene.manager.audit().expect("sound");
+    drop(things);
+}
+
+/// A queue waits for what only this thread would signal later: it exceeds the budget after a while, or is refused.
+#[test]
+fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
+    for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
+        let max_stall = Duration::from_millis(30);
+        let scene = Scene::new(ResidencyManagerDesc { flags, max_stall, ..budget(2) });
+        let (held, other) = (scene.queue(), scene.queue());
+        let mut things = scene.things(2);
+        let gate = scene.block(&held);
+        let used = scene.work(&things);
+        let value = scene.execute(&held, &[&used]).expect("executed");
+        things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
+        let write = scene.write(&things[2]);
+        let answer = scene.execute(&other, &[&write]);
+        if flags.is_empty() {
+            scene.wait(&other, answer.expect("above the budget"));
+            assert_eq!(scene.used().get(), 3 * MIB);
+            assert_eq!(scene.manager.stats().submissions_over_budget, 1);
+        } else {
+            assert!(answer.expect_err("2 of 2 are in use").is_over_budget());
+        }
+        gate.open();
+        scene.wait(&held, value);
+        scene.check(&used);
+        scene.check_books(&things);
+        scene.run(&other, &[&scene.write(&things[2])]);
+        scene.manager.trim();
+        assert!(scene.used() <= mib(2));
+        scene.check_books(&things);
+        scene.end(things);
+    }
+}
+
+/// The same while others get on: that they do is no sign that the queue will.
+#[test]
+fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
+    let max_stall = Duration::from_millis(30);
+    let scene = Scene::new(ResidencyManagerDesc { max_stall, ..budget(2) });
+    let (held, other, busy) = (scene.queue(), scene.queue(), scene.queue());
+    let mut things = scene.things(2);
+    let gate = scene.block(&held);
+    let used = scene.work(&things);
+    let value = scene.execute(&held, &[&used]).expect("executed");
+    things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
+    let write = scene.write(&things[2]);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| scene.execute(&other, &[&write]));
+        let work = scene.work(&things[..2]);
+        // Ends by itself: the other one does not wait for this.
+        until("the thread gives up", || {
+            scene.run(&busy, &[&work]);
+            waiting.is_finished()
+        });
+        scene.wait(&other, waiting.join().expect("no panic").expect("above the budget"));
+    });
+    gate.open();
+    scene.wait(&held, value);
+    scene.check(&used);
+    scene.check_books(&things);
+    scene.end(things);
+}
