@@ -33,30 +33,38 @@ pub enum Status {
     Resident,
 }
 
-/// A note on a heap, as long as a cache line.
+/// A note on a heap: what every use of it reads and writes. Two share a cache line.
 #[derive(Debug)]
 pub(super) struct Record {
     generation: u32,
     pub(super) locks: u32,
-    pub(super) size: ByteSize,
     /// Number of the submission that used it last.
     pub(super) last_use: u64,
-    /// The queues that used it since it was idle, a bit each.
-    pub(super) queues: u64,
     /// The paging fence's value at which it is resident; zero when that is long ago.
     pub(super) arrives: u64,
-    /// The plan that it is a part of.
-    pub(super) stamp: u64,
+    /// The queues that used it since it was idle, a bit each.
+    pub(super) queues: u32,
     /// `None`: a vacant slot.
     pub(super) status: Option<Status>,
     pub(super) group: SegmentGroup,
     pub(super) level: PriorityLevel,
 }
 
+const _: () = assert!(size_of::<Record>() == 32);
+
+/// The rest of what is noted of a heap: for plans.
+#[derive(Debug)]
+struct Rest {
+    size: ByteSize,
+    /// The plan that it is a part of.
+    stamp: u64,
+}
+
 /// The notes, in slots that are used again.
 #[derive(Debug, Default)]
 pub(super) struct HeapTable {
     records: Vec<Record>,
+    rest: Vec<Rest>,
     vacant: Vec<HeapSlot>,
 }
 
@@ -72,11 +80,9 @@ impl HeapTable {
         let record = |generation| Record {
             generation,
             locks: 0,
-            size,
             last_use: 0,
-            queues: 0,
             arrives: 0,
-            stamp: 0,
+            queues: 0,
             status: Some(status),
             group,
             level,
@@ -84,10 +90,12 @@ impl HeapTable {
         if let Some(slot) = self.vacant.pop() {
             let old = &mut self.records[slot.index()];
             *old = record(old.generation);
+            self.rest[slot.index()] = Rest { size, stamp: 0 };
             return Some(ManagedHeapId { slot, generation: old.generation });
         }
         let slot = HeapSlot::new(u32::try_from(self.records.len()).ok()?);
         self.records.push(record(0));
+        self.rest.push(Rest { size, stamp: 0 });
         // Removing a heap needs no memory then.
         if self.vacant.capacity() < self.records.len() {
             self.vacant.reserve(self.records.capacity() - self.vacant.len());
@@ -125,6 +133,21 @@ impl HeapTable {
     #[inline]
     pub(super) fn at(&self, slot: HeapSlot) -> &Record {
         &self.records[slot.index()]
+    }
+
+    /// Bytes of the heap in a slot.
+    pub(super) fn size(&self, slot: HeapSlot) -> ByteSize {
+        self.rest[slot.index()].size
+    }
+
+    /// The last plan that the heap in a slot was a part of.
+    pub(super) fn stamp(&self, slot: HeapSlot) -> u64 {
+        self.rest[slot.index()].stamp
+    }
+
+    /// Makes the heap in a slot a part of a plan.
+    pub(super) fn set_stamp(&mut self, slot: HeapSlot, stamp: u64) {
+        self.rest[slot.index()].stamp = stamp;
     }
 
     /// The id of the heap in a slot.

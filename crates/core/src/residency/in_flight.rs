@@ -15,13 +15,13 @@ impl QueueSlot {
         usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
     }
 
-    /// Queues beyond the 63rd share a bit.
+    /// Queues beyond the 31st share a bit.
     fn bit(self) -> u32 {
         self.0.min(SHARED_BIT)
     }
 }
 
-const SHARED_BIT: u32 = 63;
+const SHARED_BIT: u32 = 31;
 
 /// A submission that is being made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Submission {
         self.queue
     }
 
-    pub(super) fn mask(&self) -> u64 {
+    pub(super) fn mask(&self) -> u32 {
         1 << self.queue.bit()
     }
 }

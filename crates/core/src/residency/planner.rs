@@ -169,8 +169,7 @@ impl ResidencyPlanner {
         let group = self.effective_group(group);
         let id = self.heaps.insert(size, group, level, status).ok_or(PlanError::TooMuch)?;
         self.bytes = bytes;
-        let record = self.heaps.at(id.slot());
-        self.totals[group.index()].enter(record);
+        self.totals[group.index()].enter(self.heaps.at(id.slot()), size);
         if status == Status::Resident {
             self.policies[group.index()][level.index()].admit(id.slot(), size, Admission::Created, now);
         }
@@ -185,8 +184,9 @@ impl ResidencyPlanner {
     pub fn remove(&mut self, id: ManagedHeapId) -> Result<(), PlanError> {
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record);
-        self.bytes = self.bytes.saturating_sub(record.size);
+        let size = self.heaps.size(id.slot());
+        self.totals[group].leave(record, size);
+        self.bytes = self.bytes.saturating_sub(size);
         self.policies[group][level].forget(id.slot());
         self.heaps.remove(id);
         Ok(())
@@ -199,7 +199,7 @@ impl ResidencyPlanner {
         Some(HeapState {
             status: record.status?,
             locks: record.locks,
-            size: record.size,
+            size: self.heaps.size(id.slot()),
             group: record.group,
             level: record.level,
             is_in_use: !self.in_flight.is_idle(record),
@@ -266,6 +266,13 @@ impl ResidencyPlanner {
         self.paging.1 = self.paging.1.max(completed);
     }
 
+    /// Whether something is on its way, as far as is known.
+    #[must_use]
+    #[inline]
+    pub fn awaits_paging(&self) -> bool {
+        self.paging.0 > self.paging.1
+    }
+
     /// How many submissions the GPU has not finished.
     #[must_use]
     pub fn in_flight(&self) -> usize {
@@ -295,13 +302,18 @@ impl ResidencyPlanner {
         }
     }
 
-    /// Whether all heaps are resident, or on their way; changes nothing. O(heaps).
+    /// Whether all heaps are resident, or on their way; changes nothing. O(heaps), and O(1) when no heap is evicted at all.
     ///
     /// # Errors
     ///
-    /// A heap that is gone.
+    /// A heap that is gone, if it was looked at: [`touch`](Self::touch) looks at all.
     #[inline]
     pub fn are_resident(&self, heaps: &[ManagedHeapId]) -> Result<bool, UnknownHeap> {
+        let is_all = |totals: &GroupTotals| totals.evicted_count == 0 && totals.arriving_count == 0;
+        if self.totals.iter().all(is_all) {
+            // Ids are checked by whoever uses the heaps.
+            return Ok(true);
+        }
         let mut are_resident = true;
         for (position, &id) in heaps.iter().enumerate() {
             let record = self.heaps.get(id).ok_or(UnknownHeap { position })?;
@@ -365,11 +377,12 @@ impl ResidencyPlanner {
 
     /// A heap of unknown status is asked for: D3D12 creates everything resident that cannot be told not to be.
     fn adopt(&mut self, id: ManagedHeapId, now: Moment) {
+        let size = self.heaps.size(id.slot());
         let Some(record) = self.heaps.get_mut(id) else { return };
-        let (group, size) = (record.group.index(), record.size);
-        self.totals[group].leave(record);
+        let group = record.group.index();
+        self.totals[group].leave(record, size);
         record.status = Some(Status::Resident);
-        self.totals[group].enter(record);
+        self.totals[group].enter(record, size);
         if record.locks == 0 {
             let policy = &mut self.policies[group][record.level.index()];
             policy.admit(id.slot(), size, Admission::Created, now);
@@ -394,11 +407,12 @@ impl ResidencyPlanner {
         if record.status == Some(Status::Unknown) {
             self.adopt(id, now);
         }
+        let size = self.heaps.size(id.slot());
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record);
+        self.totals[group].leave(record, size);
         record.locks += 1;
-        self.totals[group].enter(record);
+        self.totals[group].enter(record, size);
         let is_resident = record.status == Some(Status::Resident);
         if is_resident && record.locks == 1 {
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Locked, now);
@@ -413,14 +427,14 @@ impl ResidencyPlanner {
     ///
     /// [`PlanError::Unknown`], [`PlanError::NotLocked`].
     pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
+        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot())).ok_or(PlanError::Unknown)?;
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let left = record.locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
         let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record);
+        self.totals[group].leave(record, size);
         record.locks = left;
-        self.totals[group].enter(record);
+        self.totals[group].enter(record, size);
         if left == 0 && record.status == Some(Status::Resident) {
-            let size = record.size;
             self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
         }
         Ok(left)
@@ -437,13 +451,14 @@ impl ResidencyPlanner {
         level: PriorityLevel,
         now: Moment,
     ) -> Result<(), PlanError> {
+        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot())).ok_or(PlanError::Unknown)?;
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let (group, old) = (record.group.index(), record.level);
         if old == level {
             return Ok(());
         }
         record.level = level;
-        let (size, is_held) = (record.size, record.is_held());
+        let is_held = record.is_held();
         self.policies[group][old.index()].forget(id.slot());
         if is_held {
             self.policies[group][level.index()].admit(id.slot(), size, Admission::Unlocked, now);
@@ -519,20 +534,18 @@ impl ResidencyPlanner {
                 if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Unknown)) {
                     self.adopt(id, request.now);
                 }
-                let Some(record) = self.heaps.get_mut(id) else { continue };
-                if record.stamp == self.stamp {
+                let slot = id.slot();
+                if self.heaps.stamp(slot) == self.stamp {
                     continue;
                 }
-                record.stamp = self.stamp;
-                plan.set.push(id.slot());
-                needs[record.group.index()].count(record);
+                self.heaps.set_stamp(slot, self.stamp);
+                plan.set.push(slot);
+                let record = self.heaps.at(slot);
+                needs[record.group.index()].count(record, self.heaps.size(slot));
             }
             if number > 0 && !self.fits(request, &needs) {
                 for &slot in &plan.set[before.1..] {
-                    let id = self.heaps.id_at(slot);
-                    if let Some(record) = self.heaps.get_mut(id) {
-                        record.stamp = 0;
-                    }
+                    self.heaps.set_stamp(slot, 0);
                 }
                 plan.set.truncate(before.1);
                 needs = before.0;
@@ -581,28 +594,35 @@ impl ResidencyPlanner {
             (&self.heaps, &self.in_flight, self.stamp, self.paging.1.get());
         let mut evictable = |slot: HeapSlot| {
             let record = heaps.at(slot);
-            let is_free = record.stamp != stamp && record.arrives <= arrived && in_flight.is_idle(record);
-            is_free.then_some(record.size)
+            let is_free =
+                heaps.stamp(slot) != stamp && record.arrives <= arrived && in_flight.is_idle(record);
+            is_free.then(|| heaps.size(slot))
         };
         let first = plan.victims.len();
         let mut found = ByteSize::ZERO;
         for policy in &mut self.policies[index] {
             let before = plan.victims.len();
             policy.choose(need.saturating_sub(found), request.now, &mut evictable, &mut plan.victims);
-            found = plan.victims[before..]
-                .iter()
-                .fold(found, |sum, &slot| sum.saturating_add(heaps.at(slot).size));
+            found =
+                plan.victims[before..].iter().fold(found, |sum, &slot| sum.saturating_add(heaps.size(slot)));
             if found >= need {
                 break;
             }
         }
-        prune(&mut plan.victims, first, need, &mut found, |slot| heaps.at(slot).size);
+        prune(&mut plan.victims, first, need, &mut found, |slot| heaps.size(slot));
         plan.bytes_out[index] = found;
-        if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
-            return None;
-        }
         let held = self.totals[index].resident.saturating_sub(self.totals[index].locked);
         let busy = held.saturating_sub(needs.held).saturating_sub(found);
+        if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
+            if request.may_wait
+                && !busy.is_zero()
+                && self.are_needed_soon(request, index, &plan.victims[first..])
+                && let Some(wait) = self.wait_for(request)
+            {
+                return Some(PlanOutcome::Wait(wait));
+            }
+            return None;
+        }
         if request.may_wait
             && !busy.is_zero()
             && let Some(wait) = self.wait_for(request)
@@ -615,6 +635,19 @@ impl ResidencyPlanner {
         }
         plan.over_budget[index] = over.saturating_sub(found);
         None
+    }
+
+    /// Whether one of the victims is expected to be used before the GPU has finished what it was given: then it is better to wait, as
+    /// something that is not needed so soon can be evicted in its place.
+    fn are_needed_soon(&self, request: &PlanRequest<'_>, group: usize, victims: &[HeapSlot]) -> bool {
+        if request.submission.is_none() {
+            return false;
+        }
+        let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
+        victims.iter().any(|&slot| {
+            let policy = &self.policies[group][self.heaps.at(slot).level.index()];
+            policy.next_use_in(slot, request.now).is_some_and(|next| next <= in_flight)
+        })
     }
 
     /// What ends next of what keeps heaps from being evicted.
@@ -663,12 +696,13 @@ impl ResidencyPlanner {
     }
 
     fn evict(&mut self, id: ManagedHeapId, is_held: bool, now: Moment) {
+        let size = self.heaps.size(id.slot());
         let Some(record) = self.heaps.get_mut(id) else { return };
         let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record);
+        self.totals[group].leave(record, size);
         record.status = Some(Status::Evicted);
         record.arrives = 0;
-        self.totals[group].enter(record);
+        self.totals[group].enter(record, size);
         if is_held {
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Evicted, now);
         }
@@ -676,21 +710,26 @@ impl ResidencyPlanner {
 
     /// Its bytes count as usage from now on.
     fn make_resident(&mut self, id: ManagedHeapId, status: Status) -> (usize, ByteSize) {
+        let size = self.heaps.size(id.slot());
         let Some(record) = self.heaps.get_mut(id) else { return (0, ByteSize::ZERO) };
         let group = record.group.index();
-        self.totals[group].leave(record);
+        self.totals[group].leave(record, size);
         record.status = Some(status);
-        self.totals[group].enter(record);
-        (group, record.size)
+        self.totals[group].enter(record, size);
+        (group, size)
     }
 
     /// It may be evicted from now on, if it is not locked.
     fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
+        let size = self.heaps.size(id.slot());
         let Some(record) = self.heaps.get_mut(id) else { return };
+        let group = record.group.index();
+        self.totals[group].leave(record, size);
         record.status = Some(Status::Resident);
+        self.totals[group].enter(record, size);
         record.arrives = value.get();
         if record.locks == 0 {
-            let (group, level, size) = (record.group.index(), record.level.index(), record.size);
+            let (group, level) = (record.group.index(), record.level.index());
             self.policies[group][level].admit(id.slot(), size, cause, now);
         }
     }
@@ -742,7 +781,7 @@ impl ResidencyPlanner {
             let (heaps, in_flight, arrived) = (&self.heaps, &self.in_flight, self.paging.1.get());
             let mut evictable = |slot: HeapSlot| {
                 let record = heaps.at(slot);
-                (record.arrives <= arrived && in_flight.is_idle(record)).then_some(record.size)
+                (record.arrives <= arrived && in_flight.is_idle(record)).then(|| heaps.size(slot))
             };
             for policy in &mut self.policies[group] {
                 let left = limit.saturating_sub(plan.bytes_out[group]);
@@ -753,7 +792,7 @@ impl ResidencyPlanner {
                 policy.choose_ahead(left, fullness, now, &mut evictable, &mut plan.victims);
                 plan.bytes_out[group] = plan.victims[before..]
                     .iter()
-                    .fold(plan.bytes_out[group], |sum, &slot| sum.saturating_add(heaps.at(slot).size));
+                    .fold(plan.bytes_out[group], |sum, &slot| sum.saturating_add(heaps.size(slot)));
             }
         }
         self.evict_victims(now, plan);
@@ -767,9 +806,10 @@ impl ResidencyPlanner {
     pub fn audit(&self) -> Result<(), String> {
         let mut totals = [GroupTotals::default(); 2];
         let mut bytes = ByteSize::ZERO;
-        for (_, record) in self.heaps.iter() {
-            totals[record.group.index()].enter(record);
-            bytes = bytes.saturating_add(record.size);
+        for (id, record) in self.heaps.iter() {
+            let size = self.heaps.size(id.slot());
+            totals[record.group.index()].enter(record, size);
+            bytes = bytes.saturating_add(size);
         }
         if totals != self.totals {
             return Err(format!("the heaps sum up to {totals:?}, the totals are {:?}", self.totals));
@@ -792,8 +832,8 @@ struct Needs {
 }
 
 impl Needs {
-    fn count(&mut self, record: &Record) {
-        let add = |sum: &mut ByteSize| *sum = sum.saturating_add(record.size);
+    fn count(&mut self, record: &Record, size: ByteSize) {
+        let add = |sum: &mut ByteSize| *sum = sum.saturating_add(size);
         add(&mut self.total);
         if record.status == Some(Status::Evicted) {
             add(&mut self.missing);
@@ -813,27 +853,36 @@ impl Record {
 }
 
 impl GroupTotals {
-    fn enter(&mut self, record: &Record) {
-        self.change(record, ByteSize::saturating_add, |count| count + 1);
+    fn enter(&mut self, record: &Record, size: ByteSize) {
+        self.change(record, size, ByteSize::saturating_add, |count| count + 1);
     }
 
-    fn leave(&mut self, record: &Record) {
-        self.change(record, ByteSize::saturating_sub, |count| count - 1);
+    fn leave(&mut self, record: &Record, size: ByteSize) {
+        self.change(record, size, ByteSize::saturating_sub, |count| count - 1);
     }
 
-    fn change(&mut self, record: &Record, bytes: fn(ByteSize, ByteSize) -> ByteSize, count: fn(u64) -> u64) {
+    fn change(
+        &mut self,
+        record: &Record,
+        size: ByteSize,
+        bytes: fn(ByteSize, ByteSize) -> ByteSize,
+        count: fn(u64) -> u64,
+    ) {
         match record.status {
-            Some(Status::Resident | Status::Arriving) => {
+            Some(status @ (Status::Resident | Status::Arriving)) => {
+                if status == Status::Arriving {
+                    self.arriving_count = count(self.arriving_count);
+                }
                 self.resident_count = count(self.resident_count);
-                self.resident = bytes(self.resident, record.size);
+                self.resident = bytes(self.resident, size);
                 if record.locks > 0 {
                     self.locked_count = count(self.locked_count);
-                    self.locked = bytes(self.locked, record.size);
+                    self.locked = bytes(self.locked, size);
                 }
             }
             Some(Status::Evicted) => {
                 self.evicted_count = count(self.evicted_count);
-                self.evicted = bytes(self.evicted, record.size);
+                self.evicted = bytes(self.evicted, size);
             }
             Some(Status::Unknown) => self.unknown_count = count(self.unknown_count),
             None => {}

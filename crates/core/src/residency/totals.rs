@@ -9,6 +9,8 @@ pub struct GroupTotals {
     pub resident_count: u64,
     /// Their bytes.
     pub resident: ByteSize,
+    /// Those of them of which a plan is being carried out.
+    pub arriving_count: u64,
     /// Resident heaps with a lock.
     pub locked_count: u64,
     /// Their bytes.

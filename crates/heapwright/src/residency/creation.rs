@@ -68,6 +68,10 @@ pub(super) fn create(
         drop(room.take());
         room = Some(shared.make_room(info.segment_group, info.size, is_bound)?);
     }
+    if info.was_created_resident.is_none() {
+        // What is asked for counts as others' until it is used.
+        shared.ask_soon();
+    }
     finish(desc, shared, pageable, &info, room)
 }
 

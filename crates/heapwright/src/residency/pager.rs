@@ -45,8 +45,8 @@ pub(super) struct Done {
     pub(super) arrives: FenceValue,
     /// How many of the lists are resident together.
     pub(super) lists: usize,
-    /// What the queue's fence is to come to.
-    pub(super) value: FenceValue,
+    /// What is to be handed to the queue; `None` without one.
+    pub(super) submission: Option<Submission>,
 }
 
 enum Step {
@@ -74,6 +74,11 @@ impl Pager {
         }
     }
 
+    /// The next value of the paging fence. The last number is what a fence has when the device is gone.
+    fn next_value(&self) -> Option<FenceValue> {
+        self.last_value.next().filter(|&next| next != FenceValue::DEVICE_REMOVED)
+    }
+
     fn collect(&mut self, state: &State) {
         self.to_evict.clear();
         self.to_evict.extend(self.plan.evict.iter().map(|&id| state.pageable(id)).filter(Option::is_some));
@@ -99,6 +104,8 @@ impl Shared {
         finish: impl FnOnce(Done, Option<&mut QueueGuard<'_>>, &Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut patience = None;
+        // Whoever would not even wait is not refused for long.
+        let mut asks_before_refusal = ask.may_wait;
         loop {
             let mut last = queue.map(ManagedQueue::lock);
             let mut pager = self.pager();
@@ -125,6 +132,8 @@ impl Shared {
                         ask.may_wait = false;
                     }
                 }
+                // What the operating system said last may be old.
+                Step::OverBudget(_) if std::mem::take(&mut asks_before_refusal) => self.ask(&mut pager),
                 Step::OverBudget(over) => return Err(Error::over_budget(over)),
                 Step::OutOfMemory { call, evicted, wanted } => {
                     let is_repeated = ask.at_least != [ByteSize::ZERO; 2];
@@ -185,7 +194,14 @@ impl Shared {
         pager.collect(&state);
         drop(state);
 
-        if let Err(error) = self.evict(pager) {
+        let evicted = match pager.next_value() {
+            None if !pager.to_make_resident.is_empty() => Err(Error::invalid_argument(
+                "residency manager",
+                "its paging fence is at the end of the numbers",
+            )),
+            _ => self.evict(pager),
+        };
+        if let Err(error) = evicted {
             let mut state = self.lock();
             state.planner.page_in_failed(&pager.plan, now);
             state.planner.evict_failed(&pager.plan, now);
@@ -214,9 +230,8 @@ impl Shared {
         if pager.plan.over_budget != [ByteSize::ZERO; 2] && submission.is_some() {
             state.counters.over_budget += 1;
         }
-        let value = submission.map_or(FenceValue::ZERO, |submission| submission.value());
         let arrives = arrives.unwrap_or(FenceValue::ZERO).max(pager.plan.arrives);
-        Ok(Step::Done(Done { arrives, lists: pager.plan.lists, value }))
+        Ok(Step::Done(Done { arrives, lists: pager.plan.lists, submission }))
     }
 
     /// Evicts what a plan gives up.
@@ -241,7 +256,9 @@ impl Shared {
         if pager.to_make_resident.is_empty() {
             return Ok(None);
         }
-        let value = pager.last_value.next().unwrap_or(FenceValue::DEVICE_REMOVED);
+        let Some(value) = pager.next_value() else {
+            return Err(("the end of the paging fence's numbers", E_FAIL));
+        };
         let Some(device) = &self.device3 else {
             let objects = std::mem::take(&mut pager.to_make_resident);
             let worker = self.worker.get_or_init(|| Worker::start(self));

@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     background: OnceLock<BackgroundUpdates>,
     pub(super) worker: OnceLock<Worker>,
     pub(super) this: Weak<Self>,
+    /// Whether the policy goes by time; reading a clock at each submission costs something.
+    counts_time: bool,
     began: Instant,
     submissions: AtomicU64,
     next_trim: AtomicU64,
@@ -71,8 +73,10 @@ pub(super) struct State {
     pub(super) planner: ResidencyPlanner,
     /// By slot.
     pageables: Vec<Option<ID3D12Pageable>>,
-    /// What others use, as of the last sample, without what is promised.
+    /// What others use, as of the last sample, without what is promised and what was found to be the manager's since.
     external: [ByteSize; 2],
+    /// What the planner was told last of what others use. It takes off what it finds to be its own.
+    told: [ByteSize; 2],
     /// Room that was made for heaps that are being created.
     promised: [ByteSize; 2],
     pub(super) counters: Counters,
@@ -142,11 +146,16 @@ impl State {
     #[inline]
     pub(super) fn apply_memory(&mut self, budgets: &Budgets) {
         for group in SegmentGroup::ALL {
-            let external = self.external[index(group)].saturating_add(self.promised[index(group)]);
             // Where all memory is local, the other group would overwrite it.
-            if self.planner.effective_group(group) == group {
-                self.planner.set_memory(group, GroupMemory { budget: budgets.budget(group), external });
+            if self.planner.effective_group(group) != group {
+                continue;
             }
+            let found = self.told[index(group)].saturating_sub(self.planner.memory(group).external);
+            let others = &mut self.external[index(group)];
+            *others = others.saturating_sub(found);
+            let external = others.saturating_add(self.promised[index(group)]);
+            self.told[index(group)] = external;
+            self.planner.set_memory(group, GroupMemory { budget: budgets.budget(group), external });
         }
     }
 
@@ -180,6 +189,7 @@ impl Shared {
             planner,
             pageables: Vec::new(),
             external: [ByteSize::ZERO; 2],
+            told: [ByteSize::ZERO; 2],
             promised: [ByteSize::ZERO; 2],
             counters: Counters::default(),
         };
@@ -204,6 +214,7 @@ impl Shared {
             background: OnceLock::new(),
             worker: OnceLock::new(),
             this: Weak::clone(this),
+            counts_time: policy.counts_time(),
             began: Instant::now(),
             submissions: AtomicU64::new(0),
             next_trim: AtomicU64::new(0),
@@ -214,7 +225,7 @@ impl Shared {
         });
         {
             let mut state = shared.lock();
-            state.sample(&shared.budgets);
+            state.sample(&shared.budgets, &SegmentGroup::ALL);
         }
         if desc.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) {
             match adapter {
@@ -256,7 +267,7 @@ impl Shared {
     /// Time as policies count it.
     #[inline]
     pub(super) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        if self.counts_time { self.began.elapsed() } else { Duration::ZERO }
     }
 
     /// How far paging has come.
@@ -456,8 +467,8 @@ impl Shared {
             .any(|group| self.pressure.level(group) == super::budget::PressureLevel::Over);
         if asks || is_over {
             self.look_after_memory(asks);
+            self.tell_pressure();
         }
-        self.tell_pressure();
     }
 
     #[cold]
@@ -496,10 +507,14 @@ impl Shared {
 
     /// Asks the operating system what is used and what may be. The pager's lock keeps usage still meanwhile.
     pub(super) fn ask(&self, _pager: &mut Pager) {
-        if let Err(error) = self.budgets.refresh() {
-            tracing::warn!(%error, "the adapter does not say what memory there is; what it said before holds");
+        match self.budgets.refresh() {
+            Ok(()) => self.lock().sample(&self.budgets, &SegmentGroup::ALL),
+            // An old answer says nothing of what is resident now.
+            Err(error) => {
+                tracing::warn!(%error, "the adapter does not say what memory there is; what it said before holds");
+                self.lock().apply_memory(&self.budgets);
+            }
         }
-        self.lock().sample(&self.budgets);
     }
 
     /// Tells those who want to know how full the segment groups are. No lock is held when they are called.
@@ -509,6 +524,12 @@ impl Shared {
             let state = self.lock();
             SegmentGroup::ALL.map(|group| state.planner.usage(group))
         };
+        self.tell_pressure_at(usage);
+    }
+
+    /// As [`tell_pressure`](Self::tell_pressure), with usage known.
+    #[inline]
+    pub(super) fn tell_pressure_at(&self, usage: [ByteSize; 2]) {
         for group in SegmentGroup::ALL {
             // The other group does not exist there.
             if !self.budgets.unifies_memory() || group == SegmentGroup::Local {
@@ -547,7 +568,8 @@ impl Shared {
     pub(super) fn set_reservation(&self, group: SegmentGroup, bytes: ByteSize) -> Result<ByteSize, Error> {
         let _pager = self.pager();
         let reserved = self.budgets.set_reservation(group, bytes)?;
-        self.lock().sample(&self.budgets);
+        // The adapter was asked about this group alone.
+        self.lock().sample(&self.budgets, &[group]);
         Ok(reserved)
     }
 
@@ -592,9 +614,11 @@ impl Shared {
 }
 
 impl State {
-    /// Takes over what the operating system said of usage: what is not the manager's is others'.
-    fn sample(&mut self, budgets: &Budgets) {
-        for group in SegmentGroup::ALL {
+    /// Takes over what the operating system said right now of usage: what is not the manager's is others'.
+    fn sample(&mut self, budgets: &Budgets, groups: &[SegmentGroup]) {
+        // First what was found since the last time: this one knows it.
+        self.apply_memory(budgets);
+        for &group in groups {
             if self.planner.effective_group(group) == group {
                 let managed = self.planner.totals(group).resident;
                 self.external[index(group)] = budgets.external(group, managed);

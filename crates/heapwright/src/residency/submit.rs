@@ -1,6 +1,7 @@
 //! Handing command lists to queues, with what they use resident.
 
-use heapwright_core::FenceValue;
+use heapwright_core::residency::Submission;
+use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 
 use super::ResidencyList;
@@ -8,7 +9,7 @@ use super::list::Entries;
 use super::pager::{Ask, Pager, QueueGuard, destroyed};
 use super::queue::ManagedQueue;
 use super::shared::Shared;
-use crate::Error;
+use crate::{Error, SegmentGroup};
 
 impl Shared {
     /// Executes command lists once what they use is resident.
@@ -36,34 +37,43 @@ impl Shared {
         }
         let is_due = self.count_submission();
         let value = match self.execute_resident(&queue, command_lists, residency_lists)? {
-            Some(value) => value,
-            None => self.execute_paging(&queue, command_lists, residency_lists)?,
+            Some((value, usage)) => {
+                self.tell_pressure_at(usage);
+                value
+            }
+            None => {
+                let value = self.execute_paging(&queue, command_lists, residency_lists)?;
+                self.tell_pressure();
+                value
+            }
         };
         self.after_submission(is_due);
         Ok(value)
     }
 
-    /// The way when everything is resident; `None` when something is not.
+    /// The way when everything is resident, with usage of the segment groups; `None` when something is not.
     #[inline]
     fn execute_resident(
         &self,
         queue: &ManagedQueue,
         command_lists: &[Option<ID3D12CommandList>],
         residency_lists: &[&ResidencyList],
-    ) -> Result<Option<FenceValue>, Error> {
+    ) -> Result<Option<(FenceValue, [ByteSize; 2])>, Error> {
         let mut last = queue.lock();
         let value = self.next_value(&last)?;
-        let (completed, paging) = (queue.completed(), self.paging_completed());
+        let completed = queue.completed();
         if completed == FenceValue::DEVICE_REMOVED {
             return Err(self.removed());
         }
         let mut arrives = FenceValue::ZERO;
-        {
+        let (submission, usage) = {
             let mut state = self.lock();
             state.apply_memory(&self.budgets);
             let planner = &mut state.planner;
             planner.complete(queue.slot, completed);
-            planner.complete_paging(paging);
+            if planner.awaits_paging() {
+                planner.complete_paging(self.paging_completed());
+            }
             for (number, list) in residency_lists.iter().enumerate() {
                 let entries = list.entries().map_err(|error| error.in_list(number))?;
                 let heaps = self.heaps(&entries, number)?;
@@ -91,9 +101,10 @@ impl Shared {
                     }
                 }
             }
-        }
-        self.hand_over(queue, &mut last, value, arrives, command_lists)?;
-        Ok(Some(value))
+            (submission, SegmentGroup::ALL.map(|group| planner.usage(group)))
+        };
+        self.hand_over(queue, &mut last, &submission, arrives, command_lists)?;
+        Ok(Some((value, usage)))
     }
 
     /// The way when something has to be paged in: as many lists at a time as fit into memory together.
@@ -118,10 +129,14 @@ impl Shared {
             let (value, lists) = self
                 .page(Some(queue), ask, fill, |done, last, shared| {
                     let lists = &command_lists[executed..][..done.lists];
-                    if let Some(last) = last {
-                        shared.hand_over(queue, last, done.value, done.arrives, lists)?;
-                    }
-                    Ok((done.value, done.lists))
+                    let value = match (last, &done.submission) {
+                        (Some(last), Some(submission)) => {
+                            shared.hand_over(queue, last, submission, done.arrives, lists)?;
+                            submission.value()
+                        }
+                        _ => FenceValue::ZERO,
+                    };
+                    Ok((value, done.lists))
                 })
                 .map_err(|error| error.after_lists(executed))?;
             executed += lists;
@@ -146,7 +161,7 @@ impl Shared {
         &self,
         queue: &ManagedQueue,
         last: &mut QueueGuard<'_>,
-        value: FenceValue,
+        submission: &Submission,
         arrives: FenceValue,
         command_lists: &[Option<ID3D12CommandList>],
     ) -> Result<(), Error> {
@@ -155,9 +170,12 @@ impl Shared {
             // SAFETY: live COM objects.
             let hresult = unsafe { d3d12.Wait(&self.paging_fence, arrives.get()) };
             if hresult.is_err() {
+                // What is never executed uses nothing.
+                self.lock().planner.cancel(submission);
                 return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
             }
         }
+        let value = submission.value();
         // From here on the value is taken: the books say that the queue comes to it.
         **last = value;
         // SAFETY: live COM objects. That the lists are closed and what they use is valid is D3D12's to check, as it is without a manager.
@@ -165,7 +183,11 @@ impl Shared {
         // SAFETY: live COM objects; values only go up.
         let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
         if hresult.is_err() {
-            return Err(Error::device("ID3D12CommandQueue::Signal", hresult));
+            // What they use counts as used until the queue signals a later value.
+            return Err(Error::device(
+                "ID3D12CommandQueue::Signal (the command lists are executed)",
+                hresult,
+            ));
         }
         Ok(())
     }

@@ -301,15 +301,23 @@ macro_rules! implement_first_interface {
             fn MakeResident(&self, count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()> {
                 self.0.faults.count(Call::MakeResident)?;
                 let make_resident = self.0.device.vtable().MakeResident;
-                // SAFETY: the arguments are passed on as they came.
-                unsafe { make_resident(self.0.device.as_raw(), count, objects.cast()) }.ok()
+                // SAFETY: the arguments are passed on as they came, with what is behind this device's own.
+                unsafe {
+                    let objects = FaultyHeap::unwrap(count, objects);
+                    make_resident(self.0.device.as_raw(), count, objects.as_ptr().cast())
+                }
+                .ok()
             }
 
             fn Evict(&self, count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()> {
                 self.0.faults.count(Call::Evict)?;
                 let evict = self.0.device.vtable().Evict;
-                // SAFETY: the arguments are passed on as they came.
-                unsafe { evict(self.0.device.as_raw(), count, objects.cast()) }.ok()
+                // SAFETY: the arguments are passed on as they came, with what is behind this device's own.
+                unsafe {
+                    let objects = FaultyHeap::unwrap(count, objects);
+                    evict(self.0.device.as_raw(), count, objects.as_ptr().cast())
+                }
+                .ok()
             }
 
             fn CreateFence(

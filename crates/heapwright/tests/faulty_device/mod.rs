@@ -2,11 +2,12 @@
 //!
 //! Two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, [`Newest`] has all up to `ID3D12Device14`. What they
 //! create is the device's behind them, and says so in `GetDevice`; but a queue is a [`FaultyQueue`], whose calls fail in the same
-//! way. [`FaultyAdapter`] does the same to an adapter.
+//! way. [`FaultyAdapter`] does the same to an adapter, and [`FaultyHeap`] is a heap that says that it is the faulty device's.
 #![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
 
 mod adapter;
 mod first_interface;
+mod heap;
 mod newer_interfaces;
 mod queue;
 
@@ -19,6 +20,7 @@ use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, PCWSTR, 
 
 pub(crate) use self::adapter::FaultyAdapter;
 use self::first_interface::implement_first_interface;
+pub(crate) use self::heap::FaultyHeap;
 pub(crate) use self::queue::FaultyQueue;
 
 /// The calls that are passed on, and that can be made to fail. Newer versions of a call count as the first.
@@ -84,6 +86,31 @@ pub(crate) struct Faults {
     hresult: HRESULT,
     node_count: AtomicU32,
     seen: Mutex<Vec<Seen>>,
+    /// `Some`: what was to be paged in since it is held back.
+    held: Mutex<Option<Vec<HeldPaging>>>,
+}
+
+/// A call of `EnqueueMakeResident`.
+#[derive(Debug)]
+pub(crate) struct HeldPaging {
+    pub(crate) device: ID3D12Device3,
+    pub(crate) flags: D3D12_RESIDENCY_FLAGS,
+    pub(crate) objects: Vec<Option<ID3D12Pageable>>,
+    pub(crate) fence: Option<ID3D12Fence>,
+    pub(crate) value: u64,
+}
+
+// SAFETY: D3D12's devices, fences and heaps are free-threaded.
+unsafe impl Send for HeldPaging {}
+
+impl HeldPaging {
+    fn page(self) -> Result<()> {
+        let count = u32::try_from(self.objects.len()).expect("fewer than 2^32");
+        let enqueue = self.device.vtable().EnqueueMakeResident;
+        let (objects, fence) = (self.objects.as_ptr().cast(), raw(self.fence.as_ref()));
+        // SAFETY: the arguments are those of the call, which this owns.
+        unsafe { enqueue(self.device.as_raw(), self.flags, count, objects, fence, self.value) }.ok()
+    }
 }
 
 impl Faults {
@@ -96,7 +123,31 @@ impl Faults {
             hresult,
             node_count: AtomicU32::new(1),
             seen: Mutex::default(),
+            held: Mutex::default(),
         })
+    }
+
+    /// Holds back what `EnqueueMakeResident` pages in from now on: the calls succeed, and nothing happens.
+    pub(crate) fn hold_paging(&self) {
+        self.held.lock().expect("no test panics with it").get_or_insert_default();
+    }
+
+    /// Has what was held back paged in, in its order.
+    pub(crate) fn release_paging(&self) {
+        let held = self.held.lock().expect("no test panics with it").take();
+        for paging in held.into_iter().flatten() {
+            paging.page().expect("it is in order");
+        }
+    }
+
+    fn page(&self, paging: HeldPaging) -> Result<()> {
+        match &mut *self.held.lock().expect("no test panics with it") {
+            Some(held) => {
+                held.push(paging);
+                Ok(())
+            }
+            None => paging.page(),
+        }
     }
 
     /// Lets the `n`th call from now on fail (0: the next) and those after it succeed.

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use heapwright::d3d12::*;
 use windows_core::{BOOL, GUID, IUnknownImpl, Interface, PCWSTR, Ref, Result};
 
-use super::{Call, INVALID, Newest_Impl, Seen, missing, raw};
+use super::{Call, FaultyHeap, HeldPaging, INVALID, Newest_Impl, Seen, missing, raw};
 
 /// # Safety
 ///
@@ -49,8 +49,12 @@ impl ID3D12Device1_Impl for Newest_Impl {
             self.0.faults.see(Seen::Priority(priority));
         }
         let device: ID3D12Device1 = self.0.device.cast()?;
-        // SAFETY: the arguments are passed on as they came.
-        unsafe { device.SetResidencyPriority(count, objects, priorities) }.ok()
+        // SAFETY: the arguments are passed on as they came, with what is behind this device's own.
+        unsafe {
+            let objects = FaultyHeap::unwrap(count, objects);
+            device.SetResidencyPriority(count, objects.as_ptr(), priorities)
+        }
+        .ok()
     }
 }
 
@@ -93,10 +97,15 @@ impl ID3D12Device3_Impl for Newest_Impl {
         value: u64,
     ) -> Result<()> {
         self.0.faults.count(Call::EnqueueMakeResident)?;
-        let device: ID3D12Device3 = self.0.device.cast()?;
-        let enqueue = device.vtable().EnqueueMakeResident;
-        // SAFETY: the arguments are passed on as they came.
-        unsafe { enqueue(device.as_raw(), flags, count, objects.cast(), raw(fence.as_ref()), value) }.ok()
+        let held = HeldPaging {
+            device: self.0.device.cast()?,
+            flags,
+            // SAFETY: the caller counts what it hands over.
+            objects: unsafe { FaultyHeap::unwrap(count, objects) },
+            fence: fence.cloned(),
+            value,
+        };
+        self.0.faults.page(held)
     }
 }
 

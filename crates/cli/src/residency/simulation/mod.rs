@@ -7,7 +7,7 @@ mod device;
 use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue};
-use heapwright_core::residency::policy::PolicyKind;
+use heapwright_core::residency::policy::{Moment, PolicyKind};
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, QueueSlot, ResidencyPlanner,
     SegmentGroup, Status, WaitFor,
@@ -59,9 +59,8 @@ pub(super) struct SimulationFailed {
     error: SimulationError,
 }
 
-/// Eviction ahead of need: of the budget, in each frame at most one part in so many. It is what
-/// `heapwright::ResidencyManager` is not asked for here, so a policy that wants none loses nothing.
-const AHEAD_PARTS: u64 = 64;
+/// What a frame evicts at most ahead of need, if the policy wants any to go: as much as `ResidencyManagerDesc::evict_size` is by default.
+const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 
 /// Simulates all frames. `progress` hears of each that begins.
 ///
@@ -314,10 +313,9 @@ impl<'a> Simulation<'a> {
 
     /// Lets the policy evict what is not worth keeping.
     fn evict_ahead(&mut self) -> Result<(), SimulationError> {
-        let limit = self.budget.map(|budget| ByteSize::new(budget.get() / AHEAD_PARTS));
         let now = self.planner.moment(self.clock.now());
         let mut plan = std::mem::take(&mut self.plan);
-        self.planner.plan_ahead(limit, now, &mut plan);
+        self.planner.plan_ahead([EVICT_AHEAD; 2], now, &mut plan);
         self.plan = plan;
         self.carry_out(now).map(drop)
     }
@@ -350,10 +348,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Does what the plan says on the device.
-    fn carry_out(
-        &mut self,
-        now: heapwright_core::residency::policy::Moment,
-    ) -> Result<CarriedOut, SimulationError> {
+    fn carry_out(&mut self, now: Moment) -> Result<CarriedOut, SimulationError> {
         let Self { plan, device, numbers, workload, .. } = self;
         let number_of = |id: &ManagedHeapId| numbers[id.slot().index()];
         let sum = |ids: &[ManagedHeapId]| {

@@ -98,6 +98,14 @@ pub trait EvictionPolicy: fmt::Debug + Send {
         victims: &mut Vec<HeapSlot>,
     );
 
+    /// In how many submissions a heap that is held is used again, if the policy can tell. O(1).
+    ///
+    /// Whoever would evict what is used before the GPU has finished what it was given waits for the GPU instead: then there is more to
+    /// choose from. By default a policy cannot tell.
+    fn next_use_in(&self, _heap: HeapSlot, _now: Moment) -> Option<u64> {
+        None
+    }
+
     /// Appends heaps that are not worth keeping although there is still room, the least worth first, up to `limit` bytes in sum (the
     /// last may reach above it).
     ///

@@ -294,6 +294,17 @@ impl EvictionPolicy for NextUse {
         self.candidates = candidates;
     }
 
+    fn next_use_in(&self, heap: HeapSlot, now: Moment) -> Option<u64> {
+        let habit = self.rows.get(heap)?;
+        let now = Habit::clock(now);
+        let left = match habit.chain()? {
+            IN_RUN..IN_GAP if habit.age(now) <= habit.interval.latest() => habit.left_in_run(now),
+            IN_GAP..NEW if habit.age(now) <= habit.latest_gap() => habit.left_in_gap(now),
+            _ => return None,
+        };
+        Some(left.div_ceil(u64::from(SUBMISSION)))
+    }
+
     fn choose_ahead(
         &mut self,
         limit: ByteSize,

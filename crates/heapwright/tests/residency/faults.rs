@@ -1,0 +1,389 @@
+//! Calls that fail: each of them, at every place of a random workload.
+//!
+//! After a failure the books are sound and agree with D3D12, nothing of the call was executed, and the same call succeeds.
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, Error, FenceValue, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc,
+    ResidencyManagerFlags, SegmentGroup,
+};
+use windows_core::HRESULT;
+
+use crate::faulty_device::{Call, Faults};
+use crate::gpu::open;
+use crate::scene::{Front, Scene, Thing, Work, budget, mib};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+/// A number below `below`.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(below).expect("small")).expect("small")
+    }
+}
+
+/// What came of a step that failed.
+fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hresult: HRESULT) {
+    assert_eq!(error.hresult(), hresult, "{error}");
+    let name = match call {
+        Call::Evict => "ID3D12Device::Evict",
+        Call::EnqueueMakeResident => "ID3D12Device3::EnqueueMakeResident",
+        Call::CreateFence => "ID3D12Device::CreateFence",
+        Call::QueueWait => "ID3D12CommandQueue::Wait",
+        Call::QueueSignal => "ID3D12CommandQueue::Signal",
+        _ => unreachable!("only these can fail a submission"),
+    };
+    assert!(error.to_string().contains(name), "{error}");
+    scene.check_books(things);
+}
+
+/// A workload of submissions, locks and evictions, whose `n`th call of a kind fails. Answers whether it has come so far.
+fn fails_at(call: Call, hresult: HRESULT, n: u64) -> bool {
+    let desc = ResidencyManagerDesc { evict_size: mib(1), ..budget(4) };
+    let scene = Scene::faulty(Front::Newest, call, hresult, desc);
+    let queues = [scene.queue(), scene.queue()];
+    let things = scene.things(8);
+    scene.faults.fail_nth(n);
+    let mut random = Random(n + 1);
+    for _ in 0..12 {
+        let first = random.below(6);
+        let works = [scene.work(&things[first..first + 2]), scene.work(&things[first + 1..first + 3])];
+        let queue = &queues[random.below(2)];
+        let fence_before = last_value(&scene, queue);
+        let armed = !scene.faults.has_failed();
+        let value = match scene.execute(queue, &[&works[0], &works[1]]) {
+            Ok(value) => value,
+            Err(error) => {
+                assert!(armed && scene.faults.has_failed(), "{error}");
+                check_failure(&scene, &things, call, &error, hresult);
+                let value = scene.execute(queue, &[&works[0], &works[1]]).expect("it fails once");
+                let taken = u64::from(call == Call::QueueSignal);
+                if let Some(before) = fence_before {
+                    assert_eq!(value.get(), before.get() + 1 + taken, "values go on");
+                }
+                value
+            }
+        };
+        scene.wait(queue, value);
+        works.iter().for_each(|work| scene.check(work));
+        scene.check_books(&things);
+        let thing = &things[random.below(8)];
+        if let Err(error) = thing.heap.lock() {
+            check_failure(&scene, &things, call, &error, hresult);
+            assert!(!thing.info().is_locked);
+            thing.heap.lock().expect("it fails once");
+        }
+        scene.check_books(&things);
+        assert_eq!(thing.heap.unlock().expect("locked"), 0);
+        // What evicts without need only logs.
+        scene.manager.evict_at_least(LOCAL, mib(1));
+        scene.check_books(&things);
+        scene.manager.trim();
+        scene.check_books(&things);
+    }
+    assert!(scene.used() <= mib(4));
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    // What could not be executed is used by nothing.
+    assert_eq!(scene.manager.stats().cpu_stalls, 0, "nothing ever had to be waited for");
+    // Twice, as it may be the one that fails.
+    for _ in 0..2 {
+        scene.manager.evict_at_least(LOCAL, mib(8));
+    }
+    assert_eq!(scene.used(), ByteSize::ZERO);
+    let has_failed = scene.faults.has_failed();
+    scene.end(things);
+    has_failed
+}
+
+/// What the queue was given last; `None` before it is known.
+fn last_value(scene: &Scene, queue: &ID3D12CommandQueue) -> Option<FenceValue> {
+    scene.execute(queue, &[]).ok()
+}
+
+fn fails_everywhere(call: Call, hresult: HRESULT) {
+    let places = (0..).take_while(|&n| fails_at(call, hresult, n)).count();
+    assert!(places >= 2, "{call:?} comes {places} times");
+}
+
+#[test]
+fn every_evict_may_fail() {
+    fails_everywhere(Call::Evict, E_FAIL);
+}
+
+#[test]
+fn every_enqueue_make_resident_may_fail() {
+    fails_everywhere(Call::EnqueueMakeResident, E_FAIL);
+}
+
+/// It has others evicted, and the submission goes through as a rule.
+#[test]
+fn every_enqueue_make_resident_may_find_no_memory() {
+    fails_everywhere(Call::EnqueueMakeResident, E_OUTOFMEMORY);
+}
+
+#[test]
+fn every_wait_of_a_queue_may_fail() {
+    fails_everywhere(Call::QueueWait, E_OUTOFMEMORY);
+}
+
+#[test]
+fn every_signal_of_a_queue_may_fail() {
+    fails_everywhere(Call::QueueSignal, E_OUTOFMEMORY);
+}
+
+/// The first is the paging fence's, then one comes for each queue.
+#[test]
+fn every_fence_may_fail() {
+    let faults = Faults::new(Some(Call::CreateFence), E_OUTOFMEMORY);
+    faults.fail_nth(0);
+    let error = Scene::try_on(open("discrete"), Front::Newest, faults, budget(4)).err().expect("no fence");
+    assert!(error.is_out_of_memory() && error.to_string().contains("CreateFence"), "{error}");
+    fails_everywhere(Call::CreateFence, E_OUTOFMEMORY);
+}
+
+/// The adapter's answers are missed, and no more.
+#[test]
+fn the_adapter_may_fail() {
+    for call in [
+        Call::QueryVideoMemoryInfo,
+        Call::SetVideoMemoryReservation,
+        Call::RegisterVideoMemoryBudgetChangeNotificationEvent,
+    ] {
+        let desc = ResidencyManagerDesc {
+            refresh_interval: 1,
+            flags: ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES,
+            ..budget(4)
+        };
+        if call == Call::QueryVideoMemoryInfo {
+            let faults = Faults::new(Some(call), E_FAIL);
+            faults.fail_all();
+            let error = Scene::try_on(open("discrete"), Front::Newest, faults, desc.clone())
+                .err()
+                .expect("no budget");
+            assert!(error.to_string().contains("QueryVideoMemoryInfo"), "{error}");
+        }
+        let faults = Faults::new(Some(call), E_FAIL);
+        if call == Call::RegisterVideoMemoryBudgetChangeNotificationEvent {
+            faults.fail_all();
+        }
+        let scene = Scene::on(open("discrete"), Front::Newest, faults, desc);
+        let queue = scene.queue();
+        let things = scene.things(8);
+        scene.faults.fail_all();
+        for index in 0..20 {
+            scene.run(&queue, &[&scene.work(&things[index % 5..index % 5 + 3])]);
+            scene.check_books(&things);
+        }
+        let reserved = scene.manager.set_video_memory_reservation(LOCAL, mib(1));
+        let is_about_it = call != Call::RegisterVideoMemoryBudgetChangeNotificationEvent;
+        assert_eq!(reserved.is_err(), is_about_it, "{reserved:?}");
+        scene.manager.trim();
+        let _ = scene.manager.query_video_memory_info(LOCAL);
+        scene.check_books(&things);
+        assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+        scene.faults.disarm();
+        scene.run(&queue, &[&scene.work(&things[..3])]);
+        assert_eq!(scene.manager.set_video_memory_reservation(LOCAL, mib(1)).expect("answered"), mib(1));
+        scene.end(things);
+    }
+}
+
+/// An old answer is not set against what is resident now: that would count evicted heaps as others'.
+#[test]
+fn an_answer_that_does_not_come_changes_nothing() {
+    let scene = Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, budget(8));
+    let queue = scene.queue();
+    let things = scene.things(8);
+    // The adapter says 8 MiB, all of them the manager's.
+    scene.manager.trim();
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
+    scene.faults.fail_all();
+    scene.manager.trim();
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0, "8 MiB of 8, and nobody else's");
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// Neither is one of the other segment group, when a reservation asks for one group.
+#[test]
+fn a_reservation_of_one_group_changes_nothing_of_the_other() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(8);
+    scene.manager.trim();
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
+    scene.manager.set_video_memory_reservation(SegmentGroup::NonLocal, mib(1)).expect("answered");
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0, "8 MiB of 8, and nobody else's");
+    scene.end(things);
+}
+
+/// A queue whose Wait fails has executed nothing, and what it was to use is in use by nothing.
+#[test]
+fn what_a_queue_could_not_wait_for_is_not_in_use() {
+    let scene = Scene::faulty(Front::Newest, Call::QueueWait, E_FAIL, budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    scene.faults.fail_all();
+    let work = scene.work(&things);
+    scene.faults.hold_paging();
+    let error = scene.execute(&queue, &[&work]).expect_err("it cannot wait");
+    assert!(error.to_string().contains("ID3D12CommandQueue::Wait"), "{error}");
+    // Also when it is on its way already.
+    scene.execute(&queue, &[&work]).expect_err("it cannot wait");
+    scene.faults.release_paging();
+    things.iter().for_each(|thing| thing.heap.lock().expect("there"));
+    things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
+    let error = scene.manager.set_residency_status(&things[0].heap, ResidencyHeapStatus::Resident);
+    error.expect("it is");
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2), "the queue has nothing to do");
+    scene.check_books(&things);
+    scene.faults.disarm();
+    scene.run(&queue, &[&work]);
+    scene.end(things);
+}
+
+/// A queue whose Signal fails has executed, and says so; what it uses stays until a later signal.
+#[test]
+fn what_a_queue_could_not_signal_stays_in_use() {
+    let scene = Scene::faulty(Front::Newest, Call::QueueSignal, E_FAIL, budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let work = scene.work(&things);
+    scene.faults.fail_nth(0);
+    let error = scene.execute(&queue, &[&work]).expect_err("it cannot signal");
+    assert!(error.to_string().contains("ID3D12CommandQueue::Signal"), "{error}");
+    assert!(error.to_string().contains("executed"), "{error}");
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO, "the GPU may use them");
+    let empty = scene.work(&[]);
+    let value = scene.execute(&queue, &[&empty]).expect("executed");
+    scene.wait(&queue, value);
+    scene.check(&work);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// The budget shrinks below what is locked: the rest goes, the locked stays, and submissions go on above the budget.
+#[test]
+fn a_budget_below_what_is_locked() {
+    let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 1, ..Default::default() });
+    let queue = scene.queue();
+    let things = scene.things(8);
+    things[..4].iter().for_each(|thing| thing.heap.lock().expect("resident"));
+    let work = scene.work(&things[3..5]);
+    scene.run(&queue, &[&work]);
+    scene.set_budget(2);
+    scene.run(&queue, &[&scene.work(&things[..1])]);
+    assert!(things[..4].iter().all(Thing::is_resident), "locked");
+    assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 4, "the rest has gone");
+    scene.check_books(&things);
+    let before = scene.manager.stats().submissions_over_budget;
+    scene.run(&queue, &[&work]);
+    assert_eq!(scene.manager.stats().submissions_over_budget, before + 1);
+    scene.check_books(&things);
+    things[..4].iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
+    scene.manager.trim();
+    assert!(scene.used() <= mib(2));
+    scene.set_budget(100);
+    scene.run(&queue, &[&scene.work(&things)]);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// A heap beyond the budget: others make way; without room it exceeds the budget, unless it must not.
+#[test]
+fn allocation_beyond_the_budget() {
+    for must in [false, true] {
+        let flags =
+            if must { ResidencyManagerFlags::ALWAYS_IN_BUDGET } else { ResidencyManagerFlags::empty() };
+        let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(4) });
+        let none = ResidencyHeapDesc::default();
+        let mut things = scene.things(4);
+        things.push(scene.try_thing(4, 2, D3D12_HEAP_TYPE_DEFAULT, &none).expect("idle ones make way"));
+        assert_eq!(scene.used(), mib(4));
+        things.iter().for_each(|thing| drop(thing.is_resident().then(|| thing.heap.lock().expect("there"))));
+        let beyond = scene.try_thing(5, 1, D3D12_HEAP_TYPE_DEFAULT, &none);
+        assert_eq!(beyond.is_err(), must);
+        match beyond {
+            Ok(thing) => things.push(thing),
+            Err(error) => assert!(error.is_over_budget() && error.is_out_of_memory(), "{error}"),
+        }
+        assert_eq!(scene.used(), if must { mib(4) } else { mib(5) });
+        scene.check_books(&things);
+        scene.end(things);
+    }
+}
+
+/// A list that is larger than the budget alone is executed above it, unless it must not be.
+#[test]
+fn a_list_larger_than_the_budget() {
+    let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
+    let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(3) });
+    let queue = scene.queue();
+    let things = scene.things(5);
+    let (small, large) = (scene.work(&things[..2]), scene.work(&things));
+    let error = scene.execute(&queue, &[&large]).expect_err("5 MiB of 3");
+    assert!(error.is_over_budget(), "{error}");
+    assert_eq!(last_value(&scene, &queue), Some(FenceValue::ZERO), "nothing was executed");
+    // In one call with others: those before it are executed, and the message says so.
+    let error = scene.execute(&queue, &[&small, &large, &small]).expect_err("5 MiB of 3");
+    assert!(error.is_over_budget(), "{error}");
+    assert!(error.to_string().contains('1'), "{error}");
+    assert_eq!(last_value(&scene, &queue), Some(FenceValue::new(1)));
+    scene.wait(&queue, FenceValue::new(1));
+    scene.check(&small);
+    scene.check_books(&things);
+    assert!(scene.used() <= mib(3));
+    scene.end(things);
+
+    let scene = Scene::new(budget(3));
+    let queue = scene.queue();
+    let things = scene.things(5);
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.stats().submissions_over_budget, 1);
+    scene.check_books(&things);
+    // What is above the budget goes again.
+    scene.manager.trim();
+    assert!(scene.used() <= mib(3));
+    scene.end(things);
+}
+
+/// Lists that are too large together: as many at a time as fit, in their order.
+#[test]
+fn lists_larger_than_the_budget_together() {
+    for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
+        let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(4) });
+        let queue = scene.queue();
+        let mut things = scene.things(12);
+        let works: Vec<_> = (0..6).map(|pair| scene.work(&things[2 * pair..2 * pair + 2])).collect();
+        // Each list writes first what the next reads: the order shows.
+        let mut written = scene.thing(50, 1);
+        let mut chain: Vec<Work> = Vec::new();
+        for (key, work) in (60..).zip(works) {
+            written.key = key;
+            chain.push(scene.write(&written));
+            chain.push(work);
+            chain.push(scene.work([&written]));
+        }
+        let value = scene.execute(&queue, &chain.iter().collect::<Vec<_>>()).expect("executed");
+        assert!(value.get() >= 3, "{value} parts for 13 MiB of 4");
+        scene.wait(&queue, value);
+        for (index, work) in chain.iter().enumerate() {
+            if index % 3 != 0 {
+                scene.check(work);
+            }
+        }
+        assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+        things.push(written);
+        scene.check_books(&things);
+        scene.end(things);
+    }
+}

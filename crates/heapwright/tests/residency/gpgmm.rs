@@ -1,0 +1,578 @@
+//! GPGMM's defects: research/gpgmm.md, F.2. What peers.md, 1e, has of GPGMM is among them (13, 15, 25, 26), but for the one command
+//! list per call.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, GroupBudgets, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
+    ResidencyManagerFlags, SegmentGroup,
+};
+
+use crate::faulty_device::Call;
+use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, raw_heap, until};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+fn with_flags(flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
+    ResidencyHeapDesc { flags, ..Default::default() }
+}
+
+/// F.2, 11: heaps that are created evicted are made resident by lists and by locks, and the sums stay sound.
+#[test]
+fn what_is_created_evicted_is_paged_in() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = vec![
+        scene.not_resident(1, 1, &ResidencyHeapDesc::default()),
+        scene.not_resident(2, 1, &ResidencyHeapDesc::default()),
+    ];
+    assert!(things.iter().all(|thing| !thing.is_resident()));
+    scene.check_books(&things);
+    scene.run(&queue, &[&scene.write(&things[0])]);
+    assert!(things[0].is_resident() && !things[1].is_resident());
+    scene.check_books(&things);
+    things[1].heap.lock().expect("there is room");
+    assert!(things[1].is_resident());
+    scene.check_books(&things);
+    assert_eq!(things[1].heap.unlock().expect("locked"), 0);
+    scene.check_books(&things);
+    scene.run(&queue, &[&scene.write(&things[1])]);
+    scene.run(&queue, &[&scene.work(&things)]);
+    scene.end(things);
+}
+
+/// F.2, 12: with ALWAYS_IN_BUDGET and a full budget, heaps that are created evicted are created, and take nothing.
+#[test]
+fn what_is_created_evicted_needs_no_budget() {
+    let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
+    let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(2) });
+    let queue = scene.queue();
+    let mut things = scene.things(2);
+    things.iter().for_each(|thing| thing.heap.lock().expect("resident"));
+    let full = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
+    assert!(full.expect_err("two of two are locked").is_over_budget());
+    things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
+    things.push(scene.not_resident(4, 1, &with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET)));
+    assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 2);
+    scene.check_books(&things);
+    assert_eq!(things[0].heap.unlock().expect("locked"), 0);
+    scene.run(&queue, &[&scene.write(&things[2])]);
+    assert!(things[2].is_resident() && !things[0].is_resident());
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 13: one call pages in what is missing of both segment groups.
+#[test]
+fn both_segment_groups_are_paged_in_at_once() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = vec![scene.thing(1, 1), scene.non_local(2, 1), scene.thing(3, 1), scene.non_local(4, 1)];
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    assert_eq!(scene.manager.evict_at_least(SegmentGroup::NonLocal, mib(2)), mib(2));
+    assert!(things.iter().all(|thing| !thing.is_resident()));
+    scene.check_books(&things);
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert!(things.iter().all(Thing::is_resident));
+    scene.check_books(&things);
+    let stats = scene.manager.stats();
+    assert_eq!((stats.local.bytes_paged_in, stats.non_local.bytes_paged_in), (mib(2), mib(2)));
+    scene.end(things);
+}
+
+/// F.2, 14: what a failed call was to make resident does not count as resident the next time, nor as used.
+#[test]
+fn a_failed_call_leaves_nothing_counted() {
+    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
+    let queue = scene.queue();
+    let things = scene.things(3);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    let work = scene.work(&things);
+    let before = scene.manager.stats();
+    scene.faults.fail_nth(0);
+    let error = scene.execute(&queue, &[&work]).expect_err("it fails");
+    assert!(scene.faults.has_failed() && error.to_string().contains("EnqueueMakeResident"), "{error}");
+    assert_eq!(scene.manager.stats().local, before.local);
+    scene.check_books(&things);
+    // Nothing counts as used by what was not executed: all of it may go.
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(3)), mib(1));
+    scene.check_books(&things);
+    scene.run(&queue, &[&work]);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 15 (and 1e): the queue does not begin before paging has ended.
+#[test]
+fn a_queue_waits_for_paging() {
+    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    let work = scene.work(&things);
+    scene.faults.hold_paging();
+    let value = scene.execute(&queue, &[&work]).expect("executed, and the CPU does not wait");
+    let fence = scene.manager.queue_fence(&queue).expect("known");
+    // Another submission of what is on its way waits as well, on another queue.
+    let (other, again) = (scene.queue(), scene.work(&things));
+    let other_value = scene.execute(&other, &[&again]).expect("executed");
+    std::thread::sleep(Duration::from_millis(20));
+    scene.assert_alive();
+    assert!(unsafe { fence.GetCompletedValue() } < value.get(), "the queue did not wait");
+    // And what is on its way is not evicted.
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
+    scene.faults.release_paging();
+    scene.wait(&queue, value);
+    scene.wait(&other, other_value);
+    scene.check(&work);
+    scene.check(&again);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 15: that paging has ended says nothing of the work behind it: what the GPU still uses stays.
+#[test]
+fn the_end_of_paging_is_not_the_end_of_the_work() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    let gate = scene.block(&queue);
+    let work = scene.work(&things);
+    let value = scene.execute(&queue, &[&work]).expect("executed");
+    // A lock waits until they have arrived; the queue stands still.
+    things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
+    things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO, "the GPU uses them");
+    gate.open();
+    scene.wait(&queue, value);
+    scene.check(&work);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 15: a lock is there when the heap is.
+#[test]
+fn a_lock_waits_for_paging() {
+    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
+    let things = scene.things(1);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    let calls = scene.faults.calls();
+    scene.faults.hold_paging();
+    let is_released = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let locking = scope.spawn(|| {
+            things[0].heap.lock().expect("there is room");
+            is_released.load(Ordering::SeqCst)
+        });
+        until("the lock pages in", || scene.faults.calls() > calls);
+        std::thread::sleep(Duration::from_millis(20));
+        is_released.store(true, Ordering::SeqCst);
+        scene.faults.release_paging();
+        assert!(locking.join().expect("no panic"), "the lock was there before the heap");
+    });
+    assert_eq!(things[0].heap.unlock().expect("locked"), 0);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 16: a MakeResident that fails is an error of the call that needed it.
+#[test]
+fn a_failure_to_make_resident_is_an_error() {
+    for hresult in [E_FAIL, E_OUTOFMEMORY, E_INVALIDARG, S_FALSE] {
+        let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8));
+        let queue = scene.queue();
+        let things = scene.things(1);
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+        let work = scene.work(&things);
+        if hresult.is_ok() {
+            // Success, as COM has it, whatever it is to mean.
+            scene.run(&queue, &[&work]);
+            scene.end(things);
+            continue;
+        }
+        scene.faults.fail_all();
+        for error in [
+            scene.execute(&queue, &[&work]).map(drop).expect_err("it fails"),
+            scene.manager.prefetch(&work.list).expect_err("it fails"),
+            things[0].heap.lock().expect_err("it fails"),
+        ] {
+            assert_eq!(error.hresult(), hresult, "{error}");
+            assert!(error.to_string().contains("ID3D12Device3::EnqueueMakeResident"), "{error}");
+        }
+        assert!(!things[0].is_resident() && !things[0].info().is_locked);
+        scene.check_books(&things);
+        scene.faults.disarm();
+        scene.run(&queue, &[&work]);
+        scene.check_books(&things);
+        scene.end(things);
+    }
+}
+
+/// F.2, 17: when the device has no memory although the budget says so, `evict_size` bytes of others go, and it is tried again.
+#[test]
+fn evict_size_is_evicted_when_the_device_has_no_memory() {
+    let desc = ResidencyManagerDesc { evict_size: mib(2), ..budget(100) };
+    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, desc);
+    let queue = scene.queue();
+    let mut things = scene.things(6);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    let missing = things.remove(things.iter().position(|thing| !thing.is_resident()).expect("one"));
+    let before = scene.manager.stats();
+    scene.faults.fail_nth(0);
+    let work = scene.work([&missing]);
+    scene.run(&queue, &[&work]);
+    assert!(scene.faults.has_failed());
+    let stats = scene.manager.stats();
+    assert_eq!(stats.local.bytes_paged_out.saturating_sub(before.local.bytes_paged_out), mib(2));
+    assert_eq!(stats.local.bytes_paged_in.saturating_sub(before.local.bytes_paged_in), mib(1));
+    things.push(missing);
+    scene.check_books(&things);
+
+    // It ends when there is nothing left to evict.
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(4));
+    let work = scene.work(&things[..1]);
+    scene.faults.fail_all();
+    let error = scene.execute(&queue, &[&work]).expect_err("there is no memory at all");
+    assert!(error.is_out_of_memory(), "{error}");
+    scene.check_books(&things);
+    scene.faults.disarm();
+    scene.run(&queue, &[&work]);
+    scene.end(things);
+}
+
+/// F.2, 18: room that was made for a heap is its own until it is created: nobody else gets it meanwhile.
+#[test]
+fn room_for_a_heap_is_kept_until_it_is_there() {
+    let scene = Scene::new(budget(8));
+    let device = &scene.instance.device;
+    let size = mib(6);
+    let desc = ResidencyHeapDesc {
+        segment_group: Some(LOCAL),
+        size,
+        flags: ResidencyHeapFlags::CREATE_IN_BUDGET,
+        ..Default::default()
+    };
+    let create = || raw_heap(device, D3D12_HEAP_TYPE_DEFAULT, 6, D3D12_HEAP_FLAG_NONE).map(Into::into);
+    let first = scene
+        .manager
+        .create_heap(&desc, || {
+            // As if another thread came between.
+            let error = scene.manager.create_heap(&desc, create).expect_err("12 MiB of 8");
+            assert!(error.is_over_budget(), "{error}");
+            create()
+        })
+        .expect("there is room for one");
+    assert_eq!(scene.used(), size);
+    scene.manager.audit().expect("sound");
+    drop(first);
+    // The promise has ended with the heap.
+    let again = scene.manager.create_heap(&desc, create).expect("there is room again");
+    drop(again);
+    scene.end(Vec::new());
+}
+
+/// F.2, 18: the check is made as well when the size is not given, and evicts no more than it needs.
+#[test]
+fn create_in_budget_checks_every_heap_and_evicts_what_is_needed() {
+    let scene = Scene::new(budget(8));
+    let in_budget = with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET);
+    let mut things = scene.things(7);
+    // Of 2 MiB there are 1 MiB free: one of the seven goes, although it is smaller than what comes.
+    things.push(scene.try_thing(7, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("one has to go"));
+    assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 7);
+    assert_eq!(scene.manager.stats().local.bytes_paged_out, mib(1));
+    scene.check_books(&things);
+    // Without a size: nothing may go, so it is refused after all, and is not left behind.
+    let resident: Vec<_> = things.iter().filter(|thing| thing.is_resident()).collect();
+    resident.iter().for_each(|thing| thing.heap.lock().expect("resident"));
+    let usage = scene.used();
+    let error = scene.try_thing(8, 1, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect_err("all is locked");
+    assert!(error.is_over_budget(), "{error}");
+    assert_eq!(scene.used(), usage);
+    resident.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
+    drop(resident);
+    // Larger than the budget: refused, and nothing is evicted for it.
+    let out = scene.manager.stats().local.bytes_paged_out;
+    let sized = ResidencyHeapDesc { segment_group: Some(LOCAL), size: mib(9), ..in_budget };
+    let error = scene.try_thing(8, 9, D3D12_HEAP_TYPE_DEFAULT, &sized).expect_err("9 MiB of 8");
+    assert!(error.is_over_budget(), "{error}");
+    assert_eq!(scene.manager.stats().local.bytes_paged_out, out);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 18, and what the operating system says: a refusal is not made on what it said long ago.
+#[test]
+fn a_refusal_asks_the_operating_system_first() {
+    let scene = Scene::new(budget(4));
+    let in_budget = with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET);
+    let unmanaged = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    scene.manager.trim();
+    let error = scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect_err("3 and 2 of 4");
+    assert!(error.is_over_budget(), "{error}");
+    drop(unmanaged);
+    let things = vec![scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("it is gone")];
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 19 and 20, the manager's side: locks are counted, and each is its owner's.
+#[test]
+fn every_lock_wants_its_own_unlock() {
+    let scene = Scene::new(budget(8));
+    let things = scene.things(1);
+    let heap = &things[0].heap;
+    for _ in 0..3 {
+        heap.lock().expect("resident");
+    }
+    for left in [2, 1] {
+        assert_eq!(heap.unlock().expect("locked"), left);
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), ByteSize::ZERO, "{left} locks are left");
+        assert!(heap.info().is_locked);
+    }
+    assert_eq!(heap.unlock().expect("locked"), 0);
+    let error = heap.unlock().expect_err("no lock is left");
+    assert!(error.is_invalid_argument() && error.to_string().contains("is not locked"), "{error}");
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 21: heaps are dropped while other threads execute and evict.
+#[test]
+fn heaps_are_dropped_while_others_execute_and_evict() {
+    let scene = Scene::new(budget(8));
+    let things = scene.things(6);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                scene.manager.evict_at_least(LOCAL, mib(2));
+                scene.manager.trim();
+            }
+        });
+        let droppers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    for key in 0..100 {
+                        drop(scene.thing(key, 1));
+                    }
+                })
+            })
+            .collect();
+        let queue = scene.queue();
+        let works: Vec<_> = things.windows(2).map(|pair| scene.work(pair)).collect();
+        while !droppers.iter().all(|dropper| dropper.is_finished()) {
+            works.iter().for_each(|work| scene.run(&queue, &[work]));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 22: a locked heap that is dropped leaves nothing in the sums.
+#[test]
+fn a_locked_heap_may_be_dropped() {
+    let scene = Scene::new(budget(8));
+    let mut things = scene.things(2);
+    things[0].heap.lock().expect("resident");
+    things[0].heap.lock().expect("resident");
+    things[1].heap.lock().expect("resident");
+    assert_eq!(scene.manager.stats().local.locked, mib(2));
+    drop(things.remove(0));
+    let stats = scene.manager.stats();
+    assert_eq!((stats.local.locked, stats.local.locked_count), (mib(1), 1));
+    assert_eq!((stats.current_heap_usage, stats.current_heap_count), (mib(1), 1));
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 23: a heap that is dropped between `add` and `execute` is an error, also when another has taken its place.
+#[test]
+fn a_heap_that_is_gone_is_not_used() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let mut things = scene.things(3);
+    let works = [scene.work(&things[..1]), scene.work(&things[1..])];
+    drop(things.pop());
+    for round in 0..2 {
+        let error = scene.execute(&queue, &[&works[0], &works[1]]).expect_err("it is gone");
+        assert!(error.is_invalid_argument(), "{error}");
+        assert!(error.to_string().contains("heap 1 of list 1 was destroyed"), "{round}: {error}");
+        let error = scene.manager.prefetch(&works[1].list).expect_err("it is gone");
+        assert!(error.to_string().contains("heap 1 of list 0 was destroyed"), "{error}");
+        scene.manager.audit().expect("sound");
+        // Takes the slot of the other.
+        things.push(scene.thing(9, 1));
+    }
+    works[1].list.reset().expect("not open");
+    scene.run(&queue, &[&works[0]]);
+    scene.end(things);
+}
+
+/// F.2, 24: what is paged in without a queue is not in use by anything. (A null queue cannot be said in Rust.)
+#[test]
+fn what_no_queue_uses_may_be_evicted() {
+    let scene = Scene::new(budget(8));
+    let things = scene.things(2);
+    for _ in 0..2 {
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+        scene.manager.prefetch(&scene.work(&things).list).expect("there is room");
+        // Wait until they are there.
+        things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
+        things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
+        scene.check_books(&things);
+    }
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    scene.end(things);
+}
+
+/// F.2, 25 (and 1e): how far one queue has come says nothing of another.
+#[test]
+fn a_heap_in_use_by_another_queue_stays() {
+    let scene = Scene::new(budget(2));
+    let (slow, quick) = (scene.queue(), scene.queue());
+    let things = scene.things(2);
+    let gate = scene.block(&slow);
+    let used = scene.work(&things[..1]);
+    let value = scene.execute(&slow, &[&used]).expect("executed");
+    let other = scene.work(&things[1..]);
+    for _ in 0..20 {
+        scene.run(&quick, &[&other]);
+    }
+    assert_ne!(
+        scene.manager.queue_fence(&slow).expect("known"),
+        scene.manager.queue_fence(&quick).expect("known")
+    );
+    // Of the two, the idle one goes, and then none.
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(1));
+    assert!(things[0].is_resident() && !things[1].is_resident());
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
+    gate.open();
+    scene.wait(&slow, value);
+    scene.check(&used);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 26 (and 1e): a lock that waits for the GPU keeps nobody else from anything.
+#[test]
+fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
+    let scene = Scene::new(budget(2));
+    let (slow, quick) = (scene.queue(), scene.queue());
+    let mut things = scene.things(2);
+    let gate = scene.block(&slow);
+    let used = scene.work(&things);
+    let value = scene.execute(&slow, &[&used]).expect("executed");
+    things.push(scene.not_resident(5, 1, &ResidencyHeapDesc::default()));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| things[2].heap.lock());
+        until("the lock waits", || scene.manager.stats().cpu_stalls > 0);
+        // Everything goes on: work, trimming, asking, locks on others, heaps that come and go.
+        scene.run(&quick, &[&scene.work(&things[..2])]);
+        scene.manager.trim();
+        let _ = scene.manager.query_video_memory_info(LOCAL);
+        things[0].heap.lock().expect("resident");
+        assert_eq!(things[0].heap.unlock().expect("locked"), 0);
+        drop(scene.not_resident(6, 1, &ResidencyHeapDesc::default()));
+        assert!(!waiting.is_finished());
+        gate.open();
+        waiting.join().expect("no panic").expect("there is room now");
+    });
+    scene.wait(&slow, value);
+    scene.check(&used);
+    assert!(things[2].is_resident());
+    assert_eq!(things[2].heap.unlock().expect("locked"), 0);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 27: a reservation above what is used does not wrap usage.
+#[test]
+fn usage_does_not_wrap_below_a_reservation() {
+    let scene = Scene::new(ResidencyManagerDesc::default());
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let whole = scene.manager.query_video_memory_info(LOCAL);
+    let gib = ByteSize::from_gib(4);
+    assert_eq!(scene.manager.set_video_memory_reservation(LOCAL, gib).expect("within the half"), gib);
+    let info = scene.manager.query_video_memory_info(LOCAL);
+    assert_eq!((info.current_usage, info.current_reservation), (mib(2), gib));
+    assert!(info.budget < whole.budget && !info.budget.is_zero(), "{info:?}");
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.stats().local.bytes_paged_out, ByteSize::ZERO, "there is room enough");
+    scene.check_books(&things);
+    let told = heapwright::VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
+    assert_eq!(told.current_reservation, gib, "the operating system is told");
+    scene.end(things);
+}
+
+/// F.2, 28: what somebody else has evicted is paged in when it is used.
+#[test]
+fn what_is_said_to_be_evicted_is_paged_in() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(2);
+    let object = [Some(things[0].heap.pageable().clone())];
+    assert_eq!(unsafe { scene.device.Evict(&object) }, S_OK);
+    scene
+        .manager
+        .set_residency_status(&things[0].heap, ResidencyHeapStatus::Evicted)
+        .expect("nothing uses it");
+    assert!(!things[0].is_resident());
+    scene.check_books(&things);
+    // And the other way round.
+    scene.run(&queue, &[&scene.work(&things)]);
+    scene.check_books(&things);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    assert_eq!(unsafe { scene.device.MakeResident(&object) }, S_OK);
+    scene
+        .manager
+        .set_residency_status(&things[0].heap, ResidencyHeapStatus::Resident)
+        .expect("somebody did it");
+    scene.check_books(&things);
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.stats().local.bytes_paged_in, mib(2), "once each, by the manager");
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// F.2, 29: with background updates too, what is created between two notifications counts at once.
+#[test]
+fn what_is_created_between_notifications_counts_at_once() {
+    let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
+    let budgets = GroupBudgets { local: mib(4), non_local: ByteSize::from_gib(1) };
+    let scene = Scene::new(ResidencyManagerDesc { flags, ..budgets_of(budgets) });
+    let queue = scene.queue();
+    let things = scene.things(20);
+    assert!(scene.used() <= mib(4), "{}", scene.used());
+    scene.check_books(&things);
+    for thing in &things {
+        scene.run(&queue, &[&scene.work([thing])]);
+        assert!(scene.used() <= mib(4), "{}", scene.used());
+    }
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// 1e: a call takes any number of command lists, and keeps their order.
+#[test]
+fn a_call_takes_many_command_lists() {
+    let scene = Scene::new(budget(8));
+    let queue = scene.queue();
+    let things = scene.things(8);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(8)), mib(8));
+    let works: Vec<_> = (0..40).map(|number| scene.work([&things[number % 8]])).collect();
+    let value = scene.execute(&queue, &works.iter().collect::<Vec<_>>()).expect("executed");
+    assert_eq!(value.get(), 1, "it fits: one part");
+    scene.wait(&queue, value);
+    works.iter().for_each(|work| scene.check(work));
+    scene.check_books(&things);
+    scene.end(things);
+}

@@ -1,0 +1,423 @@
+//! The defects of Microsoft's residency library (D3DX12Residency): research/peers.md, 4c, and aliasing.md, 4.
+
+use std::sync::Barrier;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    BudgetOverride, ByteSize, GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc,
+    SegmentGroup, VideoMemoryInfo,
+};
+
+use crate::counting_allocator::allocations;
+use crate::faulty_device::Call;
+use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
+
+const LOCAL: SegmentGroup = SegmentGroup::Local;
+
+/// 4c, 1: each segment group has a budget of its own: room in one is none in the other.
+#[test]
+fn room_in_system_memory_is_no_room_in_video_memory() {
+    let scene = Scene::new(budget(2));
+    let queue = scene.queue();
+    let mut things = scene.things(4);
+    assert!(scene.used() <= mib(2));
+    for thing in &things {
+        scene.run(&queue, &[&scene.work([thing])]);
+        assert!(scene.used() <= mib(2), "1 GiB of the other memory is free, and {} used", scene.used());
+    }
+    // And the other way round.
+    let small = budgets_of(GroupBudgets { local: ByteSize::from_gib(1), non_local: mib(3) });
+    let other = Scene::new(small);
+    let uploads: Vec<_> = (0..4).map(|key| other.non_local(key, 1)).collect();
+    other.manager.trim();
+    assert_eq!(uploads.iter().filter(|thing| thing.is_resident()).count(), 2, "a MiB at most is staging");
+    things.clear();
+    other.check_books(&uploads);
+    other.end(uploads);
+    scene.end(things);
+}
+
+/// 4c, 2: any number of lists is open at once.
+#[test]
+fn any_number_of_lists_is_open() {
+    let scene = Scene::new(budget(8));
+    let things = scene.things(2);
+    let lists: Vec<_> = (0..1000).map(|_| ResidencyList::new()).collect();
+    let mut open: Vec<_> = lists.iter().map(|list| list.open().expect("new")).collect();
+    for list in &mut open {
+        things.iter().for_each(|thing| list.add(&thing.heap).expect("of one manager"));
+    }
+    drop(open);
+    assert!(lists.iter().all(|list| list.len().expect("closed") == 2));
+    let queue = scene.queue();
+    let work = scene.work(&things);
+    let references: Vec<_> = lists.iter().collect();
+    let commands = vec![work.commands.clone(); 1000];
+    let value = scene.manager.execute_command_lists(&queue, &commands, &references).expect("executed");
+    scene.wait(&queue, value);
+    scene.check(&work);
+    scene.end(things);
+}
+
+/// 4c, 3: once everything is there, a submission allocates nothing beside what the queue itself does.
+#[test]
+fn a_submission_allocates_nothing() {
+    let scene = Scene::new(budget(80));
+    let queue = scene.queue();
+    let things = scene.things(60);
+    let works = [scene.work(&things[..40]), scene.work(&things[20..])];
+    let commands: Vec<_> = works.iter().map(|work| work.commands.clone()).collect();
+    let lists: Vec<_> = works.iter().map(|work| &work.list).collect();
+    let fence = scene.fence();
+    let mut value = 0;
+    let mut bare = || {
+        value += 1;
+        unsafe {
+            queue.ExecuteCommandLists(&commands);
+            queue.Signal(&fence, value).ok().expect("signalled");
+        }
+        until("the queue is done", || unsafe { fence.GetCompletedValue() } >= value);
+    };
+    let managed = || {
+        let value = scene.manager.execute_command_lists(&queue, &commands, &lists).expect("executed");
+        scene.wait(&queue, value);
+    };
+    for _ in 0..8 {
+        bare();
+        managed();
+    }
+    let of_the_queue = allocations(|| (0..16).for_each(|_| bare()));
+    // Within the interval at which the operating system is asked.
+    let of_the_manager = allocations(|| (0..16).for_each(|_| managed()));
+    assert!(
+        of_the_manager <= of_the_queue,
+        "{of_the_manager} allocations, {of_the_queue} of the queue alone"
+    );
+    scene.end(things);
+}
+
+/// 4c, 4: the operating system is not asked for each submission, paging or not, but once for each interval.
+#[test]
+fn the_operating_system_is_asked_once_for_each_interval() {
+    let desc = ResidencyManagerDesc { refresh_interval: 100, ..budget(2) };
+    let scene = Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, desc);
+    let queue = scene.queue();
+    let things = scene.things(4);
+    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
+    let calls = || scene.faults.calls();
+    let before = calls();
+    for index in 0..80 {
+        scene.run(&queue, &[&works[index % 4]]);
+    }
+    assert!(scene.manager.stats().local.bytes_paged_in > mib(20), "most of them page");
+    assert_eq!(calls(), before, "within the interval");
+    for index in 0..400 {
+        scene.run(&queue, &[&works[index % 4]]);
+    }
+    assert_eq!(calls() - before, 2 * 4, "two groups, four intervals");
+    scene.end(things);
+}
+
+/// 4c, 5: a queue that waits for memory does not hold the others up.
+#[test]
+fn a_queue_that_waits_for_memory_holds_nobody_up() {
+    let scene = Scene::new(budget(2));
+    let queues: Vec<_> = (0..3).map(|_| scene.queue()).collect();
+    let things: Vec<_> = (0..4).map(|key| scene.thing(key, 1)).collect();
+    scene.run(&queues[2], &[&scene.work(&things[..2])]);
+    let gate = scene.block(&queues[0]);
+    let used = scene.work(&things[..2]);
+    let first = scene.execute(&queues[0], &[&used]).expect("executed");
+    let more = scene.work(&things[2..]);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| scene.execute(&queues[1], &[&more]));
+        until("the submission waits", || scene.manager.stats().cpu_stalls > 0);
+        let resident = scene.work(&things[..2]);
+        for _ in 0..50 {
+            scene.run(&queues[2], &[&resident]);
+        }
+        assert!(!waiting.is_finished());
+        gate.open();
+        let value = waiting.join().expect("no panic").expect("there is room now");
+        scene.wait(&queues[1], value);
+    });
+    scene.wait(&queues[0], first);
+    scene.check(&used);
+    scene.check(&more);
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// 4c, 6: a batch that fails, and fails again, is not counted, and nothing of it is made resident twice.
+#[test]
+fn a_batch_that_fails_twice_is_counted_once() {
+    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, budget(100));
+    let queue = scene.queue();
+    let things = scene.things(12);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(12)), mib(12));
+    let first = scene.work(&things[..4]);
+    scene.run(&queue, &[&first]);
+    let before = scene.manager.stats();
+    let work = scene.work(&things[2..]);
+    // The first failure evicts what is idle, the second finds nothing to evict.
+    scene.faults.fail_all();
+    let error = scene.execute(&queue, &[&work]).expect_err("never any memory");
+    assert!(error.is_out_of_memory(), "{error}");
+    let failed = scene.manager.stats();
+    assert_eq!(failed.local.bytes_paged_in, before.local.bytes_paged_in);
+    assert!(failed.local.resident <= mib(4) && failed.local.evicted >= mib(8), "{failed:?}");
+    scene.check_books(&things);
+    scene.faults.disarm();
+    scene.run(&queue, &[&work]);
+    let done = scene.manager.stats();
+    let missing = mib(10).saturating_sub(failed.local.resident.saturating_sub(if first_two(&things) {
+        mib(2)
+    } else {
+        ByteSize::ZERO
+    }));
+    assert_eq!(done.local.bytes_paged_in.saturating_sub(failed.local.bytes_paged_in), missing);
+    let report = scene.instance.residency();
+    assert_eq!(report.paged_in.bytes, done.local.bytes_paged_in, "D3D12 counts the same");
+    assert_eq!(report.paged_out.bytes, done.local.bytes_paged_out, "D3D12 counts the same");
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// Whether the first two, which the batch does not name, are still resident.
+fn first_two(things: &[Thing]) -> bool {
+    let resident = things[..2].iter().filter(|thing| thing.is_resident()).count();
+    assert!(resident != 1, "both or none of them were evicted");
+    resident == 2
+}
+
+/// 4c, 7: no call is made for no objects: not for what is resident, and one for what is larger than the room that is left.
+#[test]
+fn no_batch_is_empty() {
+    let scene = Scene::new(budget(4));
+    let queue = scene.queue();
+    let mut things = scene.things(3);
+    let calls = || {
+        let report = scene.instance.residency();
+        assert_eq!((report.evict.refused, report.enqueue_make_resident.refused), (0, 0));
+        (report.evict, report.enqueue_make_resident)
+    };
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!((calls().0.calls, calls().1.calls), (0, 0));
+    // Larger than what is left, and the first of its batch.
+    let large = scene.not_resident(9, 3, &ResidencyHeapDesc::default());
+    things.insert(0, large);
+    scene.run(&queue, &[&scene.write(&things[0])]);
+    let (evict, enqueue) = calls();
+    assert_eq!((evict.calls, evict.objects), (1, 2));
+    assert_eq!((enqueue.calls, enqueue.objects), (1, 1));
+    // Larger than the budget as a whole.
+    scene.run(&queue, &[&scene.work(&things)]);
+    let (evict, enqueue) = calls();
+    assert_eq!((evict.calls, evict.objects), (1, 2), "everything is used");
+    assert_eq!((enqueue.calls, enqueue.objects), (2, 3));
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// 4c, 8: what trimming takes for evicted is evicted, in all its passes: what is above the budget, and what is old.
+#[test]
+fn trimming_loses_no_eviction() {
+    let scene = Scene::new(ResidencyManagerDesc::default());
+    let queue = scene.queue();
+    let things = scene.things(32);
+    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
+    works.iter().for_each(|work| scene.run(&queue, &[work]));
+    for budget in [24, 12, 20, 4, 2] {
+        scene.set_budget(budget);
+        scene.manager.trim();
+        scene.check_books(&things);
+        assert!(scene.used() <= mib(budget));
+        // Old against new: a policy may give up more than it must.
+        (0..8).for_each(|index| scene.run(&queue, &[&works[index]]));
+        for _ in 0..3 {
+            scene.manager.trim();
+            scene.check_books(&things);
+        }
+    }
+    scene.set_budget(64);
+    scene.manager.trim();
+    works.iter().for_each(|work| scene.run(&queue, &[work]));
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// 4c, 9: many threads that use new queues for the first time make one fence for each, and no value is given twice.
+#[test]
+fn the_first_use_of_a_queue_may_be_anybodys() {
+    const THREADS: usize = 8;
+    let scene = Scene::new(budget(8));
+    let things = scene.things(4);
+    for _ in 0..20 {
+        let queue = scene.queue();
+        let barrier = Barrier::new(THREADS);
+        let (mut values, fences): (Vec<_>, Vec<_>) = std::thread::scope(|scope| {
+            let submit = || {
+                let work = scene.work(&things);
+                let own = scene.queue();
+                barrier.wait();
+                let value = scene.execute(&queue, &[&work]).expect("executed");
+                scene.run(&own, &[&scene.work(&things)]);
+                scene.wait(&queue, value);
+                scene.check(&work);
+                (value.get(), SendFence(scene.manager.queue_fence(&queue).expect("known")))
+            };
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(submit)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).unzip()
+        });
+        values.sort_unstable();
+        assert!(values.iter().copied().eq(1..=8), "{values:?}");
+        assert!(fences.iter().all(|fence| fence.0 == fences[0].0), "one fence for the queue");
+    }
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+struct SendFence(ID3D12Fence);
+
+// SAFETY: D3D12's fences are free-threaded.
+unsafe impl Send for SendFence {}
+
+/// 4c, 9: queues are seen for the first time while others page, and what is forgotten is nobody's.
+#[test]
+fn queues_come_and_go_while_others_page() {
+    let scene = Scene::new(budget(2));
+    let things = scene.things(4);
+    std::thread::scope(|scope| {
+        let pagers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let queue = scene.queue();
+                    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
+                    for index in 0..400 {
+                        scene.run(&queue, &[&works[index % 4]]);
+                    }
+                })
+            })
+            .collect();
+        let work = scene.work(&things[..1]);
+        while !pagers.iter().all(|pager| pager.is_finished()) {
+            scene.run(&scene.queue(), &[&work]);
+        }
+    });
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// 4c, 10: when paging fails, nothing is executed; no memory is an error; and no list stays behind.
+#[test]
+fn nothing_is_executed_when_paging_fails() {
+    for hresult in [E_FAIL, E_OUTOFMEMORY] {
+        let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8));
+        let queue = scene.queue();
+        let things = scene.things(3);
+        scene.run(&queue, &[&scene.work(&things)]);
+        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+        // It writes other bytes to what is resident: that would be seen.
+        let mut marked = scene.thing(7, 1);
+        marked.key = 99;
+        let mark = scene.write(&marked);
+        marked.key = 7;
+        let missing = scene.work(&things);
+        scene.faults.fail_all();
+        let error = scene.execute(&queue, &[&mark, &missing]).expect_err("paging fails");
+        assert_eq!(error.hresult(), hresult, "{error}");
+        let fence = scene.manager.queue_fence(&queue).expect("known");
+        assert_eq!(unsafe { fence.GetCompletedValue() }, 1);
+        scene.faults.disarm();
+        // The lists are free, and the values go on where they were.
+        mark.list.open().expect("not open");
+        let value = scene.execute(&queue, &[&missing]).expect("executed");
+        assert_eq!(value.get(), 2);
+        scene.wait(&queue, value);
+        scene.check(&missing);
+        scene.run(&queue, &[&scene.work([&marked])]);
+        drop((mark, marked));
+        scene.check_books(&things);
+        scene.end(things);
+    }
+}
+
+/// 4c, 11: priorities, pinning, statistics, an override of the budget, a reservation, the operating system's notifications: modules
+/// of their own test each. Here: losing the device destroys nothing.
+#[test]
+fn losing_the_device_destroys_nothing() {
+    let scene = Scene::new(budget(2));
+    let queue = scene.queue();
+    let things = scene.things(3);
+    scene.run(&queue, &[&scene.work(&things[..2])]);
+    scene.lose_device();
+    for (thing, size) in things.iter().zip([1, 1, 1]) {
+        let info = thing.info();
+        assert_eq!((info.size, info.is_locked), (mib(size), false));
+    }
+    scene.manager.audit().expect("sound");
+    assert_eq!(scene.manager.stats().local.resident_count + scene.manager.stats().local.evicted_count, 3);
+    scene.end(things);
+}
+
+/// 4c, 12: a heap that many resources share is one entry of a list, however often it is added. (That nobody maps resources to heaps by
+/// hand is the allocator's part.)
+#[test]
+fn a_heap_that_many_resources_share_is_one_entry() {
+    let scene = Scene::new(budget(8));
+    let things = scene.things(3);
+    let list = ResidencyList::new();
+    let mut open = list.open().expect("new");
+    for index in 0..3000 {
+        open.add(&things[index % 3].heap).expect("of one manager");
+    }
+    open.close();
+    assert_eq!(list.len().expect("closed"), 3);
+    // A reset forgets them all.
+    list.reset().expect("closed");
+    assert!(list.is_empty().expect("closed"));
+    list.add(&things[2].heap).expect("closed");
+    list.add(&things[2].heap).expect("closed");
+    assert_eq!(list.len().expect("closed"), 1);
+    scene.end(things);
+}
+
+/// aliasing.md, 4, "suspect": when nothing is left to evict, all of the rest is paged in, and not what came before once more.
+#[test]
+fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
+    let scene = Scene::new(budget(4));
+    let queue = scene.queue();
+    let things = scene.things(12);
+    let before = scene.instance.residency().paged_in.objects;
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    // One list of three times the budget, with some of it resident, some locked.
+    things[0].heap.lock().expect("there is room");
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert!(things.iter().all(Thing::is_resident));
+    let report = scene.instance.residency();
+    report.check_balance().expect("once each");
+    let stats = scene.manager.stats();
+    assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
+    assert!(report.paged_in.objects - before <= 12, "{report:?}");
+    assert_eq!(stats.submissions_over_budget, 1);
+    assert_eq!(things[0].heap.unlock().expect("locked"), 0);
+    scene.check_books(&things);
+    // And again in parts, of which each fits.
+    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
+    scene.run(&queue, &works.iter().collect::<Vec<_>>());
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// Usage as the operating system counts it, when budgets are its own.
+#[test]
+fn budgets_are_the_operating_systems_without_an_override() {
+    let desc =
+        ResidencyManagerDesc { budget_override: Some(BudgetOverride::Fraction(0.5)), ..Default::default() };
+    let scene = Scene::new(desc);
+    let os = VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
+    let ours = scene.manager.query_video_memory_info(LOCAL);
+    assert_eq!((ours.budget.get(), ours.current_usage), (os.budget.get() / 2, os.current_usage));
+    scene.end(Vec::new());
+}

@@ -1,0 +1,471 @@
+//! A manager with heaps, queues and lists that really copy.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use heapwright::d3d12::*;
+use heapwright::{
+    BudgetOverride, ByteSize, Error, FenceValue, GroupBudgets, ResidencyHeap, ResidencyHeapDesc,
+    ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    SegmentGroup, buffer_desc,
+};
+use heapwright_runtime::Instance;
+use windows_core::{HRESULT, Interface};
+
+use crate::faulty_device::{Call, Faults, FaultyAdapter, FaultyDevice, FaultyHeap, Newest};
+use crate::gpu::{MIB, open, usage_of};
+
+/// What is looked at of a heap.
+const BYTES: u64 = 64;
+/// Far above what any of it takes: what has not happened by then does not happen.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A heap, and a buffer at its beginning whose first bytes are known.
+#[derive(Debug)]
+pub(crate) struct Thing {
+    /// Goes before the heap.
+    pub(crate) buffer: ID3D12Resource,
+    pub(crate) heap: ResidencyHeap,
+    pub(crate) key: u8,
+}
+
+impl Thing {
+    pub(crate) fn info(&self) -> ResidencyHeapInfo {
+        self.heap.info()
+    }
+
+    pub(crate) fn is_resident(&self) -> bool {
+        self.info().status == ResidencyHeapStatus::Resident
+    }
+}
+
+/// A command list that copies from things, with the residency list that names them.
+pub(crate) struct Work {
+    _allocator: ID3D12CommandAllocator,
+    pub(crate) commands: Option<ID3D12CommandList>,
+    pub(crate) list: ResidencyList,
+    readback: ID3D12Resource,
+    keys: Vec<u8>,
+}
+
+// SAFETY: what is recorded is not changed any more, and D3D12's other objects are free-threaded.
+unsafe impl Send for Work {}
+// SAFETY: as above.
+unsafe impl Sync for Work {}
+
+/// A manager, and the GPU whose memory it manages.
+pub(crate) struct Scene {
+    pub(crate) instance: Instance,
+    /// The one that the manager knows, which may be in front of the instance's.
+    pub(crate) device: ID3D12Device,
+    pub(crate) faults: Arc<Faults>,
+    pub(crate) manager: ResidencyManager,
+    upload: ID3D12Resource,
+    plain: ID3D12CommandQueue,
+}
+
+/// A queue that waits until it is opened.
+pub(crate) struct Gate(ID3D12Fence);
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        unsafe { self.0.Signal(1) }.ok().expect("signalled");
+    }
+}
+
+/// Which device the manager is to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// The instance's own.
+    Plain,
+    /// With all interfaces, and an adapter like that.
+    Newest,
+    /// With `ID3D12Device` alone, and an adapter like that.
+    First,
+}
+
+pub(crate) fn mib(mib: u64) -> ByteSize {
+    ByteSize::from_mib(mib)
+}
+
+/// So much local memory, and no end of the other.
+pub(crate) fn budget(local: u64) -> ResidencyManagerDesc {
+    let budgets = GroupBudgets { local: mib(local), non_local: ByteSize::from_gib(1) };
+    budgets_of(budgets)
+}
+
+pub(crate) fn budgets_of(budgets: GroupBudgets) -> ResidencyManagerDesc {
+    let max_stall = Duration::from_secs(30);
+    ResidencyManagerDesc {
+        budget_override: Some(BudgetOverride::Fixed(budgets)),
+        max_stall,
+        ..Default::default()
+    }
+}
+
+impl Scene {
+    /// On a current GPU.
+    pub(crate) fn new(desc: ResidencyManagerDesc) -> Self {
+        Self::on(open("discrete"), Front::Plain, Faults::new(None, E_FAIL), desc)
+    }
+
+    /// In front of a current GPU, with calls that can be made to fail.
+    pub(crate) fn faulty(front: Front, call: Call, hresult: HRESULT, desc: ResidencyManagerDesc) -> Self {
+        Self::on(open("discrete"), front, Faults::new(Some(call), hresult), desc)
+    }
+
+    pub(crate) fn on(
+        instance: Instance,
+        front: Front,
+        faults: Arc<Faults>,
+        desc: ResidencyManagerDesc,
+    ) -> Self {
+        Self::try_on(instance, front, faults, desc).expect("a sound device and description")
+    }
+
+    pub(crate) fn try_on(
+        instance: Instance,
+        front: Front,
+        faults: Arc<Faults>,
+        desc: ResidencyManagerDesc,
+    ) -> Result<Self, Error> {
+        let (device, adapter) = match front {
+            Front::Plain => (instance.device.clone(), instance.adapter.clone()),
+            Front::Newest => {
+                (Newest::wrap(&instance.device, &faults), FaultyAdapter::wrap(&instance.adapter, &faults))
+            }
+            Front::First => (
+                FaultyDevice::wrap(&instance.device, &faults),
+                FaultyAdapter::wrap(&instance.adapter, &faults),
+            ),
+        };
+        let manager = ResidencyManager::new(&device, Some(&adapter), desc)?;
+        let upload = committed(&instance.device, D3D12_HEAP_TYPE_UPLOAD, 256 * BYTES);
+        let staged = mapped(&upload, 256 * BYTES);
+        for (index, byte) in staged.iter_mut().enumerate() {
+            *byte = byte_of(u8::try_from(index / 64).expect("256 of them"), index % 64);
+        }
+        let plain = queue_of(&instance.device);
+        Ok(Self { instance, device, faults, manager, upload, plain })
+    }
+
+    pub(crate) fn queue(&self) -> ID3D12CommandQueue {
+        queue_of(&self.device)
+    }
+
+    /// A heap that the manager does not know, of the device that it knows.
+    pub(crate) fn raw_heap(
+        &self,
+        heap_type: D3D12_HEAP_TYPE,
+        mib: u64,
+        flags: D3D12_HEAP_FLAGS,
+    ) -> Result<ID3D12Heap, windows_core::Error> {
+        let heap = raw_heap(&self.instance.device, heap_type, mib, flags)?;
+        let is_in_front = self.device != self.instance.device;
+        Ok(if is_in_front { FaultyHeap::wrap(&heap, &self.device) } else { heap })
+    }
+
+    pub(crate) fn fence(&self) -> ID3D12Fence {
+        unsafe { self.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
+    }
+
+    /// A thing of so many MiB in local memory, created resident.
+    pub(crate) fn thing(&self, key: u8, mib: u64) -> Thing {
+        self.try_thing(key, mib, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default())
+            .expect("there is room")
+    }
+
+    /// As many as that, of a MiB each.
+    pub(crate) fn things(&self, count: u8) -> Vec<Thing> {
+        (0..count).map(|key| self.thing(key, 1)).collect()
+    }
+
+    /// One in memory that is not local.
+    pub(crate) fn non_local(&self, key: u8, mib: u64) -> Thing {
+        self.try_thing(key, mib, D3D12_HEAP_TYPE_UPLOAD, &ResidencyHeapDesc::default())
+            .expect("there is room")
+    }
+
+    pub(crate) fn try_thing(
+        &self,
+        key: u8,
+        mib: u64,
+        heap_type: D3D12_HEAP_TYPE,
+        desc: &ResidencyHeapDesc,
+    ) -> Result<Thing, Error> {
+        let mut behind = None;
+        let heap = self.manager.create_heap(desc, || {
+            let made = raw_heap(&self.instance.device, heap_type, mib, D3D12_HEAP_FLAG_NONE)?;
+            let shown = match self.device == self.instance.device {
+                true => made.clone(),
+                false => FaultyHeap::wrap(&made, &self.device),
+            };
+            behind = Some(made);
+            Ok(shown.into())
+        })?;
+        let behind = behind.expect("it was created");
+        let buffer = placed(&self.instance.device, &behind, heap_type);
+        if heap_type == D3D12_HEAP_TYPE_UPLOAD {
+            let staged = mapped(&buffer, BYTES);
+            staged.iter_mut().enumerate().for_each(|(index, byte)| *byte = byte_of(key, index));
+        } else {
+            // It is resident: created so, or the manager has not been asked for anything since.
+            let is_locked = heap.lock().is_ok();
+            self.fill(&buffer, key);
+            if is_locked {
+                heap.unlock().expect("it was locked");
+            }
+        }
+        Ok(Thing { buffer, heap, key })
+    }
+
+    /// A thing in a heap that D3D12 created evicted. Its first bytes are not known: see [`write`](Self::write).
+    pub(crate) fn not_resident(&self, key: u8, mib: u64, desc: &ResidencyHeapDesc) -> Thing {
+        self.try_not_resident(key, mib, desc).expect("it takes no memory")
+    }
+
+    pub(crate) fn try_not_resident(
+        &self,
+        key: u8,
+        mib: u64,
+        desc: &ResidencyHeapDesc,
+    ) -> Result<Thing, Error> {
+        let flags = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+        let behind = raw_heap(&self.instance.device, D3D12_HEAP_TYPE_DEFAULT, mib, flags).expect("created");
+        let shown = match self.device == self.instance.device {
+            true => behind.clone(),
+            false => FaultyHeap::wrap(&behind, &self.device),
+        };
+        let heap = self.manager.create_heap(desc, || Ok(shown.into()))?;
+        let buffer = placed(&self.instance.device, &behind, D3D12_HEAP_TYPE_DEFAULT);
+        Ok(Thing { buffer, heap, key })
+    }
+
+    /// Fills the buffer without the manager, and waits until that is done.
+    fn fill(&self, buffer: &ID3D12Resource, key: u8) {
+        let (_allocator, list) = self.recorder();
+        let done = self.fence();
+        unsafe {
+            list.CopyBufferRegion(buffer, 0, &self.upload, u64::from(key) * BYTES, BYTES);
+            list.Close().ok().expect("sound");
+            self.plain.ExecuteCommandLists(&[Some(list.cast().expect("a list"))]);
+            self.plain.Signal(&done, 1).ok().expect("signalled");
+        }
+        until("the buffer is filled", || unsafe { done.GetCompletedValue() } >= 1);
+        self.assert_alive();
+    }
+
+    fn recorder(&self) -> (ID3D12CommandAllocator, ID3D12GraphicsCommandList) {
+        let kind = D3D12_COMMAND_LIST_TYPE_COPY;
+        let device = &self.instance.device;
+        unsafe {
+            let allocator: ID3D12CommandAllocator =
+                device.CreateCommandAllocator(kind).expect("an allocator");
+            let list = device.CreateCommandList(0, kind, &allocator, None).expect("a list");
+            (allocator, list)
+        }
+    }
+
+    /// A list that reads things.
+    pub(crate) fn work<'a>(&self, things: impl IntoIterator<Item = &'a Thing>) -> Work {
+        let things: Vec<_> = things.into_iter().collect();
+        let (allocator, list) = self.recorder();
+        let count = u64::try_from(things.len()).expect("few").max(1);
+        let readback = committed(&self.instance.device, D3D12_HEAP_TYPE_READBACK, count * BYTES);
+        let residency = ResidencyList::new();
+        for (index, thing) in (0..).zip(&things) {
+            unsafe { list.CopyBufferRegion(&readback, index * BYTES, &thing.buffer, 0, BYTES) };
+            residency.add(&thing.heap).expect("it is not open elsewhere");
+        }
+        unsafe { list.Close() }.ok().expect("sound");
+        Work {
+            _allocator: allocator,
+            commands: Some(list.cast().expect("a command list")),
+            list: residency,
+            readback,
+            keys: things.iter().map(|thing| thing.key).collect(),
+        }
+    }
+
+    /// A list that fills a thing with what is expected of it.
+    pub(crate) fn write(&self, thing: &Thing) -> Work {
+        let (allocator, list) = self.recorder();
+        let readback = committed(&self.instance.device, D3D12_HEAP_TYPE_READBACK, BYTES);
+        let residency = ResidencyList::new();
+        residency.add(&thing.heap).expect("it is not open elsewhere");
+        unsafe {
+            list.CopyBufferRegion(&thing.buffer, 0, &self.upload, u64::from(thing.key) * BYTES, BYTES);
+            list.Close().ok().expect("sound");
+        }
+        let commands = Some(list.cast().expect("a command list"));
+        Work { _allocator: allocator, commands, list: residency, readback, keys: Vec::new() }
+    }
+
+    pub(crate) fn execute(&self, queue: &ID3D12CommandQueue, works: &[&Work]) -> Result<FenceValue, Error> {
+        let commands: Vec<_> = works.iter().map(|work| work.commands.clone()).collect();
+        let lists: Vec<_> = works.iter().map(|work| &work.list).collect();
+        self.manager.execute_command_lists(queue, &commands, &lists)
+    }
+
+    /// Executes, waits, and finds the bytes that are expected.
+    pub(crate) fn run(&self, queue: &ID3D12CommandQueue, works: &[&Work]) {
+        let value = self.execute(queue, works).expect("executed");
+        self.wait(queue, value);
+        for work in works {
+            self.check(work);
+        }
+    }
+
+    /// Waits until the GPU has come so far.
+    pub(crate) fn wait(&self, queue: &ID3D12CommandQueue, value: FenceValue) {
+        let fence = self.manager.queue_fence(queue).expect("a queue of this device");
+        until("the queue has come so far", || unsafe { fence.GetCompletedValue() } >= value.get());
+    }
+
+    /// Another program takes local memory, or gives it back.
+    pub(crate) fn set_budget(&self, local: u64) {
+        self.instance.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, mib(local));
+    }
+
+    /// Removes the device, as a GPU that hangs does.
+    pub(crate) fn lose_device(&self) {
+        let device: ID3D12Device5 = self.instance.device.cast().expect("a current device");
+        unsafe { device.RemoveDevice() };
+    }
+
+    pub(crate) fn assert_alive(&self) {
+        let reason = unsafe { self.instance.device.GetDeviceRemovedReason() };
+        assert_eq!(reason, S_OK, "the device is removed: {:?}", self.instance.messages());
+    }
+
+    /// That a list, which the GPU has finished, has read what it should.
+    #[track_caller]
+    pub(crate) fn check(&self, work: &Work) {
+        self.assert_alive();
+        let len = u64::try_from(work.keys.len()).expect("few") * BYTES;
+        let found = mapped(&work.readback, len.max(BYTES));
+        for (index, &key) in work.keys.iter().enumerate() {
+            let expected: Vec<_> = (0..64).map(|byte| byte_of(key, byte)).collect();
+            assert_eq!(found[64 * index..][..64], expected, "thing {key}");
+        }
+        // What is there is not there by chance the next time.
+        found.fill(0xcc);
+    }
+
+    /// Holds a queue up, until the gate is opened.
+    pub(crate) fn block(&self, queue: &ID3D12CommandQueue) -> Gate {
+        let fence = self.fence();
+        unsafe { queue.Wait(&fence, 1) }.ok().expect("a queue can wait");
+        Gate(fence)
+    }
+
+    /// What the GPU says that local memory is used.
+    pub(crate) fn used(&self) -> ByteSize {
+        usage_of(&self.instance, SegmentGroup::Local)
+    }
+
+    /// That the books agree with each other, with the statistics, and with what D3D12 counts.
+    #[track_caller]
+    pub(crate) fn check_books(&self, things: &[Thing]) {
+        self.manager.audit().expect("sound");
+        self.instance.residency().check_balance().expect("as often evicted as made resident");
+        let stats = self.manager.stats();
+        let resident = things.iter().filter(|thing| thing.is_resident());
+        let (count, bytes) = resident.fold((0, ByteSize::ZERO), |(count, sum), thing| {
+            (count + 1, sum.saturating_add(thing.heap.size()))
+        });
+        assert_eq!((stats.current_heap_count, stats.current_heap_usage), (count, bytes), "{stats:?}");
+        // Staging buffers are in the other group.
+        let local = things
+            .iter()
+            .filter(|thing| thing.is_resident() && thing.heap.segment_group() == SegmentGroup::Local)
+            .fold(ByteSize::ZERO, |sum, thing| sum.saturating_add(thing.heap.size()));
+        assert_eq!(self.used(), local, "what is resident in the books is so in D3D12");
+    }
+
+    /// Drops everything, and finds nothing left. (Lists that a test still holds keep their memory.)
+    pub(crate) fn end(self, things: Vec<Thing>) {
+        self.manager.audit().expect("sound");
+        drop(things);
+        let stats = self.manager.stats();
+        assert_eq!((stats.current_heap_count, stats.current_heap_usage), (0, ByteSize::ZERO));
+        for group in [stats.local, stats.non_local] {
+            assert_eq!((group.resident_count, group.evicted_count, group.locked_count), (0, 0, 0));
+            assert_eq!((group.evicted, group.locked), (ByteSize::ZERO, ByteSize::ZERO));
+        }
+        let Self { instance, manager, device, .. } = self;
+        drop((manager, device));
+        instance.residency().check_balance().expect("as often evicted as made resident");
+    }
+}
+
+/// Waits for what happens by itself.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONG, "it does not happen: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn byte_of(key: u8, index: usize) -> u8 {
+    key.wrapping_mul(37).wrapping_add(u8::try_from(index).expect("below 64")).wrapping_add(1)
+}
+
+pub(crate) fn queue_of(device: &ID3D12Device) -> ID3D12CommandQueue {
+    let desc = D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_COPY, ..Default::default() };
+    unsafe { device.CreateCommandQueue(&desc) }.expect("a queue")
+}
+
+pub(crate) fn raw_heap(
+    device: &ID3D12Device,
+    heap_type: D3D12_HEAP_TYPE,
+    mib: u64,
+    flags: D3D12_HEAP_FLAGS,
+) -> Result<ID3D12Heap, windows_core::Error> {
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: mib * MIB,
+        Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
+        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | flags,
+        ..Default::default()
+    };
+    let mut heap: Option<ID3D12Heap> = None;
+    unsafe { device.CreateHeap(&desc, &mut heap) }?;
+    Ok(heap.expect("S_OK comes with a heap"))
+}
+
+fn placed(device: &ID3D12Device, heap: &ID3D12Heap, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
+    let desc = buffer_desc(ByteSize::new(BYTES));
+    let mut buffer: Option<ID3D12Resource> = None;
+    unsafe { device.CreatePlacedResource(heap, 0, &desc, state_in(heap_type), None, &mut buffer) }
+        .expect("it fits");
+    buffer.expect("S_OK comes with a buffer")
+}
+
+fn state_in(heap_type: D3D12_HEAP_TYPE) -> D3D12_RESOURCE_STATES {
+    match heap_type {
+        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+        _ => D3D12_RESOURCE_STATE_COMMON,
+    }
+}
+
+pub(crate) fn committed(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, size: u64) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    let desc = buffer_desc(ByteSize::new(size));
+    let mut made: Option<ID3D12Resource> = None;
+    let none = D3D12_HEAP_FLAG_NONE;
+    unsafe { device.CreateCommittedResource(&properties, none, &desc, state_in(heap_type), None, &mut made) }
+        .expect("there is room");
+    made.expect("S_OK comes with a buffer")
+}
+
+#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
+fn mapped(resource: &ID3D12Resource, size: u64) -> &mut [u8] {
+    let mut start = std::ptr::null_mut();
+    unsafe {
+        resource.Map(0, None, &mut start).ok().expect("mapped");
+        std::slice::from_raw_parts_mut(start.cast(), usize::try_from(size).expect("small"))
+    }
+}
