@@ -175,7 +175,8 @@ pub(crate) struct ConformanceArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
 pub(crate) struct ResidencyArgs {
-    /// Scenarios by name, scenario files (.toml) or traces (.csv, .csv.gz); all that come with the program by default
+    /// Scenarios by name, scenario files (.toml) or traces (.csv, .csv.gz); by default all that come with the program,
+    /// without the controls
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenarios: Vec<String>,
 

@@ -135,7 +135,8 @@ impl ResidencyError {
 }
 
 fn list_of_names() -> String {
-    let names: Vec<&str> = built_in::names().chain(TRACES.iter().map(|(name, _)| *name)).collect();
+    let names: Vec<&str> =
+        built_in::names().chain(built_in::controls()).chain(TRACES.iter().map(|(name, _)| *name)).collect();
     names.join(", ")
 }
 
@@ -228,9 +229,10 @@ fn simulate(
 
 /// Prints what there is.
 fn list(json: bool, output: &mut Output) -> Result<Exit, OutputError> {
-    for name in built_in::names() {
+    let scenarios = built_in::names().map(|name| ("scenario", name));
+    for (kind, name) in scenarios.chain(built_in::controls().map(|name| ("control", name))) {
         if let Some(scenario) = built_in::find(name) {
-            print_listed("scenario", &scenario.name, &scenario.description, json, output)?;
+            print_listed(kind, &scenario.name, &scenario.description, json, output)?;
         }
     }
     for (name, _) in TRACES {

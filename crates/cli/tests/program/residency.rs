@@ -122,7 +122,7 @@ fn both_segment_groups_are_paged() {
 
 #[test]
 fn every_built_in_scenario_is_simulated_and_above_its_bound() {
-    for name in listed("scenario").iter().chain(&listed("trace")) {
+    for name in listed("scenario").iter().chain(&listed("control")).chain(&listed("trace")) {
         // Without optimisation they take 7 and 3 seconds; the others a second at most.
         if cfg!(debug_assertions) && ["tiny-heaps", "open-world"].contains(&name.as_str()) {
             continue;
@@ -300,7 +300,7 @@ fn an_unknown_name_is_told_what_there_is() {
         error.starts_with("no scenario and no file is named \"level-chnage\"; there are open-world, "),
         "{error}"
     );
-    for name in listed("scenario").iter().chain(&listed("trace")) {
+    for name in listed("scenario").iter().chain(&listed("control")).chain(&listed("trace")) {
         assert!(error.contains(name), "{error}");
     }
     let said = heapwright(["residency", "--policy", "newest"]);

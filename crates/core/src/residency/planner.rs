@@ -9,6 +9,9 @@ use super::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 use super::{GroupMemory, GroupTotals, ManagedHeapId, PriorityLevel, SegmentGroup, Status};
 use crate::{ByteSize, FenceValue};
 
+/// How many heaps are looked at before they are changed.
+const TOUCHED_TOGETHER: usize = 64;
+
 /// A heap that the planner is to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewManagedHeap {
@@ -266,6 +269,13 @@ impl ResidencyPlanner {
         self.paging.1 = self.paging.1.max(completed);
     }
 
+    /// Whether something is on its way, as far as is known.
+    #[must_use]
+    #[inline]
+    pub fn awaits_paging(&self) -> bool {
+        self.paging.0 > self.paging.1
+    }
+
     /// How many submissions the GPU has not finished.
     #[must_use]
     pub fn in_flight(&self) -> usize {
@@ -330,24 +340,34 @@ impl ResidencyPlanner {
     ) -> Result<Touched, UnknownHeap> {
         let mut touched = Touched::default();
         let mut arrives = 0;
-        for (position, &id) in heaps.iter().enumerate() {
-            let record = self.heaps.get_mut(id).ok_or(UnknownHeap { position })?;
-            if record.status != Some(Status::Resident) {
-                if record.status != Some(Status::Unknown) {
-                    touched.is_missing = true;
+        for (number, part) in heaps.chunks(TOUCHED_TOGETHER).enumerate() {
+            // All are looked at before the first is changed: the processor fetches several notes at a time then.
+            let position = |at: usize| UnknownHeap { position: number * TOUCHED_TOGETHER + at };
+            let all_live = part.iter().fold(true, |all, &id| all & self.heaps.get(id).is_some());
+            if !all_live {
+                let at = part.iter().position(|&id| self.heaps.get(id).is_none());
+                return Err(position(at.unwrap_or(0)));
+            }
+            for &id in part {
+                let Some(record) = self.heaps.get_mut(id) else { continue };
+                if record.status != Some(Status::Resident) {
+                    if record.status != Some(Status::Unknown) {
+                        touched.is_missing = true;
+                        continue;
+                    }
+                    self.adopt(id, submission.now);
+                    self.use_resident(id, submission);
                     continue;
                 }
-                self.adopt(id, submission.now);
-                self.use_resident(id, submission);
-                continue;
-            }
-            if record.last_use == submission.number {
-                continue;
-            }
-            self.in_flight.stamp(record, submission);
-            arrives = record.arrives.max(arrives);
-            if record.locks == 0 {
-                self.policies[record.group.index()][record.level.index()].touch(id.slot(), submission.now);
+                if record.last_use == submission.number {
+                    continue;
+                }
+                self.in_flight.stamp(record, submission);
+                arrives = record.arrives.max(arrives);
+                if record.locks == 0 {
+                    let policy = &mut self.policies[record.group.index()][record.level.index()];
+                    policy.touch(id.slot(), submission.now);
+                }
             }
         }
         if arrives > self.paging.1.get() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_core::residency::{NewManagedHeap, Status};
 use heapwright_d3d12::*;
 
@@ -38,6 +39,8 @@ pub(super) fn adopt(
     finish(desc, shared, pageable.clone(), &info, None)
 }
 
+const NO_FLAGS: ResidencyHeapFlags = ResidencyHeapFlags::empty();
+
 /// Of an object that `create` creates.
 pub(super) fn create(
     desc: &ResidencyHeapDesc,
@@ -66,6 +69,18 @@ pub(super) fn create(
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {
         drop(room.take());
+        if info.was_created_resident.is_some() {
+            // It is there already: counted as the manager's, lest the operating system's answer counts it a second time, and locked, so
+            // that it does not make way for itself.
+            let heap =
+                finish(&ResidencyHeapDesc { flags: NO_FLAGS, ..*desc }, shared, pageable, &info, None)?;
+            heap.lock()?;
+            drop(shared.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
+            if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
+                heap.unlock()?;
+            }
+            return Ok(heap);
+        }
         room = Some(shared.make_room(info.segment_group, info.size, is_bound)?);
     }
     if info.was_created_resident.is_none() {

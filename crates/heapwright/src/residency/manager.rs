@@ -57,7 +57,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// # let recorded: ID3D12GraphicsCommandList =
 /// #     unsafe { device.CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, &commands, None) }?;
 /// # unsafe { recorded.Close() }.ok()?;
-/// # let command_list = ID3D12CommandList::from(&recorded);
+/// # let command_list: ID3D12CommandList = windows_core::Interface::cast(&recorded)?;
 /// let manager = ResidencyManager::new(device, Some(&gpu.adapter), ResidencyManagerDesc::default())?;
 /// let allocator = ResourceAllocator::with_residency(device, Some(&gpu.adapter), Default::default(), &manager)?;
 /// let vertices = allocator.create_resource(

@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     background: OnceLock<BackgroundUpdates>,
     pub(super) worker: OnceLock<Worker>,
     pub(super) this: Weak<Self>,
+    /// Whether the policy goes by time; reading a clock at each submission costs something.
+    counts_time: bool,
     began: Instant,
     submissions: AtomicU64,
     next_trim: AtomicU64,
@@ -212,6 +214,7 @@ impl Shared {
             background: OnceLock::new(),
             worker: OnceLock::new(),
             this: Weak::clone(this),
+            counts_time: policy.counts_time(),
             began: Instant::now(),
             submissions: AtomicU64::new(0),
             next_trim: AtomicU64::new(0),
@@ -264,7 +267,7 @@ impl Shared {
     /// Time as policies count it.
     #[inline]
     pub(super) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        if self.counts_time { self.began.elapsed() } else { Duration::ZERO }
     }
 
     /// How far paging has come.
@@ -464,8 +467,8 @@ impl Shared {
             .any(|group| self.pressure.level(group) == super::budget::PressureLevel::Over);
         if asks || is_over {
             self.look_after_memory(asks);
+            self.tell_pressure();
         }
-        self.tell_pressure();
     }
 
     #[cold]
@@ -521,6 +524,12 @@ impl Shared {
             let state = self.lock();
             SegmentGroup::ALL.map(|group| state.planner.usage(group))
         };
+        self.tell_pressure_at(usage);
+    }
+
+    /// As [`tell_pressure`](Self::tell_pressure), with usage known.
+    #[inline]
+    pub(super) fn tell_pressure_at(&self, usage: [ByteSize; 2]) {
         for group in SegmentGroup::ALL {
             // The other group does not exist there.
             if !self.budgets.unifies_memory() || group == SegmentGroup::Local {

@@ -1,7 +1,7 @@
 //! Handing command lists to queues, with what they use resident.
 
-use heapwright_core::FenceValue;
 use heapwright_core::residency::Submission;
+use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 
 use super::ResidencyList;
@@ -9,7 +9,7 @@ use super::list::Entries;
 use super::pager::{Ask, Pager, QueueGuard, destroyed};
 use super::queue::ManagedQueue;
 use super::shared::Shared;
-use crate::Error;
+use crate::{Error, SegmentGroup};
 
 impl Shared {
     /// Executes command lists once what they use is resident.
@@ -37,34 +37,43 @@ impl Shared {
         }
         let is_due = self.count_submission();
         let value = match self.execute_resident(&queue, command_lists, residency_lists)? {
-            Some(value) => value,
-            None => self.execute_paging(&queue, command_lists, residency_lists)?,
+            Some((value, usage)) => {
+                self.tell_pressure_at(usage);
+                value
+            }
+            None => {
+                let value = self.execute_paging(&queue, command_lists, residency_lists)?;
+                self.tell_pressure();
+                value
+            }
         };
         self.after_submission(is_due);
         Ok(value)
     }
 
-    /// The way when everything is resident; `None` when something is not.
+    /// The way when everything is resident, with usage of the segment groups; `None` when something is not.
     #[inline]
     fn execute_resident(
         &self,
         queue: &ManagedQueue,
         command_lists: &[Option<ID3D12CommandList>],
         residency_lists: &[&ResidencyList],
-    ) -> Result<Option<FenceValue>, Error> {
+    ) -> Result<Option<(FenceValue, [ByteSize; 2])>, Error> {
         let mut last = queue.lock();
         let value = self.next_value(&last)?;
-        let (completed, paging) = (queue.completed(), self.paging_completed());
+        let completed = queue.completed();
         if completed == FenceValue::DEVICE_REMOVED {
             return Err(self.removed());
         }
         let mut arrives = FenceValue::ZERO;
-        let submission = {
+        let (submission, usage) = {
             let mut state = self.lock();
             state.apply_memory(&self.budgets);
             let planner = &mut state.planner;
             planner.complete(queue.slot, completed);
-            planner.complete_paging(paging);
+            if planner.awaits_paging() {
+                planner.complete_paging(self.paging_completed());
+            }
             for (number, list) in residency_lists.iter().enumerate() {
                 let entries = list.entries().map_err(|error| error.in_list(number))?;
                 let heaps = self.heaps(&entries, number)?;
@@ -92,10 +101,10 @@ impl Shared {
                     }
                 }
             }
-            submission
+            (submission, SegmentGroup::ALL.map(|group| planner.usage(group)))
         };
         self.hand_over(queue, &mut last, &submission, arrives, command_lists)?;
-        Ok(Some(value))
+        Ok(Some((value, usage)))
     }
 
     /// The way when something has to be paged in: as many lists at a time as fit into memory together.

@@ -52,6 +52,12 @@ impl PolicyKind {
         }
     }
 
+    /// Whether it goes by [`Moment::time`](super::Moment::time), and not by submissions alone.
+    #[must_use]
+    pub const fn counts_time(self) -> bool {
+        matches!(self, Self::AgedLru)
+    }
+
     /// A policy of this kind, with its defaults, that holds no heap.
     #[must_use]
     pub fn create(self) -> Box<dyn EvictionPolicy> {
