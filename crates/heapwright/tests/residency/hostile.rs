@@ -60,14 +60,14 @@ fn objects_of_others() {
     let list = ResidencyList::new();
     list.add(&strangers[0].heap).expect("new");
     let queue = scene.queue();
-    let answer = scene.manager.execute_command_lists(&queue, &[work.commands.clone()], &[&list]);
+    let answer = scene.manager.execute_command_lists(&queue, std::slice::from_ref(&work.commands), &[&list]);
     refused(answer, &["residency list", "number 0", "another residency manager"]);
     refused(scene.manager.prefetch(&list), &["residency list", "another residency manager"]);
     // Two managers of the same device are two as well.
     let second =
         ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
     refused(
-        second.execute_command_lists(&queue, &[work.commands.clone()], &[&work.list]),
+        second.execute_command_lists(&queue, std::slice::from_ref(&work.commands), &[&work.list]),
         &["another residency manager"],
     );
     scene.run(&queue, &[&work]);
