@@ -35,7 +35,7 @@ const IN_FLIGHT: usize = 3;
 /// Meshes that a frame sees; each fourth frame one of them is another.
 const SEEN: usize = 8;
 /// What is drawn of a mesh.
-const PART: u64 = 16 << 10;
+const PART: usize = 16 << 10;
 
 fn main() -> ExitCode {
     match run(std::env::args().nth(1).as_deref()) {
@@ -86,7 +86,7 @@ pub(crate) fn run(argument: Option<&str>) -> Answer<()> {
         compared += frame.compare()?;
         frame.begin()?;
         for at in 0..SEEN {
-            frame.draw(&meshes, (number / 4 + at) % MESHES, number as u64 % 64 * PART)?;
+            frame.draw(&meshes, (number / 4 + at) % MESHES, (number % 64 * PART) as u64)?;
         }
         frame.submit(&manager, &queue)?;
 
@@ -180,7 +180,7 @@ impl Frame {
         let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
         let target = allocator.create_resource(
             &ResourceAllocationDesc::new(HeapType::Readback),
-            &buffer_desc(ByteSize::new(PART * SEEN as u64)),
+            &buffer_desc(ByteSize::from_usize(PART * SEEN)),
             D3D12_RESOURCE_STATE_COPY_DEST,
             None,
         )?;
@@ -210,11 +210,11 @@ impl Frame {
         let mesh = &meshes[number];
         self.uses.add_allocation(mesh)?;
         self.uses.add_allocation(&self.target)?;
-        let to = self.target.offset_from_resource().get() + self.drawn.len() as u64 * PART;
+        let to = self.target.offset_from_resource().get() + (self.drawn.len() * PART) as u64;
         // SAFETY: both ranges lie in their buffers, which live longer than the frame. The mesh is promoted from COMMON by the copy, and goes
         // back with the frame.
         unsafe {
-            self.list.CopyBufferRegion(self.target.resource(), to, mesh.resource(), from, PART);
+            self.list.CopyBufferRegion(self.target.resource(), to, mesh.resource(), from, PART as u64);
         }
         self.drawn.push((number, from));
         Ok(())
@@ -237,10 +237,10 @@ impl Frame {
 
     /// Whether the GPU saw what was loaded; how many bytes those are.
     fn compare(&mut self) -> Answer<usize> {
-        let mut seen = vec![0; self.drawn.len() * PART as usize];
+        let mut seen = vec![0; self.drawn.len() * PART];
         self.target.map()?.read(0, &mut seen)?;
-        for (part, &(mesh, from)) in seen.chunks(PART as usize).zip(&self.drawn) {
-            if !part.iter().copied().eq((from..from + PART).map(|at| byte_of(mesh, at))) {
+        for (part, &(mesh, from)) in seen.chunks(PART).zip(&self.drawn) {
+            if !part.iter().copied().eq((from..from + PART as u64).map(|at| byte_of(mesh, at))) {
                 return Err(format!("mesh {mesh} is not what was loaded").into());
             }
         }
