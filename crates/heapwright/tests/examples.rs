@@ -3,6 +3,8 @@
 #![allow(missing_docs, dead_code, reason = "a test")]
 #![allow(clippy::duplicate_mod, reason = "each example has the module with the device")]
 
+#[path = "../examples/frame_loop.rs"]
+mod frame_loop;
 #[path = "../examples/hello_allocator.rs"]
 mod hello_allocator;
 #[path = "../examples/upload_ring.rs"]
@@ -20,6 +22,11 @@ fn hello_allocator_gets_back_what_it_uploads() {
 #[test]
 fn upload_ring_gets_back_what_it_uploads() {
     upload_ring::run(device().as_deref()).expect("it runs");
+}
+
+#[test]
+fn frame_loop_draws_what_it_loaded_with_less_memory_than_that() {
+    frame_loop::run(device().as_deref()).expect("it runs");
 }
 
 #[test]
