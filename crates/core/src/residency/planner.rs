@@ -305,6 +305,13 @@ impl ResidencyPlanner {
         }
     }
 
+    /// Whether there is any heap that is not resident. O(1).
+    #[must_use]
+    #[inline]
+    pub fn has_missing(&self) -> bool {
+        self.totals.iter().any(|totals| totals.evicted_count > 0 || totals.arriving_count > 0)
+    }
+
     /// Whether all heaps are resident, or on their way; changes nothing. O(heaps), and O(1) when no heap is evicted at all.
     ///
     /// # Errors
@@ -312,8 +319,7 @@ impl ResidencyPlanner {
     /// A heap that is gone, if it was looked at: [`touch`](Self::touch) looks at all.
     #[inline]
     pub fn are_resident(&self, heaps: &[ManagedHeapId]) -> Result<bool, UnknownHeap> {
-        let is_all = |totals: &GroupTotals| totals.evicted_count == 0 && totals.arriving_count == 0;
-        if self.totals.iter().all(is_all) {
+        if !self.has_missing() {
             // Ids are checked by whoever uses the heaps.
             return Ok(true);
         }

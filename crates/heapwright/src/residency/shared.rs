@@ -80,6 +80,8 @@ pub(super) struct State {
     /// Room that was made for heaps that are being created.
     promised: [ByteSize; 2],
     pub(super) counters: Counters,
+    /// Usage and budgets when pressure was looked at last.
+    looked_at: [[ByteSize; 2]; 2],
 }
 
 #[derive(Debug, Default)]
@@ -159,6 +161,14 @@ impl State {
         }
     }
 
+    /// Usage of the segment groups, if it or a budget has changed since the last time. O(1).
+    #[inline]
+    pub(super) fn news(&mut self, budgets: &Budgets) -> Option<[ByteSize; 2]> {
+        let usage = SegmentGroup::ALL.map(|group| self.planner.usage(group));
+        let now = [usage, SegmentGroup::ALL.map(|group| budgets.budget(group))];
+        (std::mem::replace(&mut self.looked_at, now) != now).then_some(usage)
+    }
+
     /// The object of a heap.
     pub(super) fn pageable(&self, id: ManagedHeapId) -> Option<ID3D12Pageable> {
         self.pageables.get(id.slot().index())?.clone()
@@ -192,6 +202,7 @@ impl Shared {
             told: [ByteSize::ZERO; 2],
             promised: [ByteSize::ZERO; 2],
             counters: Counters::default(),
+            looked_at: [[ByteSize::ZERO; 2]; 2],
         };
         let shared = Arc::new_cyclic(|this| Self {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),

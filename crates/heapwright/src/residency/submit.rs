@@ -9,7 +9,14 @@ use super::list::Entries;
 use super::pager::{Ask, Pager, QueueGuard, destroyed};
 use super::queue::ManagedQueue;
 use super::shared::Shared;
-use crate::{Error, SegmentGroup};
+use crate::Error;
+
+/// What came of a submission with everything resident.
+struct Executed {
+    value: FenceValue,
+    /// Usage of the segment groups, if it or a budget has changed.
+    news: Option<[ByteSize; 2]>,
+}
 
 impl Shared {
     /// Executes command lists once what they use is resident.
@@ -37,8 +44,10 @@ impl Shared {
         }
         let is_due = self.count_submission();
         let value = match self.execute_resident(&queue, command_lists, residency_lists)? {
-            Some((value, usage)) => {
-                self.tell_pressure_at(usage);
+            Some(Executed { value, news }) => {
+                if let Some(usage) = news {
+                    self.tell_pressure_at(usage);
+                }
                 value
             }
             None => {
@@ -51,14 +60,14 @@ impl Shared {
         Ok(value)
     }
 
-    /// The way when everything is resident, with usage of the segment groups; `None` when something is not.
+    /// The way when everything is resident; `None` when something is not.
     #[inline]
     fn execute_resident(
         &self,
         queue: &ManagedQueue,
         command_lists: &[Option<ID3D12CommandList>],
         residency_lists: &[&ResidencyList],
-    ) -> Result<Option<(FenceValue, [ByteSize; 2])>, Error> {
+    ) -> Result<Option<Executed>, Error> {
         let mut last = queue.lock();
         let value = self.next_value(&last)?;
         let completed = queue.completed();
@@ -66,7 +75,7 @@ impl Shared {
             return Err(self.removed());
         }
         let mut arrives = FenceValue::ZERO;
-        let (submission, usage) = {
+        let (submission, news) = {
             let mut state = self.lock();
             state.apply_memory(&self.budgets);
             let planner = &mut state.planner;
@@ -74,7 +83,7 @@ impl Shared {
             if planner.awaits_paging() {
                 planner.complete_paging(self.paging_completed());
             }
-            for (number, list) in residency_lists.iter().enumerate() {
+            for (number, list) in residency_lists.iter().enumerate().filter(|_| planner.has_missing()) {
                 let entries = list.entries().map_err(|error| error.in_list(number))?;
                 let heaps = self.heaps(&entries, number)?;
                 let are_resident = planner.are_resident(heaps);
@@ -101,10 +110,10 @@ impl Shared {
                     }
                 }
             }
-            (submission, SegmentGroup::ALL.map(|group| planner.usage(group)))
+            (submission, state.news(&self.budgets))
         };
         self.hand_over(queue, &mut last, &submission, arrives, command_lists)?;
-        Ok(Some((value, usage)))
+        Ok(Some(Executed { value, news }))
     }
 
     /// The way when something has to be paged in: as many lists at a time as fit into memory together.

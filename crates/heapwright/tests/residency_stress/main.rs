@@ -45,8 +45,6 @@ fn check_end(gpu: &Instance, manager: &ResidencyManager) {
     let reason = unsafe { gpu.device.GetDeviceRemovedReason() };
     assert!(reason.is_ok(), "{reason:?}: {:?}", gpu.messages().last());
     gpu.residency().check_balance().expect("evicted as often as made resident");
-    let stats = manager.stats();
-    println!("{stats:?}");
 }
 
 fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
@@ -84,8 +82,8 @@ fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
         is_done.store(true, Ordering::Relaxed);
         budgets.join().expect("no panic");
         if let Some(panic) = failed.into_iter().next() {
-            eprintln!("{:?}", gpu.messages().last());
-            std::panic::resume_unwind(panic);
+            let why = panic.downcast_ref::<String>().map_or("a worker panicked", String::as_str);
+            panic!("{why}; the device said {:?}", gpu.messages().last());
         }
     });
     let stats = manager.stats();

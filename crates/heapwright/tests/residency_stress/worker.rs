@@ -14,6 +14,8 @@ use crate::random::Random;
 
 /// Bytes of one copy; a buffer is looked at as a row of these.
 const CELL: u64 = 32;
+/// The same, as a length.
+const CELL_LEN: usize = 32;
 /// Cells of a buffer that are used.
 const CELLS: usize = 8;
 /// Submissions whose results are not looked at yet.
@@ -38,7 +40,7 @@ pub(crate) const LARGEST_SET: ByteSize = ByteSize::new((2 * HEAPS * LISTS) as u6
 /// What a thread locks, and its buffers that are not managed, at most.
 pub(crate) const ALWAYS_RESIDENT: ByteSize = ByteSize::new(LOCKS as u64 * UNITS * UNIT + 4 * UNIT);
 
-type Cell = [u8; CELL as usize];
+type Cell = [u8; CELL_LEN];
 
 /// A heap with a buffer, and what is in it once everything that was submitted is done.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ pub(crate) struct Shared {
 }
 
 fn cell(number: u64) -> Cell {
-    let mut cell = [0; CELL as usize];
+    let mut cell = [0; CELL_LEN];
     for (index, byte) in cell.iter_mut().enumerate() {
         *byte = u8::try_from((number >> (8 * (index % 8))) & 0xff).expect("a byte")
             ^ u8::try_from(index).expect("small");
@@ -134,7 +136,7 @@ impl Buffer {
         }
         .expect("placed");
         let resource = resource.expect("placed");
-        Self { resource, heap, cells: [[0; CELL as usize]; CELLS], last_use: 0, locks: 0 }
+        Self { resource, heap, cells: [[0; CELL_LEN]; CELLS], last_use: 0, locks: 0 }
     }
 
     /// Cells are far apart, the last one at the end.
@@ -367,7 +369,7 @@ impl<'a> Worker<'a> {
         for index in 0..CELLS {
             self.seed += 1;
             buffer.cells[index] = cell(self.seed);
-            let offset = (slot + index) * CELL as usize;
+            let offset = (slot + index) * CELL_LEN;
             // SAFETY: the buffer is mapped and has the bytes; the submission that read them before is done.
             unsafe { start.cast::<u8>().add(offset).cast::<Cell>().write_unaligned(buffer.cells[index]) };
         }
