@@ -212,10 +212,14 @@ fn no_batch_is_empty() {
     assert_eq!((evict.calls, evict.objects), (1, 2));
     assert_eq!((enqueue.calls, enqueue.objects), (1, 1));
     // Larger than the budget as a whole.
-    scene.run(&queue, &[&scene.work(&things)]);
+    let (gate, work) = (scene.block(&queue), scene.work(&things));
+    let value = scene.execute(&queue, &[&work]).expect("above the budget");
     let (evict, enqueue) = calls();
     assert_eq!((evict.calls, evict.objects), (1, 2), "everything is used");
     assert_eq!((enqueue.calls, enqueue.objects), (2, 3));
+    gate.open();
+    scene.wait(&queue, value);
+    scene.check(&work);
     scene.check_books(&things);
     scene.end(things);
 }
@@ -393,7 +397,9 @@ fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     // One list of three times the budget, with some of it resident, some locked.
     things[0].heap.lock().expect("there is room");
-    scene.run(&queue, &[&scene.work(&things)]);
+    // Held up, so that nothing is idle again before it is looked at.
+    let (gate, work) = (scene.block(&queue), scene.work(&things));
+    let value = scene.execute(&queue, &[&work]).expect("above the budget");
     assert!(things.iter().all(Thing::is_resident));
     let report = scene.instance.residency();
     report.check_balance().expect("once each");
@@ -401,6 +407,9 @@ fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
     assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
     assert!(report.paged_in.objects - before <= 12, "{report:?}");
     assert_eq!(stats.submissions_over_budget, 1);
+    gate.open();
+    scene.wait(&queue, value);
+    scene.check(&work);
     assert_eq!(things[0].heap.unlock().expect("locked"), 0);
     scene.check_books(&things);
     // And again in parts, of which each fits.
