@@ -143,7 +143,8 @@ impl Place<'_> {
 
 /// Every program of tests on our runtime.
 fn tests(place: &Place<'_>) -> Counts {
-    let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment: vec![] };
+    let environment = vec![stress(4000)];
+    let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment };
     let mut counts = Counts::default();
     for program in &place.built.tests {
         if !NOT_OF_WINDOWS.contains(&program.name.as_str()) {
@@ -167,6 +168,8 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let environment = vec![
         ("HEAPWRIGHT_TEST_DEVICE", "d3d12".to_owned()),
         ("HEAPWRIGHT_TEST_LOG", log.display().to_string()),
+        // It is about the simulated GPU.
+        stress(400),
     ];
     let runner = Runner { wine: place.wine, logs: place.logs, step: "wine", environment };
     let is_of_library =
@@ -186,6 +189,11 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
         counts.failed.push("no test says that it ran on Wine's D3D12".to_owned());
     }
     Ok(counts)
+}
+
+/// How many submissions the stress test of residency makes; without it as many as on Linux, where they were made already.
+fn stress(submissions: u32) -> (&'static str, String) {
+    ("HEAPWRIGHT_STRESS_SUBMISSIONS", submissions.to_string())
 }
 
 /// Programs that take the name of a device if it is not the default one, and are to end by themselves and well.
