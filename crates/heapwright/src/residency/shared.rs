@@ -1,5 +1,6 @@
 //! What all handles of a residency manager share.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use heapwright_core::residency::{
 };
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
-use windows_core::{HRESULT, Interface};
+use windows_core::{HRESULT, IUnknown, Interface};
 
 use super::budget::{BackgroundUpdates, Budgets, PressureMonitor, unifies_memory};
 use super::desc::{
@@ -73,6 +74,8 @@ pub(super) struct State {
     pub(super) planner: ResidencyPlanner,
     /// By slot.
     pageables: Vec<Option<ID3D12Pageable>>,
+    /// Their identities.
+    identities: HashSet<usize>,
     /// What others use, as of the last sample, without what is promised and what was found to be the manager's since.
     external: [ByteSize; 2],
     /// What the planner was told last of what others use. It takes off what it finds to be its own.
@@ -198,6 +201,7 @@ impl Shared {
         let state = State {
             planner,
             pageables: Vec::new(),
+            identities: HashSet::new(),
             external: [ByteSize::ZERO; 2],
             told: [ByteSize::ZERO; 2],
             promised: [ByteSize::ZERO; 2],
@@ -329,13 +333,19 @@ impl Shared {
         pageable: &ID3D12Pageable,
         mut room: Option<Room<'_>>,
     ) -> Result<ManagedHeapId, Error> {
+        let identity = identity(pageable);
         // Declared before the lock: dropped after it, when it is settled.
         let mut state = self.lock();
+        if state.identities.contains(&identity) {
+            // The books would count it twice, and evict what they believe to be another's.
+            return Err(Error::invalid_argument("pageable", "is managed already: it is one residency heap"));
+        }
         let now = state.planner.moment(self.elapsed());
         let id = state
             .planner
             .add(new, now)
             .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
+        state.identities.insert(identity);
         let slot = id.slot().index();
         if state.pageables.len() <= slot {
             state.pageables.resize(slot + 1, None);
@@ -361,6 +371,9 @@ impl Shared {
             *promised = promised.saturating_add(bytes);
             state.apply_memory(&self.budgets);
             let pageable = state.pageables.get_mut(id.slot().index()).and_then(Option::take);
+            if let Some(pageable) = &pageable {
+                state.identities.remove(&identity(pageable));
+            }
             (pageable, Leaving { shared: Arc::clone(self), group, bytes })
         };
         // Outside of the lock: it may be the last reference.
@@ -637,6 +650,11 @@ impl State {
         }
         self.apply_memory(budgets);
     }
+}
+
+/// The same for all interfaces of an object, and no other object's while it lives.
+fn identity(pageable: &ID3D12Pageable) -> usize {
+    pageable.cast::<IUnknown>().map_or(pageable.as_raw() as usize, |identity| identity.as_raw() as usize)
 }
 
 /// A heap that the books do not have as it was thought.

@@ -250,8 +250,8 @@ fn sizes_at_the_end_of_the_numbers() {
 fn a_list_of_100_000_heaps() {
     let scene = Scene::new(budget(8));
     let queue = scene.queue();
-    let object = query_heap(&scene.device);
-    let make = |_| scene.manager.manage(&of_size(ByteSize::new(1)), &object).expect("sound");
+    let of_one_byte = of_size(ByteSize::new(1));
+    let make = |_| scene.manager.manage(&of_one_byte, &query_heap(&scene.device)).expect("sound");
     let heaps: Vec<_> = (0..100_000).map(make).collect();
     let things = scene.things(1);
     let work = scene.work(&things);
@@ -316,4 +316,22 @@ fn a_budget_of_nothing() {
     );
     manager.audit().expect("sound");
     gpu.residency().check_balance().expect("balanced");
+}
+
+#[test]
+fn an_object_is_one_residency_heap() {
+    let scene = Scene::new(budget(8));
+    let none = ResidencyHeapDesc::default();
+    let heap = raw_heap(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE);
+    let heap: ID3D12Pageable = heap.expect("there is room").into();
+    let first = scene.manager.manage(&none, &heap).expect("it is managed");
+    // Through another interface it is the same object.
+    let heap_again: ID3D12Pageable = heap.cast::<ID3D12Heap>().expect("it is one").into();
+    refused(scene.manager.manage(&none, &heap_again), &["pageable", "managed already"]);
+    assert_eq!(scene.manager.stats().current_heap_count, 1);
+    drop(first);
+    let second = scene.manager.manage(&none, &heap).expect("it is managed no longer");
+    assert_eq!(scene.manager.stats().current_heap_usage, mib(1));
+    drop(second);
+    scene.end(Vec::new());
 }
