@@ -659,9 +659,6 @@ impl ResidencyPlanner {
     /// Whether one of the victims is expected to be used before the GPU has finished what it was given: then it is better to wait, as
     /// something that is not needed so soon can be evicted in its place.
     fn are_needed_soon(&self, request: &PlanRequest<'_>, group: usize, victims: &[HeapSlot]) -> bool {
-        if request.submission.is_none() {
-            return false;
-        }
         let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
         victims.iter().any(|&slot| {
             let policy = &self.policies[group][self.heaps.at(slot).level.index()];
