@@ -1,11 +1,13 @@
 //! The heap whose next use is predicted to be farthest away goes first.
 
+mod absences;
 mod habit;
 mod returns;
 
 use super::chains::{Chain, Rows};
 use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 use crate::ByteSize;
+use absences::Absences;
 use habit::{Habit, Learned, SUBMISSION};
 use returns::Returns;
 
@@ -19,11 +21,13 @@ use returns::Returns;
 ///   just used is the one that is needed last, and goes.
 /// - A heap that is late is in a gap. If its gaps were regular the next use is a gap after the last one: so a model that is served again
 ///   in a minute goes before one that is next. When the heaps of one interval are late together, all of them are taken to be in a gap.
-/// - A heap whose gaps are not regular, or that stays away for longer, or that was used once only, goes the sooner the longer it was not
+/// - Where its gaps are not regular, or it stays away for longer, it is expected to come when, in the mean, other heaps of about its interval came
+///   that were away for as long, as long as all of those did come; and when its own gaps say.
+/// - A heap of which that says nothing, or that was used once only, goes the sooner the longer it was not
 ///   used, as with LRU, and the sooner the fewer such heaps come back at all. Data that passes through once thus leaves early.
 ///   But where heaps that were used once do come back, and all after the same time, they are taken to be in a run.
 ///
-/// What is learned of a heap outlives its eviction, until it is [forgotten](EvictionPolicy::forget). It takes 36 bytes a heap.
+/// What is learned of a heap outlives its eviction, until it is [forgotten](EvictionPolicy::forget). It takes 48 bytes a heap.
 ///
 /// [`touch`](EvictionPolicy::touch) costs O(1). [`choose`](EvictionPolicy::choose) costs O((victims + heaps that may not go) × classes),
 /// where classes are those of intervals and gaps in use, four an octave, at most 195; and O(heaps that are late since the last time),
@@ -39,6 +43,8 @@ pub struct NextUse {
     once: Returns,
     /// Heaps whose run is over.
     lost: Returns,
+    /// Heaps that are in a gap.
+    absences: Absences,
     /// What `choose` works with, here so that it allocates nothing.
     candidates: Vec<Candidate>,
 }
@@ -105,14 +111,22 @@ impl NextUse {
             chains: Box::new([Class { chain: Chain::EMPTY, heaps: 0 }; CHAINS]),
             once: Returns::default(),
             lost: Returns::default(),
+            absences: Absences::default(),
             candidates: Vec::with_capacity(CHAINS),
         }
     }
 
     /// Takes a use of a heap in, and answers the chain that it belongs in.
     #[inline]
-    fn learn(habit: &mut Habit, now: u32, once: &mut Returns, lost: &mut Returns) -> usize {
+    fn learn(
+        habit: &mut Habit,
+        now: u32,
+        once: &mut Returns,
+        lost: &mut Returns,
+        absences: &mut Absences,
+    ) -> usize {
         let missed = std::mem::take(&mut habit.missed);
+        let interval = habit.interval.mean;
         match habit.learn(now) {
             Learned::First => return NEW,
             Learned::Nothing => {
@@ -123,8 +137,13 @@ impl NextUse {
                 }
             }
             Learned::Second(after) if missed => once.come(after),
-            Learned::AfterGap(after) if missed => lost.come(after),
-            Learned::Second(_) | Learned::AfterGap(_) | Learned::InRun => {}
+            Learned::AfterGap(after) => {
+                absences.come(interval, after, std::mem::take(&mut habit.column).checked_sub(1));
+                if missed {
+                    lost.come(after);
+                }
+            }
+            Learned::Second(_) | Learned::InRun => {}
         }
         IN_RUN + class(habit.interval.mean)
     }
@@ -179,17 +198,36 @@ impl NextUse {
                 if !std::mem::replace(&mut habit.missed, true) {
                     self.lost.wait();
                 }
-                let to = if habit.gap_is_regular() { IN_GAP + class(habit.gap()) } else { LOST };
+                let to = Self::absent(habit, &mut self.absences, now, false);
                 self.move_to(heap, to);
             }
         }
         for chain in IN_GAP..NEW {
             while let Some(heap) = self.chains[chain].chain.oldest()
-                && self.rows.get(heap).is_some_and(|habit| habit.age(now) > habit.latest_gap())
+                && let Some(habit) = self.rows.get_mut(heap)
+                && habit.age(now) > habit.latest_gap()
             {
-                self.move_to(heap, LOST);
+                let to = Self::absent(habit, &mut self.absences, now, true);
+                self.move_to(heap, to);
             }
         }
+    }
+
+    /// The chain of a heap that is away for longer than was expected.
+    fn absent(habit: &mut Habit, absences: &mut Absences, now: u32, again: bool) -> usize {
+        let age = habit.age(now);
+        if !again && habit.gap_is_regular() {
+            habit.expect_gap(habit.gap(), habit.gap_deviation);
+            return IN_GAP + class(habit.expected);
+        }
+        let (count, sum) = habit.longer_gaps(age);
+        let (column, others) = absences.wait(habit.interval.mean, age);
+        habit.column = column + 1;
+        // All others count as much as one gap of its own.
+        let count = count + u64::from(others.is_some());
+        let Some(longer) = (sum + others.unwrap_or(0)).checked_div(count) else { return LOST };
+        habit.expect_gap(age.saturating_add(u32::try_from(longer).unwrap_or(u32::MAX)), 0);
+        IN_GAP + class(habit.expected)
     }
 
     /// For how long none of a chain was used, summed over its heaps; 0 where it is a submission or less.
@@ -222,7 +260,7 @@ impl EvictionPolicy for NextUse {
     fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
         self.remove(heap);
         let habit = self.rows.make(heap);
-        let chain = Self::learn(habit, Habit::clock(now), &mut self.once, &mut self.lost);
+        let chain = Self::learn(habit, Habit::clock(now), &mut self.once, &mut self.lost, &mut self.absences);
         self.put(heap, chain);
     }
 
@@ -233,7 +271,7 @@ impl EvictionPolicy for NextUse {
         if habit.is_used_at(now) {
             return;
         }
-        let chain = Self::learn(habit, now, &mut self.once, &mut self.lost);
+        let chain = Self::learn(habit, now, &mut self.once, &mut self.lost, &mut self.absences);
         if chain == before {
             self.rows.renew(&mut self.chains[chain].chain, heap);
         } else {
@@ -319,7 +357,8 @@ impl EvictionPolicy for NextUse {
         let now = Habit::clock(now);
         self.sort_out_late(now);
         let stays_away = |habit: &Habit| {
-            let longest = habit.interval.mean.max(habit.gap()).saturating_mul(AHEAD_INTERVALS);
+            let longest =
+                habit.interval.mean.max(habit.gap()).max(habit.expected).saturating_mul(AHEAD_INTERVALS);
             // An age is capped, and so is a time to stay away.
             habit.age(now) >= longest.clamp(AHEAD_SUBMISSIONS * SUBMISSION, 1 << 29)
         };

@@ -57,7 +57,13 @@ pub(super) struct Habit {
     /// The last two gaps between runs, the older one first; 0 for none.
     gaps: [u32; 2],
     /// How far off the gaps were from what was expected.
-    gap_deviation: u32,
+    pub(super) gap_deviation: u32,
+    /// The gap that it is taken to be in, ...
+    pub(super) expected: u32,
+    /// ... and how far off that may be.
+    expected_deviation: u32,
+    /// The column of [`Absences`](super::absences::Absences) in which it is waited for, plus one; 0 if it is in none.
+    pub(super) column: u8,
     /// The chain that it is in, plus one; 0 if it is not held.
     pub(super) place: u8,
     seen: bool,
@@ -166,15 +172,25 @@ impl Habit {
         if self.gaps[0] == 0 { self.gaps[1] } else { self.gaps[0] }
     }
 
+    /// How many of its last gaps were longer than `age`, and the sum of what they were longer.
+    pub(super) fn longer_gaps(&self, age: u32) -> (u64, u64) {
+        let longer = self.gaps.iter().filter(|&&gap| gap > age);
+        longer.fold((0, 0), |(count, sum), &gap| (count + 1, sum + u64::from(gap - age)))
+    }
+
     /// Whether gaps were about as long as expected.
     pub(super) fn gap_is_regular(&self) -> bool {
         self.gap() != 0 && self.gap_deviation <= self.gap() / 2
     }
 
-    /// A gap above that is not to be expected any more.
+    pub(super) fn expect_gap(&mut self, gap: u32, deviation: u32) {
+        (self.expected, self.expected_deviation) = (gap, deviation);
+    }
+
+    /// When the gap is longer than that, it is another one than was expected.
     pub(super) fn latest_gap(&self) -> u32 {
-        let slack = self.gap_deviation.saturating_mul(4).max(self.gap() / 4).max(2 * SUBMISSION);
-        self.gap().saturating_add(slack)
+        let slack = self.expected_deviation.saturating_mul(4).max(self.expected / 4).max(2 * SUBMISSION);
+        self.expected.saturating_add(slack)
     }
 
     /// How far away its next use is, if it is in a run.
@@ -186,7 +202,7 @@ impl Habit {
     /// How far away its next use is, if it is in a gap.
     #[inline]
     pub(super) fn left_in_gap(&self, now: u32) -> u64 {
-        left(Smoothed { mean: self.gap(), deviation: self.gap_deviation }, self.age(now))
+        left(Smoothed { mean: self.expected, deviation: self.expected_deviation }, self.age(now))
     }
 }
 

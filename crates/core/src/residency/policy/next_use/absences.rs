@@ -1,0 +1,119 @@
+//! For how long heaps stay away that do not come when they are expected.
+
+use super::habit::SUBMISSION;
+
+/// How much longer heaps stayed away, by their interval and by how long they had been away by then: an octave a row, an octave a column.
+///
+/// What a heap did itself says little as long as its gaps are few, or not regular. But most of what a program uses it uses in phases, and what
+/// is away comes back with others.
+#[derive(Debug)]
+pub(super) struct Absences {
+    cells: Box<[[Cell; OCTAVES]; OCTAVES]>,
+}
+
+/// Heaps of about one interval that were away for about as long.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    /// How much longer those stayed that came, smoothed; 0 as long as none came.
+    longer: u32,
+    waited_for: u32,
+    came: u32,
+}
+
+/// The longest intervals, and ages, are of 2^25 submissions.
+const OCTAVES: usize = 26;
+const LAST: u8 = 25;
+
+/// A new value counts for one in so many.
+const WEIGHT: u32 = 16;
+
+/// So many may be away at any time without being taken for lost.
+const STILL_AWAY: u32 = 3;
+
+/// Both counts are halved at that many, so that what was long ago counts less.
+const MOST_COUNTED: u32 = 512;
+
+impl Default for Absences {
+    fn default() -> Self {
+        Self { cells: Box::new([[Cell::default(); OCTAVES]; OCTAVES]) }
+    }
+}
+
+/// The octave of a time; the first is that of a submission and less.
+#[inline]
+fn octave(time: u32) -> u8 {
+    let octave = (time / SUBMISSION).max(1).ilog2();
+    u8::try_from(octave).map_or(LAST, |octave| octave.min(LAST))
+}
+
+impl Absences {
+    /// A heap of that interval came after that gap; it was waited for in that column, if in any. O(log(gap / interval)).
+    pub(super) fn come(&mut self, interval: u32, gap: u32, column: Option<u8>) {
+        let row = octave(interval);
+        let cells = &mut self.cells[usize::from(row)];
+        let mut away = SUBMISSION << row;
+        for cell in &mut cells[usize::from(row)..] {
+            let Some(longer) = gap.checked_sub(away).filter(|&longer| longer > 0) else { break };
+            cell.longer = match cell.longer {
+                0 => longer,
+                known => known - known / WEIGHT + longer / WEIGHT,
+            };
+            away = away.saturating_mul(2);
+        }
+        if let Some(cell) = column.and_then(|column| cells.get_mut(usize::from(column))) {
+            cell.came = (cell.came + 1).min(cell.waited_for);
+        }
+    }
+
+    /// A heap of that interval has been away for that time, and is waited for: the column, and for how much longer it is expected to stay,
+    /// if others came so late, and all of them but a few: somewhat longer where some have not come yet. O(1).
+    pub(super) fn wait(&mut self, interval: u32, away: u32) -> (u8, Option<u64>) {
+        let row = octave(interval);
+        let column = octave(away).max(row);
+        let cell = &mut self.cells[usize::from(row)][usize::from(column)];
+        if cell.waited_for >= MOST_COUNTED {
+            cell.waited_for /= 2;
+            cell.came /= 2;
+        }
+        cell.waited_for += 1;
+        // Where some never come, who is away for long is more likely to be one of them: that is not for means to say.
+        let all_came = cell.came + STILL_AWAY >= cell.waited_for;
+        let (waited_for, came) = (u64::from(cell.waited_for + STILL_AWAY), u64::from(cell.came + STILL_AWAY));
+        let longer = u64::from(cell.longer) * waited_for / came;
+        (column, (all_came && longer != 0).then_some(longer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_away_is_expected_when_others_came_as_long_as_all_of_them_did() {
+        let mut absences = Absences::default();
+        let interval = 4 * SUBMISSION;
+        assert_eq!(absences.wait(interval, 32 * SUBMISSION).1, None, "none has come yet");
+        absences.come(interval, 96 * SUBMISSION, Some(5));
+        // One was waited for, and came; this is the second.
+        let expected = u64::from(64 * SUBMISSION) * 5 / 4;
+        assert_eq!(absences.wait(interval, 40 * SUBMISSION), (5, Some(expected)));
+        assert_eq!(absences.wait(interval, 128 * SUBMISSION).1, None, "none came so late");
+        assert_eq!(absences.wait(2 * interval, 40 * SUBMISSION).1, None, "of that interval none came");
+        for _ in 0..2 {
+            assert!(absences.wait(interval, 40 * SUBMISSION).1.is_some());
+        }
+        assert_eq!(absences.wait(interval, 40 * SUBMISSION).1, None, "four have not come");
+    }
+
+    #[test]
+    fn no_length_is_too_long() {
+        let mut absences = Absences::default();
+        for _ in 0..1000 {
+            let (column, _) = absences.wait(0, u32::MAX);
+            absences.come(0, u32::MAX, Some(column));
+            absences.wait(u32::MAX, 0);
+            absences.come(u32::MAX, u32::MAX, Some(u8::MAX));
+        }
+        assert_eq!(absences.wait(0, u32::MAX).0, LAST);
+    }
+}
