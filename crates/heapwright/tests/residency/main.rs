@@ -11,3 +11,4 @@ mod gpgmm;
 mod gpu;
 mod microsofts;
 mod scene;
+mod trim;
