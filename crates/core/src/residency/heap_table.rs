@@ -58,6 +58,8 @@ struct Rest {
     size: ByteSize,
     /// The plan that it is a part of.
     stamp: u64,
+    /// The period in which it became resident, or was locked last.
+    period: u64,
 }
 
 /// The notes, in slots that are used again.
@@ -90,12 +92,12 @@ impl HeapTable {
         if let Some(slot) = self.vacant.pop() {
             let old = &mut self.records[slot.index()];
             *old = record(old.generation);
-            self.rest[slot.index()] = Rest { size, stamp: 0 };
+            self.rest[slot.index()] = Rest { size, stamp: 0, period: 0 };
             return Some(ManagedHeapId { slot, generation: old.generation });
         }
         let slot = HeapSlot::new(u32::try_from(self.records.len()).ok()?);
         self.records.push(record(0));
-        self.rest.push(Rest { size, stamp: 0 });
+        self.rest.push(Rest { size, stamp: 0, period: 0 });
         // Removing a heap needs no memory then.
         if self.vacant.capacity() < self.records.len() {
             self.vacant.reserve(self.records.capacity() - self.vacant.len());
@@ -148,6 +150,16 @@ impl HeapTable {
     /// Makes the heap in a slot a part of a plan.
     pub(super) fn set_stamp(&mut self, slot: HeapSlot, stamp: u64) {
         self.rest[slot.index()].stamp = stamp;
+    }
+
+    /// The period in which the heap in a slot became resident, or was locked last.
+    pub(super) fn period(&self, slot: HeapSlot) -> u64 {
+        self.rest[slot.index()].period
+    }
+
+    /// Notes that the heap in a slot becomes resident, or is no longer locked.
+    pub(super) fn set_period(&mut self, slot: HeapSlot, period: u64) {
+        self.rest[slot.index()].period = period;
     }
 
     /// The id of the heap in a slot.

@@ -131,6 +131,11 @@ impl InFlight {
             .map(|(_, slot, value)| (slot, value))
     }
 
+    /// The number of the last submission that was begun; zero before the first.
+    pub(super) const fn last_number(&self) -> u64 {
+        self.last_number
+    }
+
     /// How many submissions there are that are not finished.
     pub(super) fn len(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()

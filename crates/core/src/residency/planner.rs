@@ -137,6 +137,8 @@ pub struct ResidencyPlanner {
     paging: (FenceValue, FenceValue),
     /// Number of the plan.
     stamp: u64,
+    /// The period that began last, and the last submission before it.
+    period: (u64, u64),
     /// Of all heaps.
     bytes: ByteSize,
 }
@@ -157,6 +159,7 @@ impl ResidencyPlanner {
             clock: 0,
             paging: (FenceValue::ZERO, FenceValue::ZERO),
             stamp: 0,
+            period: (0, 0),
             bytes: ByteSize::ZERO,
         }
     }
@@ -171,6 +174,7 @@ impl ResidencyPlanner {
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
         let group = self.effective_group(group);
         let id = self.heaps.insert(size, group, level, status).ok_or(PlanError::TooMuch)?;
+        self.heaps.set_period(id.slot(), self.period.0);
         self.bytes = bytes;
         self.totals[group.index()].enter(self.heaps.at(id.slot()), size);
         if status == Status::Resident {
@@ -406,6 +410,7 @@ impl ResidencyPlanner {
             let policy = &mut self.policies[group][record.level.index()];
             policy.admit(id.slot(), size, Admission::Created, now);
         }
+        self.heaps.set_period(id.slot(), self.period.0);
         // It was counted among what others use.
         let external = &mut self.memory[group].external;
         *external = external.saturating_sub(size);
@@ -455,6 +460,7 @@ impl ResidencyPlanner {
         self.totals[group].enter(record, size);
         if left == 0 && record.status == Some(Status::Resident) {
             self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
+            self.heaps.set_period(id.slot(), self.period.0);
         }
         Ok(left)
     }
@@ -748,6 +754,7 @@ impl ResidencyPlanner {
             let (group, level) = (record.group.index(), record.level.index());
             self.policies[group][level].admit(id.slot(), size, cause, now);
         }
+        self.heaps.set_period(id.slot(), self.period.0);
     }
 
     /// A plan was carried out: what it makes resident is so when the paging fence comes to `value`. O(heaps of the plan).
@@ -812,6 +819,36 @@ impl ResidencyPlanner {
             }
         }
         self.evict_victims(now, plan);
+    }
+
+    /// Plans to evict what was resident and not used for the whole of a period, however much room there is, and begins the next period.
+    /// O(heaps).
+    ///
+    /// Used is what a submission uses, and what becomes resident or loses its last lock. The first period began with the planner. What
+    /// the GPU may still use, what is locked and what is on its way stays.
+    ///
+    /// The plan is to be carried out; it makes nothing resident.
+    pub fn plan_unused(&mut self, now: Moment, plan: &mut Plan) {
+        plan.clear();
+        let (period, last_before) = self.period;
+        for (id, record) in self.heaps.iter() {
+            let slot = id.slot();
+            let is_unused = record.last_use <= last_before && self.heaps.period(slot) < period;
+            let may_go =
+                record.is_held() && record.arrives <= self.paging.1.get() && self.in_flight.is_idle(record);
+            if is_unused && may_go {
+                plan.victims.push(slot);
+                let bytes = &mut plan.bytes_out[record.group.index()];
+                *bytes = bytes.saturating_add(self.heaps.size(slot));
+            }
+        }
+        self.evict_victims(now, plan);
+        self.begin_period();
+    }
+
+    /// Begins a period anew, and evicts nothing. O(1).
+    pub fn begin_period(&mut self) {
+        self.period = (self.period.0 + 1, self.in_flight.last_number());
     }
 
     /// Checks that the books agree with each other. O(heaps); for tests.

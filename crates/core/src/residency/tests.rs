@@ -242,6 +242,40 @@ fn failures_leave_the_books_as_they_were() {
 }
 
 #[test]
+fn what_was_not_used_for_a_whole_period_goes_and_nothing_else() {
+    let mut planner = planner(mib(100));
+    let now = Moment::default();
+    let [used, unused, busy, locked, unlocked] =
+        std::array::from_fn(|_| add(&mut planner, mib(2), Status::Resident));
+    let away = add(&mut planner, mib(2), Status::Evicted);
+    assert!(!planner.lock(locked, now).expect("lives").is_missing);
+    assert!(!planner.lock(unlocked, now).expect("lives").is_missing);
+    let queue = planner.add_queue();
+    assert_eq!(submit(&mut planner, queue, 1, &[unused, used]).0, PlanOutcome::Ready);
+    let other = planner.add_queue();
+    assert_eq!(submit(&mut planner, other, 1, &[busy]).0, PlanOutcome::Ready);
+    planner.complete(queue, FenceValue::new(1));
+    let mut plan = Plan::default();
+    planner.plan_unused(now, &mut plan);
+    assert!(plan.is_empty(), "all of it came in that period");
+
+    assert_eq!(submit(&mut planner, queue, 2, &[used]).0, PlanOutcome::Ready);
+    planner.complete(queue, FenceValue::new(2));
+    assert_eq!(planner.unlock(unlocked, now), Ok(0));
+    let late = add(&mut planner, mib(2), Status::Resident);
+    planner.plan_unused(now, &mut plan);
+    assert_eq!((&plan.evict[..], plan.bytes_out), (&[unused][..], [mib(2), mib(0)]));
+
+    planner.begin_period();
+    planner.complete(other, FenceValue::new(1));
+    planner.plan_unused(now, &mut plan);
+    assert_eq!(plan.evict, [used, busy, unlocked, late], "in a period that is long over");
+    let status = |id| planner.heap(id).map(|heap| heap.status);
+    assert_eq!((status(locked), status(away)), (Some(Status::Resident), Some(Status::Evicted)));
+    planner.audit().expect("the books agree");
+}
+
+#[test]
 fn ids_of_heaps_that_are_gone_are_refused() {
     let mut planner = planner(mib(4));
     let gone = add(&mut planner, mib(1), Status::Resident);
@@ -283,6 +317,7 @@ enum Call {
     Budget { group: bool, bytes: u64 },
     Trim,
     Ahead(u64),
+    Unused,
     Level { heap: usize, level: usize },
     SetResident { heap: usize, is_resident: bool },
 }
@@ -301,6 +336,7 @@ fn call() -> impl Strategy<Value = Call> {
         1 => (any::<bool>(), 1..200u64).prop_map(|(group, bytes)| Call::Budget { group, bytes }),
         1 => Just(Call::Trim),
         1 => (0..50u64).prop_map(Call::Ahead),
+        1 => Just(Call::Unused),
         1 => (0..64usize, 0..5usize).prop_map(|(heap, level)| Call::Level { heap, level }),
         1 => (0..64usize, any::<bool>()).prop_map(|(heap, is_resident)| Call::SetResident { heap, is_resident }),
     ]
@@ -316,6 +352,8 @@ struct Modelled {
     /// Submissions that use it and are not finished.
     uses: BTreeSet<(usize, u64)>,
     arrives: u64,
+    /// The period in which it was used last, or became resident.
+    period: u64,
 }
 
 #[derive(Default)]
@@ -324,6 +362,7 @@ struct Model {
     signalled: [u64; 3],
     paging: (u64, u64),
     budget: [u64; 2],
+    period: u64,
 }
 
 impl Model {
@@ -388,7 +427,15 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 let is_resident = status != Status::Evicted;
                 model.heaps.insert(
                     id,
-                    Modelled { size, group, is_resident, locks: 0, uses: BTreeSet::new(), arrives: 0 },
+                    Modelled {
+                        size,
+                        group,
+                        is_resident,
+                        locks: 0,
+                        uses: BTreeSet::new(),
+                        arrives: 0,
+                        period: model.period,
+                    },
                 );
                 if status == Status::Unknown {
                     planner.lock(id, now).expect("it lives");
@@ -447,6 +494,9 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             }
                             if fails {
                                 planner.page_in_failed(&plan, submission.moment());
+                                for id in used {
+                                    model.heaps.get_mut(id).expect("it lives").period = model.period;
+                                }
                                 for id in &plan.make_resident {
                                     model.heaps.get_mut(id).expect("it lives").is_resident = false;
                                 }
@@ -456,7 +506,8 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             model.paging.0 += 1;
                             planner.paged_in(&plan, FenceValue::new(model.paging.0), submission.moment());
                             for id in &plan.make_resident {
-                                model.heaps.get_mut(id).expect("it lives").arrives = model.paging.0;
+                                let heap = model.heaps.get_mut(id).expect("it lives");
+                                (heap.arrives, heap.period) = (model.paging.0, model.period);
                             }
                         }
                         PlanOutcome::Wait(_) => {
@@ -465,7 +516,9 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             });
                             // A submission that failed counts as a use until what its queue did before is done.
                             let others = planner.in_flight() - 1;
-                            assert!(waits || others > 0, "there is something to wait for");
+                            // A heap that was on its way may have been removed.
+                            let is_paging = model.paging.0 > model.paging.1;
+                            assert!(waits || others > 0 || is_paging, "there is something to wait for");
                             planner.cancel(&submission);
                             continue;
                         }
@@ -479,7 +532,9 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 }
                 model.signalled[queue] = value;
                 for id in used {
-                    model.heaps.get_mut(id).expect("it lives").uses.insert((queue, value));
+                    let heap = model.heaps.get_mut(id).expect("it lives");
+                    heap.uses.insert((queue, value));
+                    heap.period = model.period;
                 }
             }
             Call::Complete { queue } => {
@@ -509,6 +564,9 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 let heap = model.heaps.get_mut(&id).expect("it lives");
                 let expected = heap.locks.checked_sub(1).ok_or(PlanError::NotLocked);
                 assert_eq!(planner.unlock(id, now), expected);
+                if expected == Ok(0) {
+                    heap.period = model.period;
+                }
                 heap.locks = expected.unwrap_or(0);
             }
             Call::Budget { group, bytes } => {
@@ -534,6 +592,23 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 planner.plan_ahead([ByteSize::new(bytes); 2], now, &mut plan);
                 model.carry_out(&plan, &[]);
             }
+            Call::Unused => {
+                let may_go = |heap: &Modelled| {
+                    let is_idle = heap.uses.is_empty() && heap.arrives <= model.paging.1;
+                    heap.is_resident && heap.locks == 0 && heap.period < model.period && is_idle
+                };
+                let expected: BTreeSet<_> =
+                    model.heaps.iter().filter(|(_, heap)| may_go(heap)).map(|(&id, _)| id).collect();
+                planner.plan_unused(now, &mut plan);
+                let evicted: BTreeSet<_> = plan.evict.iter().copied().collect();
+                // What several queues used stays until each is past its last use by any.
+                assert!(evicted.is_subset(&expected), "{evicted:?} of {expected:?}");
+                if planner.in_flight() == 0 {
+                    assert_eq!(evicted, expected);
+                }
+                model.carry_out(&plan, &[]);
+                model.period += 1;
+            }
             Call::Level { heap, level } => {
                 if let Some(id) = pick(heap) {
                     planner.set_level(id, PriorityLevel::ALL[level], now).expect("it lives");
@@ -549,7 +624,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                     assert_eq!(answer, Err(PlanError::InUse));
                 } else if answer.is_ok() {
                     if heap.is_resident != is_resident {
-                        heap.arrives = 0;
+                        (heap.arrives, heap.period) = (0, model.period);
                     }
                     heap.is_resident = is_resident;
                 } else {

@@ -9,6 +9,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use windows_core::HRESULT;
 
+use super::budget::TrimRequest;
 use super::gpu_wait::Patience;
 use super::queue::ManagedQueue;
 use super::shared::{Shared, State};
@@ -317,10 +318,9 @@ impl Shared {
         &self,
         pager: &mut Pager,
         plan: impl FnOnce(&mut State, &mut Plan, heapwright_core::residency::policy::Moment),
-    ) {
+    ) -> [ByteSize; 2] {
         if self.poll(pager).is_err() {
-            pager.plan = Plan::default();
-            return;
+            return [ByteSize::ZERO; 2];
         }
         let now = {
             let mut state = self.lock();
@@ -333,19 +333,42 @@ impl Shared {
         if let Err(error) = self.evict(pager) {
             tracing::warn!(%error, "the device evicts nothing");
             self.lock().planner.evict_failed(&pager.plan, now);
-            pager.plan.bytes_out = [ByteSize::ZERO; 2];
+            return [ByteSize::ZERO; 2];
         }
+        pager.plan.bytes_out
     }
 
     /// Evicts so many bytes of what is idle, as far as there are any, and answers how many it was.
     pub(super) fn evict_at_least(&self, bytes: [ByteSize; 2]) -> ByteSize {
-        let mut pager = self.pager();
-        self.evict_without_need(&mut pager, |state, plan, now| {
+        self.evict_bytes(&mut self.pager(), bytes)
+    }
+
+    fn evict_bytes(&self, pager: &mut Pager, bytes: [ByteSize; 2]) -> ByteSize {
+        let [local, non_local] = self.evict_without_need(pager, |state, plan, now| {
             let request = PlanRequest { at_least: bytes, may_exceed: true, ..PlanRequest::new(now) };
             let _ = state.planner.plan(&request, plan);
         });
-        let [local, non_local] = pager.plan.bytes_out;
         local.saturating_add(non_local)
+    }
+
+    /// Does what trim notifications ask for: what was not used for a whole period goes, and so many bytes, of which that is a part. Local
+    /// memory goes first, as notifications do not say whose budget they are about.
+    pub(super) fn trim_as_told(&self, pager: &mut Pager, told: TrimRequest) {
+        let mut left = told.bytes;
+        if told.restarts {
+            self.lock().planner.begin_period();
+        } else if told.is_periodic {
+            let [local, non_local] =
+                self.evict_without_need(pager, |state, plan, now| state.planner.plan_unused(now, plan));
+            left = left.saturating_sub(local).saturating_sub(non_local);
+        }
+        for group in 0..2 {
+            if !left.is_zero() {
+                let mut bytes = [ByteSize::ZERO; 2];
+                bytes[group] = left;
+                left = left.saturating_sub(self.evict_bytes(pager, bytes));
+            }
+        }
     }
 
     /// Waits for the GPU; `false` when what is waited for does not get on for too long. No lock is held.

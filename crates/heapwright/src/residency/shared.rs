@@ -243,20 +243,21 @@ impl Shared {
             state.sample(&shared.budgets, &SegmentGroup::ALL);
         }
         if desc.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) {
-            match adapter {
-                Some(adapter) => {
-                    let this = Weak::clone(&shared.this);
-                    let on_change = move || {
-                        if let Some(shared) = this.upgrade() {
-                            shared.ask_and_trim(&mut shared.pager());
-                            shared.tell_pressure();
-                        }
-                    };
-                    if let Some(updates) = BackgroundUpdates::start(adapter, on_change) {
-                        let _ = shared.background.set(updates);
-                    }
+            if adapter.is_none() {
+                tracing::warn!("there is no adapter to tell of changes of the budget");
+            }
+            let this = Weak::clone(&shared.this);
+            let on_change = move |told| {
+                if let Some(shared) = this.upgrade() {
+                    let mut pager = shared.pager();
+                    shared.trim_as_told(&mut pager, told);
+                    shared.ask_and_trim(&mut pager);
+                    drop(pager);
+                    shared.tell_pressure();
                 }
-                None => tracing::warn!("there is no adapter to tell of changes of the budget"),
+            };
+            if let Some(updates) = BackgroundUpdates::start(adapter, Some(device), on_change) {
+                let _ = shared.background.set(updates);
             }
         }
         Ok(shared)

@@ -54,4 +54,5 @@ mod microsofts;
 mod pageables;
 mod removal;
 mod scene;
+mod trim;
 mod workers;

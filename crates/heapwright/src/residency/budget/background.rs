@@ -1,21 +1,24 @@
-//! The thread that waits for the operating system's notifications.
+//! The thread that waits for the operating system's notifications: of budgets, and that trimming is advisable.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use heapwright_d3d12::IDXGIAdapter3;
 use heapwright_d3d12::event::{Event, EventReset};
+use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3};
 
-/// A thread that calls a closure after each change of a budget.
+use super::trim::{TrimInbox, TrimRegistration, TrimRequest};
+
+/// A thread that calls a closure after each change of a budget, and each trim notification.
 ///
-/// One registration speaks for all segment groups: DXGI does not say which budget has changed. Dropping it ends the registration and
-/// the thread, and waits for the thread unless it is the thread that drops it.
+/// One registration speaks for all segment groups: DXGI does not say which budget has changed. Dropping it ends the registrations and
+/// the thread, and waits for the thread unless it is the thread that drops it, or a trim notification callback of somebody else: there
+/// registrations cannot end, so that the thread ends them when the callback has returned.
 pub(crate) struct BackgroundUpdates {
-    adapter: IDXGIAdapter3,
-    cookie: u32,
+    budget: Option<(IDXGIAdapter3, u32)>,
+    trim: Option<TrimRegistration>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -26,13 +29,21 @@ struct Shared {
     event: Event,
     ends: AtomicBool,
     is_healthy: AtomicBool,
+    /// What the thread is to end, as whoever dropped it could not.
+    left: Mutex<Option<TrimRegistration>>,
 }
 
 impl BackgroundUpdates {
-    /// Registers with the adapter, and starts the thread. `None`, and a warning, when something of that cannot be had.
+    /// Registers with the adapter and the device, and starts the thread. `None`, and a warning, when neither tells anything, or there is no
+    /// thread.
     ///
-    /// `on_change` is called on the thread, without any lock. A panic in it is logged and has no other consequence.
-    pub(crate) fn start(adapter: &IDXGIAdapter3, on_change: impl Fn() + Send + 'static) -> Option<Self> {
+    /// `on_change` is called on the thread, without any lock, with what trim notifications asked for meanwhile. A panic in it is logged and has
+    /// no other consequence.
+    pub(crate) fn start(
+        adapter: Option<&IDXGIAdapter3>,
+        device: Option<&ID3D12Device>,
+        on_change: impl Fn(TrimRequest) + Send + 'static,
+    ) -> Option<Self> {
         let event = match Event::new(EventReset::Auto) {
             Ok(event) => event,
             Err(error) => {
@@ -40,27 +51,26 @@ impl BackgroundUpdates {
                 return None;
             }
         };
-        let shared =
-            Arc::new(Shared { event, ends: AtomicBool::new(false), is_healthy: AtomicBool::new(true) });
-        // SAFETY: the adapter is a live COM object. The handle is an event's, which is open until after the registration has ended:
-        // `Drop` ends it, and the fields go after that.
-        let registered =
-            unsafe { adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(shared.event.handle()) };
-        let cookie = match registered {
-            Ok(cookie) => cookie,
-            Err(error) => {
-                let code = error.code().0;
-                tracing::warn!(
-                    "the adapter does not tell of changes of the budget ({code:#010x}); it is asked for them"
-                );
-                return None;
-            }
+        let shared = Arc::new(Shared {
+            event,
+            ends: AtomicBool::new(false),
+            is_healthy: AtomicBool::new(true),
+            left: Mutex::default(),
+        });
+        let waker = Arc::clone(&shared);
+        let inbox = Arc::new(TrimInbox::new(move || waker.wake()));
+        // From here on dropping it ends the registrations.
+        let mut updates = Self {
+            budget: adapter.and_then(|adapter| shared.register(adapter)),
+            trim: device.and_then(|device| TrimRegistration::start(device, &inbox)),
+            shared: Arc::clone(&shared),
+            thread: None,
         };
-        // From here on dropping it ends the registration.
-        let mut updates =
-            Self { adapter: adapter.clone(), cookie, shared: Arc::clone(&shared), thread: None };
+        if updates.budget.is_none() && updates.trim.is_none() {
+            return None;
+        }
         let name = "heapwright budget".to_owned();
-        match std::thread::Builder::new().name(name).spawn(move || shared.run(on_change)) {
+        match std::thread::Builder::new().name(name).spawn(move || shared.run(|| on_change(inbox.take()))) {
             Ok(thread) => {
                 updates.thread = Some(thread);
                 Some(updates)
@@ -84,10 +94,29 @@ impl BackgroundUpdates {
 }
 
 impl Shared {
+    /// Has the adapter set the event after changes.
+    fn register(&self, adapter: &IDXGIAdapter3) -> Option<(IDXGIAdapter3, u32)> {
+        // SAFETY: the adapter is a live COM object. The handle is an event's, which is open until after the registration has ended:
+        // dropping `BackgroundUpdates` ends it, which has a reference to the event.
+        let registered =
+            unsafe { adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(self.event.handle()) };
+        match registered {
+            Ok(cookie) => Some((adapter.clone(), cookie)),
+            Err(error) => {
+                let code = error.code().0;
+                tracing::warn!(
+                    "the adapter does not tell of changes of the budget ({code:#010x}); it is asked for them"
+                );
+                None
+            }
+        }
+    }
+
     fn run(&self, on_change: impl Fn()) {
         loop {
             let waited = self.event.wait(None);
             if self.ends.load(Ordering::Acquire) {
+                self.end_what_is_left();
                 return;
             }
             if let Err(error) = waited {
@@ -101,6 +130,16 @@ impl Shared {
         }
     }
 
+    /// Ends a registration that could not end within a callback: once that has returned.
+    fn end_what_is_left(&self) {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err((registration, hresult))) = left.map(TrimRegistration::end) {
+            tracing::warn!("the device does not end a trim notification: {:#010x}", hresult.0);
+            // It may still be called, so what it uses stays.
+            std::mem::forget(registration);
+        }
+    }
+
     fn wake(&self) {
         if let Err(error) = self.event.set() {
             self.is_healthy.store(false, Ordering::Relaxed);
@@ -111,13 +150,20 @@ impl Shared {
 
 impl Drop for BackgroundUpdates {
     fn drop(&mut self) {
-        // SAFETY: the adapter is a live COM object, and the cookie is that of a registration with it that has not ended.
-        unsafe { self.adapter.UnregisterVideoMemoryBudgetChangeNotification(self.cookie) };
+        if let Some((adapter, cookie)) = self.budget.take() {
+            // SAFETY: the adapter is a live COM object, and the cookie is that of a registration with it that has not ended.
+            unsafe { adapter.UnregisterVideoMemoryBudgetChangeNotification(cookie) };
+        }
+        let ended = self.trim.take().map_or(Ok(()), TrimRegistration::end);
+        let is_left = ended.is_err();
+        if let Err((registration, _)) = ended {
+            *self.shared.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(registration);
+        }
         self.shared.ends.store(true, Ordering::Release);
         self.shared.wake();
         let Some(thread) = self.thread.take() else { return };
-        // The closure may hold the last reference to whoever holds this.
-        if thread.thread().id() != std::thread::current().id() {
+        // The closure may hold the last reference to whoever holds this. What is left ends when this call has returned.
+        if !is_left && thread.thread().id() != std::thread::current().id() {
             let _panicked = thread.join();
         }
     }
@@ -126,7 +172,8 @@ impl Drop for BackgroundUpdates {
 impl fmt::Debug for BackgroundUpdates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BackgroundUpdates")
-            .field("cookie", &self.cookie)
+            .field("budget", &self.budget.as_ref().map(|(_, cookie)| cookie))
+            .field("trim", &self.trim)
             .field("is_healthy", &self.is_healthy())
             .finish_non_exhaustive()
     }
@@ -134,8 +181,8 @@ impl fmt::Debug for BackgroundUpdates {
 
 #[cfg(all(test, any(windows, target_os = "linux", target_os = "android")))]
 mod tests {
+    use std::sync::OnceLock;
     use std::sync::mpsc::{RecvTimeoutError, channel};
-    use std::sync::{Mutex, OnceLock};
     use std::time::Duration;
 
     use heapwright_core::ByteSize;
@@ -156,7 +203,7 @@ mod tests {
     fn a_change_and_a_request_arrive() {
         let gpu = gpu();
         let (told, changes) = channel();
-        let updates = BackgroundUpdates::start(&gpu.adapter, move || {
+        let updates = BackgroundUpdates::start(Some(&gpu.adapter), None, move |_| {
             let _gone = told.send(std::thread::current().id());
         })
         .expect("the adapter tells");
@@ -180,7 +227,7 @@ mod tests {
         let slot: Arc<OnceLock<Mutex<Option<BackgroundUpdates>>>> = Arc::default();
         let (told, dropped) = channel();
         let own = Arc::clone(&slot);
-        let updates = BackgroundUpdates::start(&gpu.adapter, move || {
+        let updates = BackgroundUpdates::start(Some(&gpu.adapter), None, move |_| {
             let updates = own.wait().lock().expect("nobody panics").take();
             assert!(updates.is_some());
             drop(updates);
@@ -196,7 +243,9 @@ mod tests {
     #[test]
     fn an_adapter_that_does_not_tell_is_no_error() {
         let adapter = FaultyAdapter::new(ByteSize::from_gib(1), ByteSize::from_gib(1)).to_interface();
-        assert!(BackgroundUpdates::start(&adapter, || unreachable!("nothing changes")).is_none());
+        assert!(
+            BackgroundUpdates::start(Some(&adapter), None, |_| unreachable!("nothing changes")).is_none()
+        );
     }
 
     #[test]
@@ -204,7 +253,7 @@ mod tests {
         let gpu = gpu();
         let (told, changes) = channel();
         let calls = AtomicBool::new(false);
-        let updates = BackgroundUpdates::start(&gpu.adapter, move || {
+        let updates = BackgroundUpdates::start(Some(&gpu.adapter), None, move |_| {
             let is_first = !calls.swap(true, Ordering::Relaxed);
             let _gone = told.send(is_first);
             assert!(!is_first, "a panic on purpose");

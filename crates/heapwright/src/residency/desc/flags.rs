@@ -9,6 +9,9 @@ bitflags! {
         /// A thread waits for the operating system's notifications and takes over what they say. Where they cannot be had, a warning is
         /// logged, and budgets are asked for every [`refresh_interval`](crate::ResidencyManagerDesc::refresh_interval) submissions, as
         /// without the flag.
+        ///
+        /// On devices with `ID3D12Device15` it also hears trim notifications: a periodic one evicts what is idle and was not used since the one
+        /// before, however much room there is; one that asks for bytes evicts so many of what is idle.
         const ALLOW_BACKGROUND_BUDGET_UPDATES = 0x1;
         /// On UMA the segment groups are kept apart all the same, and a warning is logged: the non-local one has no budget there as a
         /// rule. Elsewhere it has no effect.

@@ -1,0 +1,136 @@
+//! Trim notifications of `ID3D12Device15`.
+
+use std::fmt;
+use std::hint::black_box;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::trim::*;
+use heapwright_d3d12::{DXGI_ERROR_ALREADY_EXISTS, ID3D12Device};
+use windows_core::{HRESULT, Interface};
+
+/// What notifications ask for that nobody has answered yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TrimRequest {
+    /// Evict what was not used since the last periodic trim.
+    pub(crate) is_periodic: bool,
+    /// Begin a period anew. It wins over `is_periodic`: which of them came first is not noted, and this one evicts nothing that is used.
+    pub(crate) restarts: bool,
+    /// Evict so much at least.
+    pub(crate) bytes: ByteSize,
+}
+
+/// Where the callback leaves what it heard, and whom it wakes.
+pub(super) struct TrimInbox {
+    request: Mutex<TrimRequest>,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl TrimInbox {
+    pub(super) fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { request: Mutex::default(), wake: Box::new(wake) }
+    }
+
+    /// What has been asked for since the last time.
+    pub(super) fn take(&self) -> TrimRequest {
+        std::mem::take(&mut *self.request.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn hear(&self, flags: D3D12_TRIM_NOTIFICATION_FLAGS, bytes: ByteSize) {
+        let has = |flag| flags & flag != 0;
+        {
+            let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+            request.is_periodic |= has(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM);
+            request.restarts |= has(D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM);
+            if has(D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET) {
+                // By how much usage is above the budget now: what an earlier one said is a part of it.
+                request.bytes = request.bytes.max(bytes);
+            }
+        }
+        (self.wake)();
+    }
+}
+
+/// Called by the operating system, on any thread: takes a lock that is held for a copy, and wakes a thread. It holds no reference to the manager,
+/// so that the manager never ends within it, where registrations may not end.
+///
+/// D3D12 registers a function once for a device: each number makes another function, for another manager.
+unsafe extern "system" fn hear<const NUMBER: u32>(notification: *const D3D12_TRIM_NOTIFICATION) {
+    // What is the same code may be one function.
+    black_box(NUMBER);
+    let heard = catch_unwind(|| {
+        // SAFETY: D3D12 hands over a notification, which lives until the call returns.
+        let notification = unsafe { &*notification };
+        // SAFETY: the context is that of the registration, which owns a reference to the inbox for as long as it lasts.
+        let inbox = unsafe { &*notification.pContext.cast::<TrimInbox>().cast_const() };
+        inbox.hear(notification.Flags, ByteSize::new(notification.NumBytesToTrim));
+    });
+    // A panic of a subscriber to the log has no way through D3D12.
+    std::mem::forget(heard);
+}
+
+const FUNCTIONS: [unsafe extern "system" fn(*const D3D12_TRIM_NOTIFICATION); 8] =
+    [hear::<0>, hear::<1>, hear::<2>, hear::<3>, hear::<4>, hear::<5>, hear::<6>, hear::<7>];
+
+/// A registration with a device, which [`end`](Self::end) ends. It owns a reference to its inbox.
+pub(super) struct TrimRegistration {
+    device: ID3D12Device15,
+    cookie: u32,
+    inbox: *const TrimInbox,
+}
+
+// SAFETY: the device is free-threaded, and the pointer is a reference to an inbox, which is `Send` and `Sync`.
+unsafe impl Send for TrimRegistration {}
+// SAFETY: as above.
+unsafe impl Sync for TrimRegistration {}
+
+impl TrimRegistration {
+    /// `None` where the device has no such notifications, or (with a warning) refuses.
+    pub(super) fn start(device: &ID3D12Device, inbox: &Arc<TrimInbox>) -> Option<Self> {
+        let device: ID3D12Device15 = device.cast().ok()?;
+        let inbox = Arc::into_raw(Arc::clone(inbox));
+        let mut result = DXGI_ERROR_ALREADY_EXISTS;
+        for function in FUNCTIONS {
+            let mut data = D3D12_REGISTER_TRIM_NOTIFICATION {
+                pfnCallback: Some(function),
+                pContext: inbox.cast_mut().cast(),
+                CallbackCookie: 0,
+            };
+            // SAFETY: a live COM object and a structure of this call. The context lives until the registration has ended.
+            result = unsafe { device.RegisterTrimNotificationCallback(&raw mut data) };
+            if result.is_ok() {
+                return Some(Self { device, cookie: data.CallbackCookie, inbox });
+            }
+            // Another manager of the device has it.
+            if result != DXGI_ERROR_ALREADY_EXISTS {
+                break;
+            }
+        }
+        // SAFETY: from `Arc::into_raw` above, and registered with nobody.
+        drop(unsafe { Arc::from_raw(inbox) });
+        if result != heapwright_d3d12::E_NOTIMPL {
+            tracing::warn!("the device takes no callback for trim notifications: {:#010x}", result.0);
+        }
+        None
+    }
+
+    /// Ends it: the callback is not called from now on, nor runs. Gives it back with D3D12's answer when that refuses, as it does within a trim notification
+    /// callback.
+    pub(super) fn end(self) -> Result<(), (Self, HRESULT)> {
+        // SAFETY: a live COM object, and the cookie of a registration that has not ended.
+        let result = unsafe { self.device.UnregisterTrimNotificationCallback(self.cookie) };
+        if result.is_err() {
+            return Err((self, result));
+        }
+        // SAFETY: from `Arc::into_raw`, once; nobody calls the callback any more.
+        drop(unsafe { Arc::from_raw(self.inbox) });
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TrimRegistration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrimRegistration").field("cookie", &self.cookie).finish_non_exhaustive()
+    }
+}

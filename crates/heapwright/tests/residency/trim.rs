@@ -1,0 +1,219 @@
+//! Trim notifications of the operating system.
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use heapwright::d3d12::*;
+use heapwright::{ByteSize, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
+use heapwright_d3d12::trim::*;
+use windows_core::Interface;
+
+use crate::faulty_device::Faults;
+use crate::gpu::open;
+use crate::scene::{Front, Scene, Thing, budget, mib, until};
+
+const PERIODIC: i32 = D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM;
+const RESTART: i32 = D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM;
+const TO_BUDGET: i32 = D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET;
+
+/// With leave to do things in the background, and no reason to but notifications.
+fn hearing() -> ResidencyManagerDesc {
+    ResidencyManagerDesc {
+        flags: ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES,
+        refresh_interval: u64::MAX,
+        ..budget(1000)
+    }
+}
+
+/// The operating system says that trimming is advisable, and the manager has done what it does then.
+fn tell(scene: &Scene, flags: i32, bytes: ByteSize) {
+    let before = scene.manager.stats().budget_refreshes;
+    assert_eq!(scene.instance.trim(flags, bytes).expect("allowed"), 1, "the manager hears it");
+    // It asks for budgets when it has trimmed.
+    until("the thread has heard it", || scene.manager.stats().budget_refreshes > before);
+    scene.assert_alive();
+}
+
+/// So many things, which the GPU has used, at the beginning of a period.
+fn begin(desc: ResidencyManagerDesc, count: u8) -> (Scene, ID3D12CommandQueue, Vec<Thing>) {
+    let scene = Scene::new(desc);
+    let (queue, things) = (scene.queue(), scene.things(count));
+    for thing in &things {
+        scene.run(&queue, &[&scene.write(thing)]);
+    }
+    tell(&scene, PERIODIC, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [0; 0], "all of it came in that period");
+    (scene, queue, things)
+}
+
+fn evicted(things: &[Thing]) -> Vec<u8> {
+    things.iter().filter(|thing| !thing.is_resident()).map(|thing| thing.key).collect()
+}
+
+/// All of it comes back, once, and is what it was.
+fn end(scene: Scene, queue: &ID3D12CommandQueue, things: Vec<Thing>) {
+    let paged_out = scene.instance.residency().paged_out.objects;
+    let calls = scene.instance.residency().evict;
+    assert_eq!((calls.objects, calls.refused), (paged_out, 0), "each was evicted when it was resident");
+    scene.check_books(&things);
+    scene.run(queue, &[&scene.work(&things)]);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+#[test]
+fn both_kinds_in_one_notification_both_reach_the_device_once() {
+    // D3DX12Residency's second pass writes over the victims of its first, which are evicted in its books alone.
+    let (scene, queue, things) = begin(hearing(), 6);
+    scene.run(&queue, &[&scene.work(&things[2..])]);
+    // Two are unused; half a MiB more is one of the others, which the policy chooses.
+    tell(&scene, PERIODIC | TO_BUDGET, ByteSize::from_kib(2560));
+    let evicted = evicted(&things);
+    assert_eq!((&evicted[..2], evicted.len()), (&[0, 1][..], 3), "{evicted:?}");
+    assert_eq!(scene.instance.residency().evict.objects, 3);
+    assert_eq!(scene.used(), mib(3));
+    end(scene, &queue, things);
+}
+
+#[test]
+fn a_periodic_trim_evicts_what_was_not_used_since_the_last_and_is_idle() {
+    let (scene, queue, things) = begin(hearing(), 5);
+    let other = scene.queue();
+    let gate = scene.block(&other);
+    let busy = scene.work([&things[3]]);
+    let value = scene.execute(&other, &[&busy]).expect("executed");
+    things[4].heap.lock().expect("it is resident");
+    tell(&scene, PERIODIC, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [0, 1, 2], "one is in use, and one is locked");
+
+    let again = scene.work(&things[..2]);
+    scene.run(&queue, &[&again]);
+    tell(&scene, PERIODIC, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [2], "one is still in use, for longer than a period");
+    gate.open();
+    scene.wait(&other, value);
+    scene.check(&busy);
+    things[4].heap.unlock().expect("it is locked");
+    tell(&scene, PERIODIC, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [0, 1, 2, 3], "its lock went in that period");
+    end(scene, &queue, things);
+}
+
+#[test]
+fn a_period_begins_anew() {
+    let (scene, queue, things) = begin(hearing(), 3);
+    tell(&scene, RESTART, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [0; 0]);
+    scene.run(&queue, &[&scene.work(&things[1..])]);
+    tell(&scene, PERIODIC, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [0]);
+    end(scene, &queue, things);
+}
+
+#[test]
+fn as_many_bytes_as_asked_for_go_as_far_as_they_are_idle() {
+    let (scene, queue, things) = begin(hearing(), 5);
+    let gate = scene.block(&queue);
+    let busy = scene.work([&things[0]]);
+    let value = scene.execute(&queue, &[&busy]).expect("executed");
+    tell(&scene, TO_BUDGET, ByteSize::new(1));
+    assert_eq!(evicted(&things), [1], "a heap is the least that can go");
+    tell(&scene, TO_BUDGET, ByteSize::ZERO);
+    assert_eq!(evicted(&things), [1]);
+    tell(&scene, TO_BUDGET, ByteSize::MAX);
+    assert_eq!(evicted(&things), [1, 2, 3, 4]);
+    gate.open();
+    scene.wait(&queue, value);
+    scene.check(&busy);
+    end(scene, &queue, things);
+}
+
+#[test]
+fn only_who_may_do_things_in_the_background_hears_and_only_where_there_is_something_to_hear() {
+    let scene = Scene::new(budget(1000));
+    assert_eq!(scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0);
+    for profile in ["old-ddi", "first-generation"] {
+        let scene = Scene::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), hearing());
+        assert_eq!(scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0, "{profile}");
+        let (queue, things) = (scene.queue(), scene.things(1));
+        scene.run(&queue, &[&scene.write(&things[0]), &scene.work(&things)]);
+        scene.end(things);
+    }
+}
+
+#[test]
+fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
+    let scene = Scene::new(hearing());
+    let told = || scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
+    let new = || ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), hearing());
+    // D3D12 takes a function once: each has one of its own, and there are eight.
+    let mut managers: Vec<_> = (1..8).map(|_| new().expect("sound")).collect();
+    assert_eq!(told(), 8);
+    let deaf = new().expect("no notifications are no error");
+    assert_eq!(told(), 8);
+    drop(deaf);
+    let clone = managers[0].clone();
+    for left in (1..8).rev() {
+        managers.remove(0);
+        assert_eq!(told(), left + 1, "one has another handle");
+    }
+    drop(clone);
+    assert_eq!(told(), 1);
+    // A function that is free again.
+    let next = new().expect("sound");
+    assert_eq!(told(), 2);
+    drop(next);
+    // Without an adapter, the device tells all the same.
+    let next = ResidencyManager::new(&scene.device, None, hearing()).expect("sound");
+    assert_eq!(told(), 2);
+    drop(next);
+    scene.end(Vec::new());
+}
+
+unsafe extern "system" fn drop_a_manager(notification: *const D3D12_TRIM_NOTIFICATION) {
+    let context = unsafe { &*notification }.pContext;
+    let slot = unsafe { &*context.cast::<Mutex<Option<ResidencyManager>>>().cast_const() };
+    drop(slot.lock().expect("no panic").take());
+}
+
+#[test]
+fn the_last_handle_may_go_in_somebody_elses_callback() {
+    let instance = open("discrete");
+    let manager = ResidencyManager::new(&instance.device, Some(&instance.adapter), hearing());
+    let slot = Mutex::new(Some(manager.expect("sound")));
+    let device: ID3D12Device15 = instance.device.cast().expect("the newest device");
+    let mut data = D3D12_REGISTER_TRIM_NOTIFICATION {
+        pfnCallback: Some(drop_a_manager),
+        pContext: std::ptr::from_ref(&slot).cast_mut().cast::<c_void>(),
+        CallbackCookie: 0,
+    };
+    assert_eq!(unsafe { device.RegisterTrimNotificationCallback(&raw mut data) }, S_OK);
+    let told = || instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
+    assert_eq!(told(), 2);
+    assert!(slot.lock().expect("no panic").is_none(), "it was dropped there");
+    // Registrations do not end in a callback: it ends by itself, behind it.
+    until("its registration has ended", || told() == 1);
+    assert_eq!(unsafe { device.UnregisterTrimNotificationCallback(data.CallbackCookie) }, S_OK);
+}
+
+#[test]
+fn managers_come_and_go_while_notifications_arrive() {
+    let instance = open("discrete");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                instance.trim(PERIODIC | TO_BUDGET, mib(1)).expect("allowed");
+            }
+        });
+        for _ in 0..50 {
+            let manager = ResidencyManager::new(&instance.device, Some(&instance.adapter), hearing());
+            let manager = manager.expect("sound");
+            assert!(instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed") >= 1);
+            drop(manager);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0);
+}
