@@ -402,7 +402,7 @@ Sizes are such as \"64 KiB\", \"1.5 GiB\". crates/cli/scenarios has examples.
 
 A trace says when blocks are allocated and freed, not when they are used. It goes through the
 allocator with its defaults, and heaps are those that the allocator makes: created resident when
-their first block is born, gone after their last block's last use. 64 events are a submission and a
+their first block is born, gone after their last block's last use. 8 events are a submission and a
 frame, on which the GPU works as long as they took. A block is used by the submissions of its birth
 and of its death. Blocks that are never freed are weights: of these the next in the order of birth
 is used with each birth of another block, around and around, as operations of a network

@@ -156,7 +156,8 @@ fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
     let clone = managers[0].clone();
     for left in (1..8).rev() {
         managers.remove(0);
-        assert_eq!(told(), left + 1, "one has another handle");
+        // One has another handle. What a notification began may hold a manager for a moment longer.
+        until("the manager is gone", || told() == left + 1);
     }
     drop(clone);
     assert_eq!(told(), 1);
