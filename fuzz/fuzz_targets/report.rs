@@ -4,8 +4,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use heapwright::report::{
-    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents, HeapReport,
-    HeapTypeName, PoolReport, ResourceReport,
+    AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
+    HeapReport, HeapTypeName, PoolReport, ResourceReport,
 };
 use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset, SegmentGroup};
 use libfuzzer_sys::fuzz_target;
@@ -56,7 +56,9 @@ fn any_report(input: &mut Unstructured<'_>) -> Result<AllocatorReport> {
         report.pools.push(pool);
     }
     for count in 0..input.int_in_range(0..=2)? {
-        report.decisions.push(DecisionReport::new(format!("{count}{}", text(input)?), u64::arbitrary(input)?));
+        report
+            .decisions
+            .push(DecisionReport::new(format!("{count}{}", text(input)?), u64::arbitrary(input)?));
     }
     for _ in 0..input.int_in_range(0..=4)? {
         let size = input.int_in_range(1..=1_u64 << 50)?;

@@ -2,13 +2,14 @@
 //!
 //! The same source is built with windows 0.58 and with 0.62 (`../windows-058`, `../windows-062`): nothing in it, and nothing in
 //! heapwright, depends on the version. A texture goes up through an upload buffer and down again through a readback buffer, on command lists of
-//! `windows`; a resource that `windows` made is imported.
+//! `windows`; a resource that `windows` made is imported. A residency manager executes the command list, on a queue of `windows`.
 
 use std::error::Error;
 use std::mem::{ManuallyDrop, transmute_copy};
 
 use heapwright::{
-    ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
+    ByteSize, FenceValue, HeapType, ResidencyList, ResidencyManager, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocator,
 };
 use windows::Win32::Foundation::HANDLE;
 use windows::Win32::Graphics::Direct3D::D3D_FEATURE_LEVEL_11_0;
@@ -34,7 +35,13 @@ fn main() -> Answer<()> {
     unsafe {
         let (device, adapter) = open()?;
         let adapter = adapter.to_heapwright()?;
-        let allocator = ResourceAllocator::new(device.as_heapwright(), Some(&adapter), Default::default())?;
+        let manager = ResidencyManager::new(device.as_heapwright(), Some(&adapter), Default::default())?;
+        let allocator = ResourceAllocator::with_residency(
+            device.as_heapwright(),
+            Some(&adapter),
+            Default::default(),
+            &manager,
+        )?;
 
         let pixels: Vec<u8> = (0..BYTES).map(|at| (at * 7 % 251) as u8).collect();
         let mut upload = buffer(&allocator, HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ)?;
@@ -50,7 +57,7 @@ fn main() -> Answer<()> {
         let desc = texture.resource().as_windows().GetDesc();
         assert_eq!((desc.Width, desc.Height, desc.Format), (SIDE.into(), SIDE, DXGI_FORMAT_R8G8B8A8_UNORM));
 
-        let (fence, value) = copy(&device, &upload, &texture, &readback)?;
+        let (fence, value) = copy(&device, &manager, &upload, &texture, &readback)?;
         let mut seen = vec![0; BYTES];
         readback.map()?.read(0, &mut seen)?;
         assert!(seen == pixels, "what came back is what went up");
@@ -62,7 +69,11 @@ fn main() -> Answer<()> {
         assert_eq!(allocator.stats().imported_count, 1);
         println!("imported {} that `windows` made", imported.size());
 
-        allocator.free_after(texture, fence.as_heapwright(), FenceValue::new(value));
+        let stats = manager.stats();
+        assert!(stats.current_heap_usage >= allocator.reserved(), "all heaps are the manager's: {stats:?}");
+        println!("{} are resident in {} heaps", stats.current_heap_usage, stats.current_heap_count);
+
+        allocator.free_after(texture, fence.as_heapwright(), value);
         assert_eq!(allocator.collect(), 1, "the fence is reached");
         drop((upload, readback, imported));
         assert_eq!(allocator.stats().used, ByteSize::ZERO);
@@ -91,13 +102,14 @@ fn buffer(
     allocator.create_resource(&allocation, buffer_desc().as_heapwright(), state.to_heapwright(), None)
 }
 
-/// Copies `upload` into `texture` and that into `readback`, and waits for it.
+/// Copies `upload` into `texture` and that into `readback`, and waits for it. Answers the fence that the manager signals, and its value.
 unsafe fn copy(
     device: &ID3D12Device,
+    manager: &ResidencyManager,
     upload: &ResourceAllocation,
     texture: &ResourceAllocation,
     readback: &ResourceAllocation,
-) -> Answer<(ID3D12Fence, u64)> {
+) -> Answer<(ID3D12Fence, FenceValue)> {
     unsafe {
         let queue_desc =
             D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_DIRECT, ..Default::default() };
@@ -107,6 +119,7 @@ unsafe fn copy(
         let list: ID3D12GraphicsCommandList =
             device.CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, &commands, None)?;
 
+        let texture_allocation = texture;
         let texture = texture.resource().as_windows();
         list.CopyTextureRegion(
             &subresource(texture),
@@ -127,12 +140,16 @@ unsafe fn copy(
         );
         list.Close()?;
 
-        let fence: ID3D12Fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE)?;
-        queue.ExecuteCommandLists(&[Some(list.into())]);
-        queue.Signal(&fence, 1)?;
+        let used = ResidencyList::new();
+        for allocation in [upload, texture_allocation, readback] {
+            used.add_allocation(allocation)?;
+        }
+        let list = ID3D12CommandList::from(list).into_heapwright();
+        let value = manager.execute_command_lists(queue.as_heapwright(), &[Some(list)], &[&used])?;
+        let fence: ID3D12Fence = manager.queue_fence(queue.as_heapwright())?.into_windows();
         // Without an event it returns when the fence is there.
-        fence.SetEventOnCompletion(1, HANDLE::default())?;
-        Ok((fence, 1))
+        fence.SetEventOnCompletion(value.get(), HANDLE::default())?;
+        Ok((fence, value))
     }
 }
 

@@ -146,28 +146,29 @@ fn only_who_may_do_things_in_the_background_hears_and_only_where_there_is_someth
 fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
     let scene = Scene::new(hearing());
     let told = || scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
+    // The thread of one that is dropped may be at it still, and ends the registration then.
+    let hear = |count| until("so many hear it", || told() == count);
     let new = || ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), hearing());
     // D3D12 takes a function once: each has one of its own, and there are eight.
     let mut managers: Vec<_> = (1..8).map(|_| new().expect("sound")).collect();
-    assert_eq!(told(), 8);
+    hear(8);
     let deaf = new().expect("no notifications are no error");
-    assert_eq!(told(), 8);
+    hear(8);
     drop(deaf);
     let clone = managers[0].clone();
     for left in (1..8).rev() {
         managers.remove(0);
-        // One has another handle. What a notification began may hold a manager for a moment longer.
-        until("the manager is gone", || told() == left + 1);
+        hear(left + 1); // one has another handle
     }
     drop(clone);
-    assert_eq!(told(), 1);
+    hear(1);
     // A function that is free again.
     let next = new().expect("sound");
-    assert_eq!(told(), 2);
+    hear(2);
     drop(next);
     // Without an adapter, the device tells all the same.
     let next = ResidencyManager::new(&scene.device, None, hearing()).expect("sound");
-    assert_eq!(told(), 2);
+    hear(2);
     drop(next);
     scene.end(Vec::new());
 }
@@ -211,10 +212,10 @@ fn managers_come_and_go_while_notifications_arrive() {
         for _ in 0..50 {
             let manager = ResidencyManager::new(&instance.device, Some(&instance.adapter), hearing());
             let manager = manager.expect("sound");
-            assert!(instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed") >= 1);
+            instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
             drop(manager);
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0);
+    until("nobody hears it", || instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed") == 0);
 }

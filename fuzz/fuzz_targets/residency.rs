@@ -1,0 +1,440 @@
+//! The residency planner with every policy, beside a model of what a device would know.
+//!
+//! After each call: the audit, and the usage of both segment groups against the model. A plan evicts only what is resident, not locked, not in use, not on its
+//! way and not needed, and makes resident only what is not, once each; it is within the budget, or has leave to exceed it and nothing else could go.
+#![no_main]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use heapwright_core::residency::policy::PolicyKind;
+use heapwright_core::residency::*;
+use heapwright_core::{ByteSize, FenceValue};
+use libfuzzer_sys::fuzz_target;
+
+const QUEUES: usize = 3;
+
+#[derive(Clone, Debug, Arbitrary)]
+enum Step {
+    Add {
+        size: u8,
+        group: bool,
+        level: u8,
+        status: u8,
+    },
+    Remove(u8),
+    Submit {
+        queue: u8,
+        heaps: Vec<u8>,
+        split: u8,
+        may_wait: bool,
+        may_exceed: bool,
+        outcome: Outcome,
+    },
+    Prefetch {
+        heaps: Vec<u8>,
+        incoming: u8,
+        outcome: Outcome,
+    },
+    /// So many of the submissions that are in flight.
+    Complete {
+        queue: u8,
+        count: u8,
+    },
+    CompletePaging,
+    Lock(u8),
+    Unlock(u8),
+    Memory {
+        group: bool,
+        budget: u16,
+    },
+    Trim {
+        at_least: [u8; 2],
+    },
+    Ahead(u8),
+    Unused,
+    Restart,
+    Level {
+        heap: u8,
+        level: u8,
+    },
+    SetResident {
+        heap: u8,
+        is_resident: bool,
+    },
+}
+
+/// What the device says to a plan.
+#[derive(Clone, Copy, Debug, Arbitrary)]
+enum Outcome {
+    Done,
+    PageInFails,
+    EvictFails,
+}
+
+#[derive(Debug)]
+struct Heap {
+    size: u64,
+    group: SegmentGroup,
+    is_resident: bool,
+    locks: u32,
+    /// Submissions that use it and are not finished.
+    uses: BTreeSet<(usize, u64)>,
+    arrives: u64,
+    /// In which it was used last, became resident or lost its last lock.
+    period: u64,
+}
+
+struct Shadowed {
+    planner: ResidencyPlanner,
+    queues: [QueueSlot; QUEUES],
+    heaps: BTreeMap<ManagedHeapId, Heap>,
+    submitted: [u64; QUEUES],
+    completed: [u64; QUEUES],
+    /// The last value that was planned with, and how far it has come.
+    paging: (u64, u64),
+    budget: [u64; 2],
+    period: u64,
+    time: Duration,
+    plan: Plan,
+}
+
+impl Shadowed {
+    fn new(kind: PolicyKind) -> Self {
+        let mut planner = ResidencyPlanner::new(false, || kind.create());
+        for group in SegmentGroup::ALL {
+            planner.set_memory(group, GroupMemory { budget: ByteSize::new(1000), external: ByteSize::ZERO });
+        }
+        Self {
+            queues: std::array::from_fn(|_| planner.add_queue()),
+            planner,
+            heaps: BTreeMap::new(),
+            submitted: [0; QUEUES],
+            completed: [0; QUEUES],
+            paging: (0, 0),
+            budget: [1000; 2],
+            period: 0,
+            time: Duration::ZERO,
+            plan: Plan::default(),
+        }
+    }
+
+    fn pick(&self, index: u8) -> Option<ManagedHeapId> {
+        self.heaps.keys().nth(usize::from(index).checked_rem(self.heaps.len())?).copied()
+    }
+
+    fn heap(&mut self, id: ManagedHeapId) -> &mut Heap {
+        self.heaps.get_mut(&id).expect("it lives")
+    }
+
+    fn usage(&self, group: SegmentGroup) -> u64 {
+        self.heaps.values().filter(|heap| heap.is_resident && heap.group == group).map(|heap| heap.size).sum()
+    }
+
+    fn may_go(&self, heap: &Heap) -> bool {
+        heap.is_resident && heap.locks == 0 && heap.uses.is_empty() && heap.arrives <= self.paging.1
+    }
+
+    /// Takes over what a plan evicts and makes resident, and finds nothing there that may not be.
+    fn carry_out(&mut self, set: &[ManagedHeapId]) {
+        let plan = std::mem::take(&mut self.plan);
+        let (mut bytes_out, mut bytes_in) = ([0; 2], [0; 2]);
+        for id in &plan.evict {
+            let heap = &self.heaps[id];
+            assert!(self.may_go(heap) && !set.contains(id), "{id:?} is evicted: {heap:?}");
+            bytes_out[heap.group.index()] += heap.size;
+            self.heap(*id).is_resident = false;
+        }
+        for id in &plan.make_resident {
+            let heap = self.heap(*id);
+            assert!(!heap.is_resident, "{id:?} is made resident once");
+            heap.is_resident = true;
+            bytes_in[heap.group.index()] += heap.size;
+        }
+        assert_eq!(
+            (plan.bytes_out.map(ByteSize::get), plan.bytes_in.map(ByteSize::get)),
+            (bytes_out, bytes_in)
+        );
+        self.plan = plan;
+    }
+
+    /// Asks for a plan and carries it out; what of `set` is resident then, or nothing.
+    fn plan(&mut self, request: &PlanRequest<'_>, outcome: Outcome) -> Option<usize> {
+        let set = request.heaps;
+        match self.planner.plan(request, &mut self.plan).expect("they live") {
+            PlanOutcome::Ready => {}
+            PlanOutcome::Wait(_) => {
+                assert!(request.may_wait);
+                let own = usize::from(request.submission.is_some());
+                let is_busy = self.planner.in_flight() > own || self.paging.0 > self.paging.1;
+                assert!(is_busy, "there is something to wait for");
+                return None;
+            }
+            PlanOutcome::OverBudget(over) => {
+                assert!(!request.may_exceed && over.needed > over.budget);
+                return None;
+            }
+        }
+        let end = match self.plan.lists {
+            0 => 0,
+            lists => request.list_ends[lists - 1],
+        };
+        self.carry_out(&set[..end]);
+        assert!(set[..end].iter().all(|id| self.heaps[id].is_resident));
+        for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
+            let usage = self.usage(group) + request.incoming[index].get();
+            let over = usage.saturating_sub(self.budget[index]);
+            let brings = !self.plan.bytes_in[index].is_zero() || !request.incoming[index].is_zero();
+            if over > 0 && brings {
+                assert!(request.may_exceed, "over the budget without leave");
+                assert_eq!(over, self.plan.over_budget[index].get());
+                // What several queues used stays until each is past its last use by any.
+                if self.planner.in_flight() == 0 {
+                    let could = |(id, heap): (&ManagedHeapId, &Heap)| {
+                        heap.group == group && self.may_go(heap) && !set[..end].contains(id)
+                    };
+                    assert!(!self.heaps.iter().any(could), "something else could go");
+                }
+            }
+        }
+        let (plan, now) = (std::mem::take(&mut self.plan), request.now);
+        let is_done = match outcome {
+            Outcome::Done => {
+                self.paging.0 += 1;
+                self.planner.paged_in(&plan, FenceValue::new(self.paging.0), now);
+                for &id in &plan.make_resident {
+                    let (arrives, period) = (self.paging.0, self.period);
+                    let heap = self.heap(id);
+                    (heap.arrives, heap.period) = (arrives, period);
+                }
+                true
+            }
+            Outcome::PageInFails | Outcome::EvictFails => {
+                self.planner.page_in_failed(&plan, now);
+                for &id in &plan.make_resident {
+                    self.heap(id).is_resident = false;
+                }
+                if matches!(outcome, Outcome::EvictFails) {
+                    self.planner.evict_failed(&plan, now);
+                    for &id in &plan.evict {
+                        let period = self.period;
+                        let heap = self.heap(id);
+                        (heap.is_resident, heap.arrives, heap.period) = (true, 0, period);
+                    }
+                }
+                // To the books it was a use.
+                if request.submission.is_some() {
+                    let period = self.period;
+                    set[..end].iter().for_each(|&id| self.heap(id).period = period);
+                }
+                false
+            }
+        };
+        self.plan = plan;
+        is_done.then_some(end)
+    }
+
+    fn submit(
+        &mut self,
+        queue: usize,
+        set: &[ManagedHeapId],
+        split: usize,
+        terms: (bool, bool),
+        outcome: Outcome,
+    ) {
+        let value = self.submitted[queue] + 1;
+        let submission = self.planner.begin(self.queues[queue], FenceValue::new(value), self.time);
+        let are_resident = set.iter().all(|id| self.heaps[id].is_resident);
+        assert_eq!(self.planner.are_resident(set), Ok(are_resident));
+        let used = if are_resident {
+            let touched = self.planner.touch(&submission, set).expect("they live");
+            let arrives = set.iter().map(|id| self.heaps[id].arrives).max().unwrap_or(0);
+            let waits = if arrives > self.paging.1 { arrives } else { 0 };
+            assert_eq!((touched.is_missing, touched.arrives.get()), (false, waits));
+            Some(set.len())
+        } else {
+            let request = PlanRequest {
+                submission: Some(&submission),
+                heaps: set,
+                list_ends: &[split.min(set.len()), set.len()],
+                may_wait: terms.0,
+                may_exceed: terms.1,
+                ..PlanRequest::new(submission.moment())
+            };
+            self.plan(&request, outcome)
+        };
+        let Some(used) = used else { return self.planner.cancel(&submission) };
+        self.submitted[queue] = value;
+        let period = self.period;
+        for &id in &set[..used] {
+            let heap = self.heap(id);
+            heap.uses.insert((queue, value));
+            heap.period = period;
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        self.time += Duration::from_millis(16);
+        let now = self.planner.moment(self.time);
+        match step {
+            Step::Add { size, group, level, status } if self.heaps.len() < 64 => {
+                let group = SegmentGroup::ALL[usize::from(group)];
+                let level = PriorityLevel::ALL[usize::from(level) % 5];
+                let status = [Status::Unknown, Status::Evicted, Status::Resident][usize::from(status) % 3];
+                let size = u64::from(size);
+                let new = NewManagedHeap { group, size: ByteSize::new(size), level, status };
+                let id = self.planner.add(new, now).expect("small");
+                if status == Status::Unknown {
+                    // Adopted: the model knows no unknown ones.
+                    self.planner.lock(id, now).expect("it lives");
+                    assert_eq!(self.planner.unlock(id, now), Ok(0));
+                }
+                let (is_resident, period) = (status != Status::Evicted, self.period);
+                let heap =
+                    Heap { size, group, is_resident, locks: 0, uses: BTreeSet::new(), arrives: 0, period };
+                assert!(self.heaps.insert(id, heap).is_none(), "an id is one heap's");
+            }
+            Step::Remove(index) => {
+                let Some(id) = self.pick(index) else { return };
+                assert_eq!(self.planner.remove(id), Ok(()));
+                assert_eq!(self.planner.remove(id), Err(PlanError::Unknown));
+                self.heaps.remove(&id);
+            }
+            Step::Submit { queue, heaps, split, may_wait, may_exceed, outcome } => {
+                let set: Vec<_> = heaps.iter().take(12).filter_map(|&index| self.pick(index)).collect();
+                self.submit(usize::from(queue) % QUEUES, &set, split.into(), (may_wait, may_exceed), outcome);
+            }
+            Step::Prefetch { heaps, incoming, outcome } => {
+                let set: Vec<_> = heaps.iter().take(12).filter_map(|&index| self.pick(index)).collect();
+                let incoming = [ByteSize::new(incoming.into()), ByteSize::ZERO];
+                let ends = [set.len()];
+                let request =
+                    PlanRequest { heaps: &set, list_ends: &ends, incoming, ..PlanRequest::new(now) };
+                self.plan(&request, outcome);
+            }
+            Step::Complete { queue, count } => {
+                let queue = usize::from(queue) % QUEUES;
+                let value = (self.completed[queue] + u64::from(count)).min(self.submitted[queue]);
+                self.completed[queue] = value;
+                self.planner.complete(self.queues[queue], FenceValue::new(value));
+                for heap in self.heaps.values_mut() {
+                    heap.uses.retain(|&(used_by, at)| used_by != queue || at > value);
+                }
+            }
+            Step::CompletePaging => {
+                self.paging.1 = self.paging.0;
+                self.planner.complete_paging(FenceValue::new(self.paging.1));
+            }
+            Step::Lock(index) => {
+                let Some(id) = self.pick(index) else { return };
+                let outcome = self.planner.lock(id, now).expect("it lives");
+                let arrived = self.paging.1;
+                let heap = self.heap(id);
+                assert_eq!(outcome.is_missing, !heap.is_resident);
+                if outcome.is_missing {
+                    assert_eq!(self.planner.unlock(id, now), Ok(0));
+                } else {
+                    assert_eq!(outcome.arrives.get(), if heap.arrives > arrived { heap.arrives } else { 0 });
+                    heap.locks += 1;
+                }
+            }
+            Step::Unlock(index) => {
+                let (Some(id), period) = (self.pick(index), self.period) else { return };
+                let heap = self.heap(id);
+                let left = heap.locks.checked_sub(1).ok_or(PlanError::NotLocked);
+                heap.locks = left.unwrap_or(0);
+                if left == Ok(0) {
+                    heap.period = period;
+                }
+                assert_eq!(self.planner.unlock(id, now), left);
+            }
+            Step::Memory { group, budget } => {
+                let group = SegmentGroup::ALL[usize::from(group)];
+                self.budget[group.index()] = budget.into();
+                let memory = GroupMemory { budget: ByteSize::new(budget.into()), external: ByteSize::ZERO };
+                self.planner.set_memory(group, memory);
+            }
+            Step::Trim { at_least } => {
+                let at_least = at_least.map(|bytes| ByteSize::new(bytes.into()));
+                let request = PlanRequest { at_least, may_exceed: true, ..PlanRequest::new(now) };
+                assert_eq!(self.planner.plan(&request, &mut self.plan), Ok(PlanOutcome::Ready));
+                self.carry_out(&[]);
+                for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
+                    let could = |heap: &Heap| heap.group == group && heap.size > 0 && self.may_go(heap);
+                    let is_short = self.usage(group) > self.budget[index]
+                        || self.plan.bytes_out[index] < at_least[index];
+                    let is_left = is_short && self.heaps.values().any(could);
+                    assert!(!is_left || self.planner.in_flight() > 0, "something could go");
+                }
+            }
+            Step::Ahead(bytes) => {
+                self.planner.plan_ahead([ByteSize::new(bytes.into()); 2], now, &mut self.plan);
+                self.carry_out(&[]);
+            }
+            Step::Unused => {
+                let is_due = |heap: &Heap| self.may_go(heap) && heap.period < self.period;
+                let due: BTreeSet<_> =
+                    self.heaps.iter().filter(|(_, heap)| is_due(heap)).map(|(&id, _)| id).collect();
+                self.planner.plan_unused(now, &mut self.plan);
+                let evicted: BTreeSet<_> = self.plan.evict.iter().copied().collect();
+                assert!(evicted.is_subset(&due), "{evicted:?} of {due:?}");
+                assert!(self.planner.in_flight() > 0 || evicted == due, "{evicted:?} of {due:?}");
+                self.carry_out(&[]);
+                self.period += 1;
+            }
+            Step::Restart => {
+                self.planner.begin_period();
+                self.period += 1;
+            }
+            Step::Level { heap, level } => {
+                let Some(id) = self.pick(heap) else { return };
+                assert_eq!(
+                    self.planner.set_level(id, PriorityLevel::ALL[usize::from(level) % 5], now),
+                    Ok(())
+                );
+            }
+            Step::SetResident { heap, is_resident } => {
+                let (Some(id), period) = (self.pick(heap), self.period) else { return };
+                let answer = self.planner.set_resident(id, is_resident, now);
+                let heap = self.heap(id);
+                match answer {
+                    Err(PlanError::Locked) => assert!(heap.locks > 0 && !is_resident),
+                    // A use that is over may still count, while others of its queues are not.
+                    Err(PlanError::InUse) => assert!(heap.locks == 0 && !is_resident),
+                    Ok(()) => {
+                        assert!(is_resident || (heap.locks == 0 && heap.uses.is_empty()));
+                        if heap.is_resident != is_resident {
+                            (heap.is_resident, heap.arrives, heap.period) = (is_resident, 0, period);
+                        }
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            Step::Add { .. } => {}
+        }
+    }
+
+    fn check(&self) {
+        self.planner.audit().expect("the books agree");
+        for group in SegmentGroup::ALL {
+            assert_eq!(self.planner.usage(group).get(), self.usage(group));
+        }
+        assert_eq!(self.planner.heaps().count(), self.heaps.len());
+        for (id, heap) in self.planner.heaps() {
+            let modelled = &self.heaps[&id];
+            assert_eq!((heap.status == Status::Resident, heap.locks), (modelled.is_resident, modelled.locks));
+            assert!(heap.is_in_use || modelled.uses.is_empty(), "{id:?} is in use");
+        }
+    }
+}
+
+fuzz_target!(|input: (u8, Vec<Step>)| {
+    let (kind, steps) = input;
+    let kinds = PolicyKind::all();
+    let mut shadowed = Shadowed::new(kinds[usize::from(kind) % kinds.len()]);
+    for step in steps.into_iter().take(200) {
+        shadowed.step(step);
+        shadowed.check();
+    }
+});
