@@ -1,7 +1,7 @@
 //! The residency planner with every policy, beside a model of what a device would know.
 //!
-//! After each call: the audit, and the usage of both segment groups against the model. A plan evicts only what is resident, not locked, not in use, not on its
-//! way and not needed, and makes resident only what is not, once each; it is within the budget, or has leave to exceed it and nothing else could go.
+//! After each call: the audit, and the usage of both segment groups against the model. A plan evicts only what is resident, not locked,
+//! not in use, not on its way and not needed, and makes resident only what is not, once each; it is within the budget, or has leave to exceed it and nothing else could go.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +71,10 @@ enum Outcome {
     Done,
     PageInFails,
     EvictFails,
+}
+
+fn index_of(group: SegmentGroup) -> usize {
+    usize::from(group == SegmentGroup::NonLocal)
 }
 
 #[derive(Debug)]
@@ -143,14 +147,14 @@ impl Shadowed {
         for id in &plan.evict {
             let heap = &self.heaps[id];
             assert!(self.may_go(heap) && !set.contains(id), "{id:?} is evicted: {heap:?}");
-            bytes_out[heap.group.index()] += heap.size;
+            bytes_out[index_of(heap.group)] += heap.size;
             self.heap(*id).is_resident = false;
         }
         for id in &plan.make_resident {
             let heap = self.heap(*id);
             assert!(!heap.is_resident, "{id:?} is made resident once");
             heap.is_resident = true;
-            bytes_in[heap.group.index()] += heap.size;
+            bytes_in[index_of(heap.group)] += heap.size;
         }
         assert_eq!(
             (plan.bytes_out.map(ByteSize::get), plan.bytes_in.map(ByteSize::get)),
@@ -351,7 +355,7 @@ impl Shadowed {
             }
             Step::Memory { group, budget } => {
                 let group = SegmentGroup::ALL[usize::from(group)];
-                self.budget[group.index()] = budget.into();
+                self.budget[index_of(group)] = budget.into();
                 let memory = GroupMemory { budget: ByteSize::new(budget.into()), external: ByteSize::ZERO };
                 self.planner.set_memory(group, memory);
             }

@@ -115,8 +115,8 @@ impl TrimRegistration {
         None
     }
 
-    /// Ends it: the callback is not called from now on, nor runs. Gives it back with D3D12's answer when that refuses, as it does within a trim notification
-    /// callback.
+    /// Ends it: the callback is not called from now on, nor runs. Gives it back with D3D12's answer when that refuses, as it does within a
+    /// trim notification callback.
     pub(super) fn end(self) -> Result<(), (Self, HRESULT)> {
         // SAFETY: a live COM object, and the cookie of a registration that has not ended.
         let result = unsafe { self.device.UnregisterTrimNotificationCallback(self.cookie) };
