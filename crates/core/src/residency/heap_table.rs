@@ -174,3 +174,10 @@ impl HeapTable {
         })
     }
 }
+
+impl Record {
+    /// Whether a policy holds it.
+    pub(super) fn is_held(&self) -> bool {
+        self.status == Some(Status::Resident) && self.locks == 0
+    }
+}

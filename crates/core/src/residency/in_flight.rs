@@ -46,6 +46,12 @@ impl Submission {
         self.queue
     }
 
+    /// When it was begun, as policies count.
+    #[must_use]
+    pub const fn moment(&self) -> Moment {
+        self.now
+    }
+
     pub(super) fn mask(&self) -> u32 {
         1 << self.queue.bit()
     }

@@ -11,6 +11,7 @@
 
 mod heap_table;
 mod in_flight;
+mod managed_heap;
 pub mod offline;
 mod plan;
 mod planner;
@@ -21,8 +22,9 @@ mod totals;
 
 pub use heap_table::{ManagedHeapId, Status};
 pub use in_flight::{QueueSlot, Submission};
+pub use managed_heap::{HeapState, LockOutcome, NewManagedHeap, PlanError, UnknownHeap};
 pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, Touched, WaitFor};
-pub use planner::{HeapState, LockOutcome, NewManagedHeap, PlanError, ResidencyPlanner, UnknownHeap};
+pub use planner::ResidencyPlanner;
 pub use priority::PriorityLevel;
 pub use segment_group::SegmentGroup;
 pub use totals::{GroupMemory, GroupTotals};

@@ -1,5 +1,7 @@
 //! What is to be evicted and paged in.
 
+use std::fmt;
+
 use super::in_flight::{QueueSlot, Submission};
 use super::policy::{HeapSlot, Moment};
 use super::{ManagedHeapId, SegmentGroup};
@@ -74,6 +76,8 @@ pub struct Plan {
     /// The heaps that the plan is for.
     pub(super) set: Vec<HeapSlot>,
     pub(super) victims: Vec<HeapSlot>,
+    /// Those of one segment group, while they are chosen.
+    pub(super) chosen: Vec<HeapSlot>,
 }
 
 /// What came of planning.
@@ -105,4 +109,45 @@ pub struct OverBudget {
     pub needed: ByteSize,
     /// The budget.
     pub budget: ByteSize,
+}
+
+impl Plan {
+    pub(super) fn clear(&mut self) {
+        let Self {
+            evict,
+            make_resident,
+            bytes_out,
+            bytes_in,
+            arrives,
+            lists,
+            over_budget,
+            set,
+            victims,
+            chosen,
+        } = self;
+        for list in [evict, make_resident] {
+            list.clear();
+        }
+        for list in [set, victims, chosen] {
+            list.clear();
+        }
+        for bytes in [bytes_out, bytes_in, over_budget] {
+            *bytes = [ByteSize::ZERO; 2];
+        }
+        *arrives = FenceValue::ZERO;
+        *lists = 0;
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.evict.is_empty() && self.make_resident.is_empty()
+    }
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, needed, budget } = self;
+        write!(f, "{needed} must be resident in the {group} segment group, whose budget is {budget}")
+    }
 }

@@ -1,5 +1,7 @@
 //! What is where, in sums.
 
+use super::Status;
+use super::heap_table::Record;
 use crate::ByteSize;
 
 /// Sums over the heaps of a segment group.
@@ -35,5 +37,43 @@ pub struct GroupMemory {
 impl Default for GroupMemory {
     fn default() -> Self {
         Self { budget: ByteSize::MAX, external: ByteSize::ZERO }
+    }
+}
+
+impl GroupTotals {
+    pub(super) fn enter(&mut self, record: &Record, size: ByteSize) {
+        self.change(record, size, ByteSize::saturating_add, |count| count + 1);
+    }
+
+    pub(super) fn leave(&mut self, record: &Record, size: ByteSize) {
+        self.change(record, size, ByteSize::saturating_sub, |count| count - 1);
+    }
+
+    fn change(
+        &mut self,
+        record: &Record,
+        size: ByteSize,
+        bytes: fn(ByteSize, ByteSize) -> ByteSize,
+        count: fn(u64) -> u64,
+    ) {
+        match record.status {
+            Some(status @ (Status::Resident | Status::Arriving)) => {
+                if status == Status::Arriving {
+                    self.arriving_count = count(self.arriving_count);
+                }
+                self.resident_count = count(self.resident_count);
+                self.resident = bytes(self.resident, size);
+                if record.locks > 0 {
+                    self.locked_count = count(self.locked_count);
+                    self.locked = bytes(self.locked, size);
+                }
+            }
+            Some(Status::Evicted) => {
+                self.evicted_count = count(self.evicted_count);
+                self.evicted = bytes(self.evicted, size);
+            }
+            Some(Status::Unknown) => self.unknown_count = count(self.unknown_count),
+            None => {}
+        }
     }
 }

@@ -1,0 +1,359 @@
+//! The books of residency, and plans made of them.
+//!
+//! * `uses`: which submission uses what, and whether all of it is resident.
+//! * `planning`: what is to be evicted and made resident, and what came of it.
+//! * `ahead`: what is evicted although nobody asks for its memory.
+
+mod ahead;
+mod planning;
+mod uses;
+
+use super::heap_table::HeapTable;
+use super::in_flight::{InFlight, QueueSlot};
+use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
+use super::{
+    GroupMemory, GroupTotals, HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError,
+    PriorityLevel, SegmentGroup, Status,
+};
+use crate::{ByteSize, FenceValue};
+
+/// Keeps the books of residency, and plans.
+///
+/// It knows heaps (size, status, locks), which submissions use them and which of those the GPU has finished, and what memory there is. Before
+/// a submission, it notes the use when everything is resident ([`are_resident`](Self::are_resident), [`touch`](Self::touch)), or plans what to
+/// evict and what to make resident ([`plan`](Self::plan)). It never plans to evict what the GPU may still use, what is locked, or what is still on its way.
+///
+/// Somebody else carries plans out, one at a time: [`paged_in`](Self::paged_in) or [`page_in_failed`](Self::page_in_failed) follows each
+/// plan before the next.
+///
+/// # Cost
+///
+/// O(heaps of the submission) plus O(victims), whatever the number of heaps it knows; no memory is taken in the long run.
+///
+/// ```
+/// use heapwright_core::residency::policy::{Moment, PolicyKind};
+/// use heapwright_core::residency::*;
+/// use heapwright_core::{ByteSize, FenceValue};
+///
+/// let mut planner = ResidencyPlanner::new(false, || PolicyKind::Lru.create());
+/// let group = SegmentGroup::Local;
+/// planner.set_memory(group, GroupMemory { budget: ByteSize::from_mib(3), external: ByteSize::ZERO });
+/// let heap = |status| NewManagedHeap { group, size: ByteSize::from_mib(2), level: PriorityLevel::Normal, status };
+/// let old = planner.add(heap(Status::Resident), Moment::default())?;
+/// let new = planner.add(heap(Status::Evicted), Moment::default())?;
+///
+/// let queue = planner.add_queue();
+/// let submission = planner.begin(queue, FenceValue::new(1), Default::default());
+/// assert!(!planner.are_resident(&[new])?);
+/// let mut plan = Plan::default();
+/// let request = PlanRequest {
+///     submission: Some(&submission),
+///     heaps: &[new],
+///     list_ends: &[1],
+///     ..PlanRequest::new(submission.moment())
+/// };
+/// assert_eq!(planner.plan(&request, &mut plan)?, PlanOutcome::Ready);
+/// assert_eq!((&plan.evict[..], &plan.make_resident[..]), (&[old][..], &[new][..]));
+/// planner.paged_in(&plan, FenceValue::new(1), submission.moment());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ResidencyPlanner {
+    heaps: HeapTable,
+    in_flight: InFlight,
+    policies: [[Box<dyn EvictionPolicy>; 5]; 2],
+    memory: [GroupMemory; 2],
+    totals: [GroupTotals; 2],
+    /// Both segment groups are one.
+    is_unified: bool,
+    /// Submissions as policies count them.
+    clock: u64,
+    /// The last value of the paging fence that was planned with, and how far it has come.
+    paging: (FenceValue, FenceValue),
+    /// Number of the plan.
+    stamp: u64,
+    /// The period that began last, and the last submission before it.
+    period: (u64, u64),
+    /// Of all heaps.
+    bytes: ByteSize,
+}
+
+impl ResidencyPlanner {
+    /// With no heaps and no queues, and no bounds on memory.
+    ///
+    /// `is_unified` makes one segment group of both: the local one. Each group has a policy of its own for each priority.
+    #[must_use]
+    pub fn new(is_unified: bool, mut create_policy: impl FnMut() -> Box<dyn EvictionPolicy>) -> Self {
+        Self {
+            heaps: HeapTable::default(),
+            in_flight: InFlight::default(),
+            policies: std::array::from_fn(|_| std::array::from_fn(|_| create_policy())),
+            memory: Default::default(),
+            totals: Default::default(),
+            is_unified,
+            clock: 0,
+            paging: (FenceValue::ZERO, FenceValue::ZERO),
+            stamp: 0,
+            period: (0, 0),
+            bytes: ByteSize::ZERO,
+        }
+    }
+
+    /// Adds a heap. O(1), amortized.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::TooMuch`].
+    pub fn add(&mut self, heap: NewManagedHeap, now: Moment) -> Result<ManagedHeapId, PlanError> {
+        let NewManagedHeap { group, size, level, status } = heap;
+        let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
+        let group = self.effective_group(group);
+        let id = self.heaps.insert(size, group, level, status).ok_or(PlanError::TooMuch)?;
+        self.heaps.set_period(id.slot(), self.period.0);
+        self.bytes = bytes;
+        self.totals[group.index()].enter(self.heaps.at(id.slot()), size);
+        if status == Status::Resident {
+            self.policies[group.index()][level.index()].admit(id.slot(), size, Admission::Created, now);
+        }
+        Ok(id)
+    }
+
+    /// Removes a heap, wherever it is, locked or not. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Unknown`].
+    pub fn remove(&mut self, id: ManagedHeapId) -> Result<(), PlanError> {
+        let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
+        let (group, level) = (record.group.index(), record.level.index());
+        let size = self.heaps.size(id.slot());
+        self.totals[group].leave(record, size);
+        self.bytes = self.bytes.saturating_sub(size);
+        self.policies[group][level].forget(id.slot());
+        self.heaps.remove(id);
+        Ok(())
+    }
+
+    /// What is known of a heap. O(1).
+    #[must_use]
+    pub fn heap(&self, id: ManagedHeapId) -> Option<HeapState> {
+        let record = self.heaps.get(id)?;
+        Some(HeapState {
+            status: record.status?,
+            locks: record.locks,
+            size: self.heaps.size(id.slot()),
+            group: record.group,
+            level: record.level,
+            is_in_use: !self.in_flight.is_idle(record),
+        })
+    }
+
+    /// All heaps, for reports and tests. O(heaps).
+    pub fn heaps(&self) -> impl Iterator<Item = (ManagedHeapId, HeapState)> {
+        self.heaps.iter().filter_map(|(id, _)| self.heap(id).map(|state| (id, state)))
+    }
+
+    /// Sums over the heaps of a segment group. O(1).
+    #[must_use]
+    pub fn totals(&self, group: SegmentGroup) -> GroupTotals {
+        self.totals[self.effective_group(group).index()]
+    }
+
+    /// What memory there is.
+    #[must_use]
+    pub fn memory(&self, group: SegmentGroup) -> GroupMemory {
+        self.memory[self.effective_group(group).index()]
+    }
+
+    /// Says what memory there is from now on.
+    pub fn set_memory(&mut self, group: SegmentGroup, memory: GroupMemory) {
+        self.memory[self.effective_group(group).index()] = memory;
+    }
+
+    /// Bytes in use: what is resident and what others use.
+    #[must_use]
+    pub fn usage(&self, group: SegmentGroup) -> ByteSize {
+        self.usage_at(self.effective_group(group).index())
+    }
+
+    fn usage_at(&self, group: usize) -> ByteSize {
+        self.totals[group].resident.saturating_add(self.memory[group].external)
+    }
+
+    /// The segment group that stands for `group`.
+    #[must_use]
+    pub const fn effective_group(&self, group: SegmentGroup) -> SegmentGroup {
+        if self.is_unified { SegmentGroup::Local } else { group }
+    }
+
+    /// Adds a queue, with a fence of its own.
+    pub fn add_queue(&mut self) -> QueueSlot {
+        self.in_flight.add_queue()
+    }
+
+    /// Removes a queue that has finished everything, or never will.
+    pub fn remove_queue(&mut self, queue: QueueSlot) {
+        self.in_flight.remove_queue(queue);
+    }
+
+    /// Notes how far the fence of a queue has come. O(submissions finished + queues).
+    #[inline]
+    pub fn complete(&mut self, queue: QueueSlot, completed: FenceValue) {
+        self.in_flight.complete(queue, completed);
+    }
+
+    /// Notes how far the paging fence has come. O(1).
+    #[inline]
+    pub fn complete_paging(&mut self, completed: FenceValue) {
+        self.paging.1 = self.paging.1.max(completed);
+    }
+
+    /// Whether something is on its way, as far as is known.
+    #[must_use]
+    #[inline]
+    pub fn awaits_paging(&self) -> bool {
+        self.paging.0 > self.paging.1
+    }
+
+    /// How many submissions the GPU has not finished.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// When it is, as policies count: `time` since a beginning of the caller's choice.
+    #[must_use]
+    pub const fn moment(&self, time: std::time::Duration) -> Moment {
+        Moment { submission: self.clock, time }
+    }
+
+    /// Counts a lock, which keeps a heap resident once it is. O(1).
+    ///
+    /// When the outcome is that it is missing, a plan for it alone has to follow, or an [`unlock`](Self::unlock).
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Unknown`], [`PlanError::TooManyLocks`].
+    pub fn lock(&mut self, id: ManagedHeapId, now: Moment) -> Result<LockOutcome, PlanError> {
+        let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
+        if record.locks == u32::MAX {
+            return Err(PlanError::TooManyLocks);
+        }
+        if record.status == Some(Status::Unknown) {
+            self.adopt(id, now);
+        }
+        let size = self.heaps.size(id.slot());
+        let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
+        let (group, level) = (record.group.index(), record.level.index());
+        self.totals[group].leave(record, size);
+        record.locks += 1;
+        self.totals[group].enter(record, size);
+        let is_resident = record.status == Some(Status::Resident);
+        if is_resident && record.locks == 1 {
+            self.policies[group][level].withdraw(id.slot(), Withdrawal::Locked, now);
+        }
+        let arrives = if record.arrives > self.paging.1.get() { record.arrives } else { 0 };
+        Ok(LockOutcome { is_missing: !is_resident, arrives: FenceValue::new(arrives) })
+    }
+
+    /// Takes a lock away, and answers how many are left. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Unknown`], [`PlanError::NotLocked`].
+    pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
+        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot())).ok_or(PlanError::Unknown)?;
+        let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
+        let left = record.locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
+        let (group, level) = (record.group.index(), record.level.index());
+        self.totals[group].leave(record, size);
+        record.locks = left;
+        self.totals[group].enter(record, size);
+        if left == 0 && record.status == Some(Status::Resident) {
+            self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
+            self.heaps.set_period(id.slot(), self.period.0);
+        }
+        Ok(left)
+    }
+
+    /// Changes a heap's priority. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Unknown`].
+    pub fn set_level(
+        &mut self,
+        id: ManagedHeapId,
+        level: PriorityLevel,
+        now: Moment,
+    ) -> Result<(), PlanError> {
+        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot())).ok_or(PlanError::Unknown)?;
+        let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
+        let (group, old) = (record.group.index(), record.level);
+        if old == level {
+            return Ok(());
+        }
+        record.level = level;
+        let is_held = record.is_held();
+        self.policies[group][old.index()].forget(id.slot());
+        if is_held {
+            self.policies[group][level.index()].admit(id.slot(), size, Admission::Unlocked, now);
+        }
+        Ok(())
+    }
+
+    /// Somebody else has made a heap resident (`true`) or evicted it. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Unknown`]; for an eviction also [`PlanError::Locked`] and [`PlanError::InUse`].
+    pub fn set_resident(
+        &mut self,
+        id: ManagedHeapId,
+        is_resident: bool,
+        now: Moment,
+    ) -> Result<(), PlanError> {
+        let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
+        if !is_resident && record.locks > 0 {
+            return Err(PlanError::Locked);
+        }
+        if !is_resident && (record.status == Some(Status::Arriving) || !self.in_flight.is_idle(record)) {
+            return Err(PlanError::InUse);
+        }
+        match (record.status, is_resident) {
+            (Some(Status::Resident | Status::Arriving), true) | (Some(Status::Evicted), false) => Ok(()),
+            (Some(Status::Unknown | Status::Evicted), true) => {
+                self.make_resident(id, Status::Resident);
+                self.arrive(id, FenceValue::ZERO, Admission::Created, now);
+                Ok(())
+            }
+            _ => {
+                let is_held = record.is_held();
+                self.evict(id, is_held, now);
+                Ok(())
+            }
+        }
+    }
+
+    /// Checks that the books agree with each other. O(heaps); for tests.
+    ///
+    /// # Errors
+    ///
+    /// What disagrees, as text for people.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut totals = [GroupTotals::default(); 2];
+        let mut bytes = ByteSize::ZERO;
+        for (id, record) in self.heaps.iter() {
+            let size = self.heaps.size(id.slot());
+            totals[record.group.index()].enter(record, size);
+            bytes = bytes.saturating_add(size);
+        }
+        if totals != self.totals {
+            return Err(format!("the heaps sum up to {totals:?}, the totals are {:?}", self.totals));
+        }
+        if bytes != self.bytes {
+            return Err(format!("the heaps have {bytes}, the sum is {}", self.bytes));
+        }
+        Ok(())
+    }
+}

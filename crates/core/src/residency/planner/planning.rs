@@ -1,0 +1,300 @@
+//! What is to be evicted and made resident for a submission, and what came of it.
+
+use super::ResidencyPlanner;
+use crate::residency::heap_table::Record;
+use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor};
+use crate::residency::policy::{Admission, HeapSlot, Moment, Withdrawal, spare_unneeded};
+use crate::residency::{ManagedHeapId, SegmentGroup, Status, UnknownHeap};
+use crate::{ByteSize, FenceValue};
+
+impl ResidencyPlanner {
+    /// Plans what is to be evicted and made resident. O(heaps asked for + victims + heaps that may not go).
+    ///
+    /// [`PlanOutcome::Ready`]: `plan` is to be carried out, what it evicts counts as evicted from now on, and what it makes resident counts as
+    /// usage. Otherwise nothing has changed, but that heaps whose status was not known are resident: D3D12 creates them so.
+    ///
+    /// # Errors
+    ///
+    /// A heap that is gone; nothing has changed.
+    pub fn plan(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> Result<PlanOutcome, UnknownHeap> {
+        plan.clear();
+        if let Some(position) = request.heaps.iter().position(|&id| self.heaps.get(id).is_none()) {
+            return Err(UnknownHeap { position });
+        }
+        self.stamp += 1;
+        let needs = self.gather(request, plan);
+        for group in SegmentGroup::ALL {
+            if let Some(refusal) = self.choose(request, group, &needs[group.index()], plan) {
+                plan.clear();
+                return Ok(refusal);
+            }
+        }
+        self.apply(request, plan);
+        Ok(PlanOutcome::Ready)
+    }
+
+    /// Collects the heaps of as many lists as fit together, and sums them up.
+    fn gather(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> [Needs; 2] {
+        let mut needs = [Needs::default(); 2];
+        let mut begin = 0;
+        for (number, &end) in request.list_ends.iter().enumerate() {
+            let before = (needs, plan.set.len());
+            for &id in request.heaps.get(begin..end).unwrap_or_default() {
+                if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Unknown)) {
+                    self.adopt(id, request.now);
+                }
+                let slot = id.slot();
+                if self.heaps.stamp(slot) == self.stamp {
+                    continue;
+                }
+                self.heaps.set_stamp(slot, self.stamp);
+                plan.set.push(slot);
+                let record = self.heaps.at(slot);
+                needs[record.group.index()].count(record, self.heaps.size(slot));
+            }
+            if number > 0 && !self.fits(request, &needs) {
+                for &slot in &plan.set[before.1..] {
+                    self.heaps.set_stamp(slot, 0);
+                }
+                plan.set.truncate(before.1);
+                needs = before.0;
+                break;
+            }
+            plan.lists = number + 1;
+            begin = end;
+        }
+        needs
+    }
+
+    /// Whether so much can be resident at the same time, when everything goes that may go in the end.
+    fn fits(&self, request: &PlanRequest<'_>, needs: &[Needs; 2]) -> bool {
+        (0..2).all(|group| self.least_usage(group, request, &needs[group]) <= self.memory[group].budget)
+    }
+
+    /// Usage of a segment group when only what must stay is left.
+    fn least_usage(&self, group: usize, request: &PlanRequest<'_>, needs: &Needs) -> ByteSize {
+        let locked_elsewhere = self.totals[group].locked.saturating_sub(needs.locked);
+        self.memory[group]
+            .external
+            .saturating_add(locked_elsewhere)
+            .saturating_add(needs.total)
+            .saturating_add(request.incoming[group])
+    }
+
+    /// Chooses the victims in a segment group; a refusal if that is not enough.
+    fn choose(
+        &mut self,
+        request: &PlanRequest<'_>,
+        group: SegmentGroup,
+        needs: &Needs,
+        plan: &mut Plan,
+    ) -> Option<PlanOutcome> {
+        let index = group.index();
+        let budget = self.memory[index].budget;
+        let incoming = needs.missing.saturating_add(request.incoming[index]);
+        let over = self.usage_at(index).saturating_add(incoming).saturating_sub(budget);
+        // What nobody brings in does not have to go: trimming has a plan of its own.
+        let over = if incoming.is_zero() && request.submission.is_some() { ByteSize::ZERO } else { over };
+        let need = over.max(request.at_least[index]);
+        if need.is_zero() {
+            return None;
+        }
+        let (heaps, in_flight, stamp, arrived) =
+            (&self.heaps, &self.in_flight, self.stamp, self.paging.1.get());
+        let mut evictable = |slot: HeapSlot| {
+            let record = heaps.at(slot);
+            let is_free =
+                heaps.stamp(slot) != stamp && record.arrives <= arrived && in_flight.is_idle(record);
+            is_free.then(|| heaps.size(slot))
+        };
+        plan.chosen.clear();
+        let mut found = ByteSize::ZERO;
+        for policy in &mut self.policies[index] {
+            let before = plan.chosen.len();
+            policy.choose(need.saturating_sub(found), request.now, &mut evictable, &mut plan.chosen);
+            found =
+                plan.chosen[before..].iter().fold(found, |sum, &slot| sum.saturating_add(heaps.size(slot)));
+            if found >= need {
+                break;
+            }
+        }
+        spare_unneeded(&mut plan.chosen, need, |slot| heaps.size(slot));
+        found = plan.chosen.iter().fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.size(slot)));
+        plan.victims.extend_from_slice(&plan.chosen);
+        plan.bytes_out[index] = found;
+        let held = self.totals[index].resident.saturating_sub(self.totals[index].locked);
+        let busy = held.saturating_sub(needs.held).saturating_sub(found);
+        if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
+            if request.may_wait
+                && !busy.is_zero()
+                && self.are_needed_soon(request, index, &plan.chosen)
+                && let Some(wait) = self.wait_for(request)
+            {
+                return Some(PlanOutcome::Wait(wait));
+            }
+            return None;
+        }
+        if request.may_wait
+            && !busy.is_zero()
+            && let Some(wait) = self.wait_for(request)
+        {
+            return Some(PlanOutcome::Wait(wait));
+        }
+        if found < over && !request.may_exceed {
+            let needed = self.usage_at(index).saturating_sub(found).saturating_add(incoming);
+            return Some(PlanOutcome::OverBudget(OverBudget { group, needed, budget }));
+        }
+        plan.over_budget[index] = over.saturating_sub(found);
+        None
+    }
+
+    /// Whether one of the victims is expected to be used before the GPU has finished what it was given: then it is better to wait, as
+    /// something that is not needed so soon can be evicted in its place.
+    fn are_needed_soon(&self, request: &PlanRequest<'_>, group: usize, victims: &[HeapSlot]) -> bool {
+        let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
+        victims.iter().any(|&slot| {
+            let policy = &self.policies[group][self.heaps.at(slot).level.index()];
+            policy.next_use_in(slot, request.now).is_some_and(|next| next <= in_flight)
+        })
+    }
+
+    /// What ends next of what keeps heaps from being evicted.
+    fn wait_for(&self, request: &PlanRequest<'_>) -> Option<WaitFor> {
+        let own = request.submission.map_or(0, |submission| submission.number);
+        if let Some((queue, value)) = self.in_flight.oldest_but(own) {
+            return Some(WaitFor::Submission(queue, value));
+        }
+        let (planned, completed) = self.paging;
+        (planned > completed).then_some(WaitFor::Paging(planned))
+    }
+
+    /// Enters a plan into the books.
+    fn apply(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) {
+        self.evict_victims(request.now, plan);
+        let mut arrives = 0;
+        for index in 0..plan.set.len() {
+            let id = self.heaps.id_at(plan.set[index]);
+            let Some(record) = self.heaps.get_mut(id) else { continue };
+            let is_missing = record.status == Some(Status::Evicted);
+            arrives = record.arrives.max(arrives);
+            if let Some(submission) = request.submission {
+                if is_missing {
+                    self.in_flight.stamp(record, submission);
+                } else {
+                    self.use_resident(id, submission);
+                }
+            }
+            if is_missing {
+                let (group, size) = self.make_resident(id, Status::Arriving);
+                plan.bytes_in[group] = plan.bytes_in[group].saturating_add(size);
+                plan.make_resident.push(id);
+            }
+        }
+        if arrives > self.paging.1.get() {
+            plan.arrives = FenceValue::new(arrives);
+        }
+    }
+
+    pub(super) fn evict_victims(&mut self, now: Moment, plan: &mut Plan) {
+        for index in 0..plan.victims.len() {
+            let id = self.heaps.id_at(plan.victims[index]);
+            self.evict(id, true, now);
+            plan.evict.push(id);
+        }
+    }
+
+    pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool, now: Moment) {
+        let size = self.heaps.size(id.slot());
+        let Some(record) = self.heaps.get_mut(id) else { return };
+        let (group, level) = (record.group.index(), record.level.index());
+        self.totals[group].leave(record, size);
+        record.status = Some(Status::Evicted);
+        record.arrives = 0;
+        self.totals[group].enter(record, size);
+        if is_held {
+            self.policies[group][level].withdraw(id.slot(), Withdrawal::Evicted, now);
+        }
+    }
+
+    /// Its bytes count as usage from now on.
+    pub(super) fn make_resident(&mut self, id: ManagedHeapId, status: Status) -> (usize, ByteSize) {
+        let size = self.heaps.size(id.slot());
+        let Some(record) = self.heaps.get_mut(id) else { return (0, ByteSize::ZERO) };
+        let group = record.group.index();
+        self.totals[group].leave(record, size);
+        record.status = Some(status);
+        self.totals[group].enter(record, size);
+        (group, size)
+    }
+
+    /// It may be evicted from now on, if it is not locked.
+    pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
+        let size = self.heaps.size(id.slot());
+        let Some(record) = self.heaps.get_mut(id) else { return };
+        let group = record.group.index();
+        self.totals[group].leave(record, size);
+        record.status = Some(Status::Resident);
+        self.totals[group].enter(record, size);
+        record.arrives = value.get();
+        if record.locks == 0 {
+            let (group, level) = (record.group.index(), record.level.index());
+            self.policies[group][level].admit(id.slot(), size, cause, now);
+        }
+        self.heaps.set_period(id.slot(), self.period.0);
+    }
+
+    /// A plan was carried out: what it makes resident is so when the paging fence comes to `value`. O(heaps of the plan).
+    ///
+    /// Heaps that were removed meanwhile are left out.
+    pub fn paged_in(&mut self, plan: &Plan, value: FenceValue, now: Moment) {
+        self.paging.0 = self.paging.0.max(value);
+        for &id in &plan.make_resident {
+            if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Arriving)) {
+                self.arrive(id, value, Admission::PagedIn, now);
+            }
+        }
+    }
+
+    /// The device did not make resident what a plan asked for; what the plan evicted is evicted. O(heaps of the plan).
+    pub fn page_in_failed(&mut self, plan: &Plan, now: Moment) {
+        for &id in &plan.make_resident {
+            if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Arriving)) {
+                self.evict(id, false, now);
+            }
+        }
+    }
+
+    /// The device did not evict what a plan asked for: all of it is resident still. O(heaps of the plan).
+    pub fn evict_failed(&mut self, plan: &Plan, now: Moment) {
+        for &id in &plan.evict {
+            if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Evicted)) {
+                self.make_resident(id, Status::Resident);
+                self.arrive(id, FenceValue::ZERO, Admission::Unlocked, now);
+            }
+        }
+    }
+}
+
+/// Of the heaps that a plan is for, in one segment group.
+#[derive(Debug, Clone, Copy, Default)]
+struct Needs {
+    total: ByteSize,
+    missing: ByteSize,
+    locked: ByteSize,
+    /// Resident and not locked.
+    held: ByteSize,
+}
+
+impl Needs {
+    fn count(&mut self, record: &Record, size: ByteSize) {
+        let add = |sum: &mut ByteSize| *sum = sum.saturating_add(size);
+        add(&mut self.total);
+        if record.status == Some(Status::Evicted) {
+            add(&mut self.missing);
+        } else if record.locks > 0 {
+            add(&mut self.locked);
+        } else {
+            add(&mut self.held);
+        }
+    }
+}
