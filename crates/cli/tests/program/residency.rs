@@ -335,7 +335,7 @@ fn a_trace_of_ones_own_is_simulated_and_an_empty_one_refused() {
     let reports = json(&["--policy", "lru", &folder.trace("mine.csv", &rows)]);
     assert_eq!(
         (reports[0]["scenario"].as_str(), reports[0]["submissions"].as_u64()),
-        (Some("mine"), Some(19))
+        (Some("mine"), Some(150))
     );
     assert!(
         reports[0]["bytes_in"].as_u64().unwrap() > 0,
