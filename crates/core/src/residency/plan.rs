@@ -31,6 +31,9 @@ pub struct PlanRequest<'a> {
     pub at_least: [ByteSize; 2],
     /// Whether the answer may be to wait.
     pub may_wait: bool,
+    /// Whether what is expected to be used soon is evicted, where the answer would be to wait for something better
+    /// ([`Plan::may_go_on`]).
+    pub hurries: bool,
     /// Whether usage may exceed the budget when nothing else can be evicted.
     pub may_exceed: bool,
     /// When.
@@ -48,6 +51,7 @@ impl PlanRequest<'_> {
             incoming: [ByteSize::ZERO; 2],
             at_least: [ByteSize::ZERO; 2],
             may_wait: false,
+            hurries: false,
             may_exceed: false,
             now,
         }
@@ -73,6 +77,9 @@ pub struct Plan {
     pub lists: usize,
     /// By how much usage will be over the budget in each segment group.
     pub over_budget: [ByteSize; 2],
+    /// Beside [`PlanOutcome::Wait`]: there is enough to evict without waiting, but some of it is expected to be used before the GPU has
+    /// finished what it was given.
+    pub may_go_on: bool,
     /// The heaps that the plan is for.
     pub(super) set: Vec<HeapSlot>,
     pub(super) victims: Vec<HeapSlot>,
@@ -121,6 +128,7 @@ impl Plan {
             arrives,
             lists,
             over_budget,
+            may_go_on,
             set,
             victims,
             chosen,
@@ -136,6 +144,7 @@ impl Plan {
         }
         *arrives = FenceValue::ZERO;
         *lists = 0;
+        *may_go_on = false;
     }
 
     /// Whether there is nothing to do.

@@ -7,6 +7,7 @@ use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use windows_core::HRESULT;
 
 use super::budget::TrimRequest;
@@ -15,6 +16,10 @@ use super::queue::ManagedQueue;
 use super::shared::{Shared, State};
 use super::worker::Worker;
 use crate::Error;
+
+/// How long the GPU may stand still before something is evicted that is expected to be used soon: longer than a frame takes, and short
+/// enough where a queue waits for what is still to be submitted.
+const RATHER_WAIT: Duration = Duration::from_millis(100);
 
 /// Carries out one plan after the other. Its lists are used again, so that nothing is allocated in the long run.
 #[derive(Debug)]
@@ -36,6 +41,7 @@ pub(super) struct Ask {
     pub(super) incoming: [ByteSize; 2],
     pub(super) at_least: [ByteSize; 2],
     pub(super) may_wait: bool,
+    pub(super) hurries: bool,
     pub(super) may_exceed: bool,
 }
 
@@ -53,6 +59,8 @@ pub(super) struct Done {
 enum Step {
     Done(Done),
     Wait(WaitFor),
+    /// The same, where it would also do without.
+    RatherWait(WaitFor),
     OverBudget(OverBudget),
     /// The device has no memory; so many bytes were evicted, and where they were wanted.
     OutOfMemory {
@@ -124,11 +132,16 @@ impl Shared {
                 Step::Wait(target) => {
                     drop(pager);
                     drop(last);
-                    if !self.wait_for(target)? {
+                    if !self.wait_for(target, self.max_stall)? {
                         // Somebody waits for what is to come, perhaps for this very submission.
                         tracing::warn!(limit = ?self.max_stall, "the GPU does not get on; memory is not waited for any longer");
                         ask.may_wait = false;
                     }
+                }
+                Step::RatherWait(target) => {
+                    drop(pager);
+                    drop(last);
+                    ask.hurries = !self.wait_for(target, self.max_stall.min(RATHER_WAIT))?;
                 }
                 // What the operating system said last may be old.
                 Step::OverBudget(_) if std::mem::take(&mut asks_before_refusal) => self.ask(&mut pager),
@@ -175,12 +188,14 @@ impl Shared {
             incoming: ask.incoming,
             at_least: ask.at_least,
             may_wait: ask.may_wait,
+            hurries: ask.hurries,
             may_exceed: ask.may_exceed,
             now,
         };
         let outcome = state.planner.plan(&request, plan);
         let refusal = match outcome {
             Ok(PlanOutcome::Ready) => None,
+            Ok(PlanOutcome::Wait(target)) if plan.may_go_on => Some(Ok(Step::RatherWait(target))),
             Ok(PlanOutcome::Wait(target)) => Some(Ok(Step::Wait(target))),
             Ok(PlanOutcome::OverBudget(over)) => Some(Ok(Step::OverBudget(over))),
             Err(gone) => Some(Err(heap_is_gone(list_ends, gone))),
@@ -371,8 +386,8 @@ impl Shared {
         }
     }
 
-    /// Waits for the GPU; `false` when what is waited for does not get on for too long. No lock is held.
-    fn wait_for(&self, target: WaitFor) -> Result<bool, Error> {
+    /// Waits for the GPU; `false` when what is waited for does not get on for as long as `limit`. No lock is held.
+    fn wait_for(&self, target: WaitFor, limit: Duration) -> Result<bool, Error> {
         self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
         let (queue, value) = match target {
             WaitFor::Paging(value) => (None, value),
@@ -388,7 +403,7 @@ impl Shared {
             let own = queue.as_ref().map_or(0, |queue| queue.completed().get());
             own.wrapping_add(self.paging_completed().get())
         };
-        let mut patience = Patience::new(self.max_stall, progress());
+        let mut patience = Patience::new(limit, progress());
         self.events.wait(fence, value, Some((&mut patience, &progress)))
     }
 

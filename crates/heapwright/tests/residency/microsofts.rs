@@ -1,6 +1,7 @@
 //! The defects of Microsoft's residency library (D3DX12Residency): research/peers.md, 4c, and aliasing.md, 4.
 
 use std::sync::Barrier;
+use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::{
@@ -429,4 +430,38 @@ fn budgets_are_the_operating_systems_without_an_override() {
     let ours = scene.manager.query_video_memory_info(LOCAL);
     assert_eq!((ours.budget.get(), ours.current_usage), (os.budget.get() / 2, os.current_usage));
     scene.end(Vec::new());
+}
+
+/// What is used all the time is not evicted for something else while it can be waited for, but not for long either: the queue that
+/// would have to get on may wait for somebody.
+#[test]
+fn what_is_needed_soon_goes_when_the_gpu_stands_still() {
+    let max_stall = Duration::from_secs(60);
+    let scene = Scene::new(ResidencyManagerDesc { max_stall, ..budget(2) });
+    let (blocked, queue) = (scene.queue(), scene.queue());
+    let things = scene.things(2);
+    let new = scene.not_resident(7, 1, &ResidencyHeapDesc::default());
+    let steady = scene.work(&things[1..]);
+    for _ in 0..16 {
+        scene.run(&queue, &[&steady]);
+    }
+    let gate = scene.block(&blocked);
+    let held = scene.work(&things[..1]);
+    let value = scene.execute(&blocked, &[&held]).expect("executed");
+    scene.run(&queue, &[&steady]);
+    let stalls = || scene.manager.stats().cpu_stalls;
+    let before = stalls();
+    let write = scene.write(&new);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| scene.execute(&queue, &[&write]));
+        until("it goes on", || waiting.is_finished());
+        let value = waiting.join().expect("no panic").expect("there is something to evict");
+        scene.wait(&queue, value);
+    });
+    assert!(stalls() > before, "it was waited for");
+    assert!(!things[1].is_resident() && things[0].is_resident());
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    gate.open();
+    scene.wait(&blocked, value);
+    scene.end(things.into_iter().chain([new]).collect());
 }

@@ -25,7 +25,9 @@ impl ResidencyPlanner {
         let needs = self.gather(request, plan);
         for group in SegmentGroup::ALL {
             if let Some(refusal) = self.choose(request, group, &needs[group.index()], plan) {
+                let may_go_on = plan.may_go_on;
                 plan.clear();
+                plan.may_go_on = may_go_on;
                 return Ok(refusal);
             }
         }
@@ -126,10 +128,12 @@ impl ResidencyPlanner {
         let busy = held.saturating_sub(needs.held).saturating_sub(found);
         if found >= over && (found >= request.at_least[index] || !found.is_zero()) {
             if request.may_wait
+                && !request.hurries
                 && !busy.is_zero()
                 && self.are_needed_soon(request, index, &plan.chosen)
                 && let Some(wait) = self.wait_for(request)
             {
+                plan.may_go_on = true;
                 return Some(PlanOutcome::Wait(wait));
             }
             return None;
