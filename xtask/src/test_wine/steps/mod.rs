@@ -143,7 +143,7 @@ impl Place<'_> {
 
 /// Every program of tests on our runtime.
 fn tests(place: &Place<'_>) -> Counts {
-    let environment = vec![stress(4000)];
+    let environment = vec![stress(40_000)];
     let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment };
     let mut counts = Counts::default();
     for program in &place.built.tests {
