@@ -30,6 +30,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// | a command list uses more than the budget | everything else goes, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
 /// | several lists of a call use more than the budget together | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
 /// | what is to go is in use | the calling thread waits for the GPU, without a lock; when the queue that it waits for does not get on for [`max_stall`], usage exceeds the budget |
+/// | what is to go is expected back before the GPU has finished what it was given | the calling thread waits for the GPU, as long as it gets on; when it stands still for a tenth of a second, it goes all the same |
 /// | the budget shrinks | what is idle goes at once where notifications arrive, else within [`refresh_interval`] submissions; what is locked stays |
 /// | the device has no memory within the budget | at least [`evict_size`] bytes of others go, again and again; then an error |
 /// | making resident fails | nothing of the call is resident or executed, and nothing is counted; what was evicted for it stays evicted |

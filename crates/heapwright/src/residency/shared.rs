@@ -476,17 +476,19 @@ impl Shared {
         Room { shared: self, group, bytes }
     }
 
-    /// Notes a submission, and answers whether the operating system is to be asked after it.
+    /// Notes a submission, and has the operating system asked after it, or after the next that succeeds, if it is time.
     #[inline]
-    pub(super) fn count_submission(&self) -> bool {
+    pub(super) fn count_submission(&self) {
         let before = self.submissions.fetch_add(1, Ordering::Relaxed);
-        self.budgets.refresh_due(before)
+        if self.budgets.refresh_due(before) {
+            self.ask_soon();
+        }
     }
 
     /// After a submission: asks the operating system if it is time, gives back what a shrunken budget no longer holds, tells of pressure.
     #[inline]
-    pub(super) fn after_submission(&self, is_due: bool) {
-        let asks = is_due || self.asks_soon.load(Ordering::Relaxed);
+    pub(super) fn after_submission(&self) {
+        let asks = self.asks_soon.load(Ordering::Relaxed);
         let is_over = SegmentGroup::ALL
             .into_iter()
             .any(|group| self.pressure.level(group) == super::budget::PressureLevel::Over);

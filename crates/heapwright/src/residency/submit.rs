@@ -42,7 +42,7 @@ impl Shared {
         if command_lists.is_empty() {
             return Ok(*queue.lock());
         }
-        let is_due = self.count_submission();
+        self.count_submission();
         let value = match self.execute_resident(&queue, command_lists, residency_lists)? {
             Some(Executed { value, news }) => {
                 if let Some(usage) = news {
@@ -56,7 +56,7 @@ impl Shared {
                 value
             }
         };
-        self.after_submission(is_due);
+        self.after_submission();
         Ok(value)
     }
 
