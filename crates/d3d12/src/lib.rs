@@ -9,6 +9,7 @@
 //! * [`generations`]: the numbered interfaces of a device, as a list.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
 //! * [`event`]: operating system events behind a `HANDLE`, for fences and notifications.
+//! * [`aliasing`]: `IHeapwrightAliasing`, by which a device says which rule of aliasing a command broke; heapwright's own.
 //! * [`trim`]: `ID3D12Device15` with its trim notifications, by hand: the metadata ends before it.
 //! * `threading`: which interfaces are `Send` and `Sync`; the metadata does not say it.
 //!
@@ -35,6 +36,7 @@
 )]
 #[rustfmt::skip]
 mod bindings;
+pub mod aliasing;
 pub mod event;
 pub mod generations;
 pub mod names;
