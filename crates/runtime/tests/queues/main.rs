@@ -3,6 +3,7 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
 mod barriers;
+mod clears;
 mod copies;
 mod descriptors;
 mod fences;
