@@ -10,5 +10,6 @@ mod fences;
 mod gpu;
 mod lists;
 mod removal;
+mod resolves;
 mod textures;
 mod tiles;

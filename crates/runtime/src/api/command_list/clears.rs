@@ -10,11 +10,10 @@ use crate::api::descriptor_heap::DescriptorTable;
 use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
-use crate::api::texel_value;
 use crate::api::views::{Descriptor, View, ViewPart};
 use crate::ddi::command::{Command, TexelValue};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
-use crate::format;
+use crate::format::{self, texel_value};
 use crate::rules::Refusal;
 
 /// The rectangles of a clear, as the application passes them.

@@ -9,12 +9,18 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
 
 use super::clears::ClearValues;
-use super::{Allowed, CommandList_Impl, clears, copies, read_array, texture_copies, tiles};
+use super::resolves::Resolve;
+use super::{Allowed, CommandList_Impl, clears, copies, read_array, resolves, texture_copies, tiles};
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
 use crate::api::object::own;
 use crate::api::resource::Resource;
+use crate::format::ResolveMode;
 use crate::rules::Refusal;
+
+/// The message ids of a resolve without a target, and of one without a source.
+const RESOLVE_NULLS: [D3D12_MESSAGE_ID; 2] =
+    [D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLDST, D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLSRC];
 
 impl ID3D12CommandList_Impl for CommandList_Impl {
     fn GetType(&self) -> D3D12_COMMAND_LIST_TYPE {
@@ -139,13 +145,29 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn ResolveSubresource(
         &self,
-        _pdstresource: Ref<'_, ID3D12Resource>,
-        _dstsubresource: u32,
-        _psrcresource: Ref<'_, ID3D12Resource>,
-        _srcsubresource: u32,
-        _format: DXGI_FORMAT,
+        pdstresource: Ref<'_, ID3D12Resource>,
+        dstsubresource: u32,
+        psrcresource: Ref<'_, ID3D12Resource>,
+        srcsubresource: u32,
+        format: DXGI_FORMAT,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::ResolveSubresource");
+        self.record("ID3D12GraphicsCommandList::ResolveSubresource", Allowed::Direct, |device, recording| {
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+            let resolve = Resolve {
+                target,
+                target_subresource: dstsubresource,
+                target_start: [0; 2],
+                source,
+                source_subresource: srcsubresource,
+                rect: None,
+                format,
+                mode: ResolveMode::Average,
+            };
+            recording.commands.extend(resolve.whole_command()?);
+            Ok(())
+        });
     }
 
     fn IASetPrimitiveTopology(&self, _primitivetopology: D3D12_PRIMITIVE_TOPOLOGY) {}
@@ -494,17 +516,38 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
 
     fn ResolveSubresourceRegion(
         &self,
-        _pdstresource: Ref<'_, ID3D12Resource>,
-        _dstsubresource: u32,
-        _dstx: u32,
-        _dsty: u32,
-        _psrcresource: Ref<'_, ID3D12Resource>,
-        _srcsubresource: u32,
-        _psrcrect: *const D3D12_RECT,
-        _format: DXGI_FORMAT,
-        _resolvemode: D3D12_RESOLVE_MODE,
+        pdstresource: Ref<'_, ID3D12Resource>,
+        dstsubresource: u32,
+        dstx: u32,
+        dsty: u32,
+        psrcresource: Ref<'_, ID3D12Resource>,
+        srcsubresource: u32,
+        psrcrect: *const D3D12_RECT,
+        format: DXGI_FORMAT,
+        resolvemode: D3D12_RESOLVE_MODE,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList1::ResolveSubresourceRegion");
+        self.record(
+            "ID3D12GraphicsCommandList1::ResolveSubresourceRegion",
+            Allowed::Direct,
+            |device, recording| {
+                let target = (pdstresource.as_ref(), "pDstResource");
+                let [target, source] =
+                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+                let resolve = Resolve {
+                    target,
+                    target_subresource: dstsubresource,
+                    target_start: [dstx, dsty],
+                    source,
+                    source_subresource: srcsubresource,
+                    // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
+                    rect: unsafe { psrcrect.as_ref() }.copied(),
+                    format,
+                    mode: resolves::mode(resolvemode)?,
+                };
+                recording.commands.extend(resolve.command()?);
+                Ok(())
+            },
+        );
     }
 
     fn SetViewInstanceMask(&self, _mask: u32) {}

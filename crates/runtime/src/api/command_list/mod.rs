@@ -1,7 +1,7 @@
 //! `ID3D12GraphicsCommandList10`: a list of commands that an application records.
 //!
 //! * here: the list's states (recording, closed) and what every command does around its body.
-//! * `copies`, `texture_copies`, `tiles`, `clears`, `barriers`: the commands, by what they do.
+//! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `barriers`: the commands, by what they do.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
 //! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
@@ -12,6 +12,7 @@ mod barriers;
 mod clears;
 mod copies;
 mod interfaces;
+mod resolves;
 mod texture_copies;
 mod tiles;
 

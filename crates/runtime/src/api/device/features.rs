@@ -55,6 +55,15 @@ impl Device_Impl {
                         ..Default::default()
                     },
                 ),
+                // Tier 1 is what ResolveSubresourceRegion needs. Nothing is rasterized here, so nobody sees where samples are.
+                D3D12_FEATURE_D3D12_OPTIONS2 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
+                        DepthBoundsTestSupported: false.into(),
+                        ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1,
+                    },
+                ),
                 D3D12_FEATURE_D3D12_OPTIONS3 => fill(
                     data,
                     size,
