@@ -10,6 +10,7 @@ mod fences;
 mod gpu;
 mod lists;
 mod removal;
+mod render_passes;
 mod resolves;
 mod textures;
 mod tiles;

@@ -26,13 +26,13 @@ pub(super) enum ClearValues {
     Float([f32; 4]),
 }
 
-/// What a CPU handle names, in a heap of the type that the call needs.
-pub(super) fn descriptor(
+/// What a CPU handle names, in a heap of the type that the call needs; nothing where nothing was written.
+pub(super) fn find_descriptor(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
     heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     name: &str,
-) -> Result<(Arc<DescriptorTable>, Descriptor), Refusal> {
+) -> Result<(Arc<DescriptorTable>, Option<Descriptor>), Refusal> {
     let (table, index) = device.descriptor_heaps().find(handle, name)?;
     if table.desc().Type != heap_type {
         return Err(Refusal::invalid(format!(
@@ -41,8 +41,19 @@ pub(super) fn descriptor(
         ))
         .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
     }
-    match table.get(index) {
-        Some(descriptor @ (Descriptor::View(_) | Descriptor::Null)) => Ok((table, descriptor)),
+    let descriptor = table.get(index);
+    Ok((table, descriptor))
+}
+
+/// As [`find_descriptor`], of a descriptor that clears can be made with.
+fn descriptor(
+    device: &Device,
+    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    name: &str,
+) -> Result<(Arc<DescriptorTable>, Descriptor), Refusal> {
+    match find_descriptor(device, handle, heap_type, name)? {
+        (table, Some(descriptor @ (Descriptor::View(_) | Descriptor::Null))) => Ok((table, descriptor)),
         _ => Err(Refusal::invalid(format!("{name} names a descriptor without a view that can be cleared"))
             .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
     }

@@ -84,6 +84,16 @@ impl Device_Impl {
                         Native16BitShaderOpsSupported: false.into(),
                     },
                 ),
+                // The runtime has render passes, on every driver; that is what tier 0 says.
+                D3D12_FEATURE_D3D12_OPTIONS5 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS5 {
+                        SRVOnlyTiledResourceTier3: false.into(),
+                        RenderPassesTier: D3D12_RENDER_PASS_TIER_0,
+                        RaytracingTier: D3D12_RAYTRACING_TIER_NOT_SUPPORTED,
+                    },
+                ),
                 // Its presence says that heaps can be created not resident.
                 D3D12_FEATURE_D3D12_OPTIONS7 => {
                     fill(data, size, D3D12_FEATURE_DATA_D3D12_OPTIONS7::default())
