@@ -55,6 +55,15 @@ impl Device_Impl {
                         ..Default::default()
                     },
                 ),
+                // Tier 1 is what ResolveSubresourceRegion needs. Nothing is rasterized here, so nobody sees where samples are.
+                D3D12_FEATURE_D3D12_OPTIONS2 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
+                        DepthBoundsTestSupported: false.into(),
+                        ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1,
+                    },
+                ),
                 D3D12_FEATURE_D3D12_OPTIONS3 => fill(
                     data,
                     size,
@@ -73,6 +82,16 @@ impl Device_Impl {
                         MSAA64KBAlignedTextureSupported: true.into(),
                         SharedResourceCompatibilityTier: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0,
                         Native16BitShaderOpsSupported: false.into(),
+                    },
+                ),
+                // The runtime has render passes, on every driver; that is what tier 0 says.
+                D3D12_FEATURE_D3D12_OPTIONS5 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS5 {
+                        SRVOnlyTiledResourceTier3: false.into(),
+                        RenderPassesTier: D3D12_RENDER_PASS_TIER_0,
+                        RaytracingTier: D3D12_RAYTRACING_TIER_NOT_SUPPORTED,
                     },
                 ),
                 // Its presence says that heaps can be created not resident.
