@@ -2,11 +2,12 @@
 //!
 //! * [`properties`] finds a format in `table`, the one list of formats.
 //! * `support`: `D3D12_FEATURE_FORMAT_SUPPORT` and `D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS`.
-//! * [`tile`]: the standard shapes into which tiled textures are cut.
+//! * [`tile`]: the standard shapes into which tiled textures are cut; [`swizzle`]: the order that is defined inside of them.
 //!
 //! A *block* is what a format stores as one: 4 by 4 texels of a BC format, one texel of most others.
 
 mod support;
+pub mod swizzle;
 mod table;
 pub mod tile;
 

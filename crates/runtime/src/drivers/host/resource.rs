@@ -12,9 +12,7 @@ use super::layout::TextureLayout;
 use super::texels;
 use super::tiles::{TILE_SIZE, TileTable};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
-use crate::ddi::{
-    DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind, TextureMemoryLayout,
-};
+use crate::ddi::{DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind};
 
 /// A resource: a place in the address space, and how its texels lie there.
 pub(super) struct HostResource {
@@ -139,12 +137,9 @@ impl DriverResource for HostResource {
         };
         // Refuses what the CPU cannot reach.
         self.bytes(0, 1)?;
-        let is_row_major = matches!(self.args.kind, ResourceKind::Texture(texture)
-            if texture.layout == TextureMemoryLayout::RowMajor);
-        if !is_row_major {
-            return Ok(None);
-        }
-        let offset = layout.subresource(subresource).and_then(|at| at.block_offset(0, 0, 0)).unwrap_or(0);
+        let ResourceKind::Texture(texture) = self.args.kind else { return Ok(None) };
+        let defined = layout.subresource(subresource).filter(|at| at.is_defined(texture.layout));
+        let Some(offset) = defined.and_then(|at| at.block_offset(0, 0, 0)) else { return Ok(None) };
         self.bytes(offset, self.allocation.size.get().saturating_sub(offset)).map(Some)
     }
 
