@@ -10,7 +10,7 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 use super::address_space::{AddressRange, AddressSpace, Target};
 use super::layout::TextureLayout;
 use super::texels;
-use super::tiles::{TILE_SIZE, TileTable};
+use super::tiles::{NullAccess, TILE_SIZE, TileTable};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
 use crate::ddi::{DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind};
 
@@ -55,12 +55,13 @@ impl HostResource {
         args: &ResourceArgs,
         allocation: ResourceAllocation,
         space: &Arc<AddressSpace>,
+        null_access: NullAccess,
     ) -> Result<Self, DriverError> {
         let none = DriverError::OutOfAddressSpace { requested: allocation.size };
         let size = allocation.size.align_up(super::KIB_64).ok_or(none)?;
         let addresses = AddressRange::new(space, size, allocation.alignment.max(super::KIB_64))?;
         let count = usize::try_from(size.get() / TILE_SIZE).map_err(|_| none)?;
-        let tiles = Arc::new(TileTable::new(count));
+        let tiles = Arc::new(TileTable::new(count, null_access));
         addresses.map_to(Target::Tiles(Arc::downgrade(&tiles)));
         let start = addresses.start();
         Ok(Self {
