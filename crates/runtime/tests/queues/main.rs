@@ -7,6 +7,7 @@ mod copies;
 mod descriptors;
 mod fences;
 mod gpu;
+mod layouts;
 mod lists;
 mod removal;
 mod textures;
