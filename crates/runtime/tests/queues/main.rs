@@ -8,6 +8,7 @@ mod copies;
 mod descriptors;
 mod fences;
 mod gpu;
+mod layouts;
 mod lists;
 mod removal;
 mod render_passes;
