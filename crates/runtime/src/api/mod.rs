@@ -25,6 +25,7 @@ mod shared_handle;
 mod texel_value;
 mod tile_mappings;
 mod tile_regions;
+mod tools;
 mod trim_notification;
 mod views;
 mod wide_string;
