@@ -62,7 +62,11 @@ enum ContentAccess {
 
 /// The one place where a pass discards and preserves. Neither has a command: what is discarded may stay, and preserving is
 /// what memory does.
-fn access_contents(_recording: &mut Recording, _attachment: &Attachment, _access: ContentAccess) {}
+fn access_contents(recording: &mut Recording, attachment: &Attachment, access: ContentAccess) {
+    if access == ContentAccess::Discard {
+        recording.note_pass_discard(&attachment.resource, &attachment.view, attachment.plane);
+    }
+}
 
 /// Which plane of which kind of view an access is of, and how messages call it.
 #[derive(Clone, Copy)]
