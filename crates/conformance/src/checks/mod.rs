@@ -4,6 +4,7 @@
 
 mod allocation_info;
 mod buffer;
+mod commands;
 mod copies;
 mod device;
 mod features;
@@ -20,7 +21,7 @@ mod upload;
 
 use crate::check::Check;
 
-const AREAS: [&[Check]; 15] = [
+const AREAS: [&[Check]; 16] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -36,6 +37,7 @@ const AREAS: [&[Check]; 15] = [
     residency::CHECKS,
     fences::CHECKS,
     copies::CHECKS,
+    commands::CHECKS,
 ];
 
 /// Every check, area by area.

@@ -186,7 +186,7 @@ impl CopyLocation<'_> {
 }
 
 /// A command list that records.
-pub(crate) struct List(ID3D12GraphicsCommandList);
+pub(crate) struct List(pub(super) ID3D12GraphicsCommandList);
 
 impl List {
     /// `Close`.

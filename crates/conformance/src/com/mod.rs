@@ -8,6 +8,7 @@
 //! * [`object`]: identity, private data, names, residency.
 //! * [`memory`]: mapped memory as bytes.
 //! * [`commands`]: queues, lists and fences.
+//! * [`passes`]: what lists do beside copies: rectangles, resolves, render passes, barriers of textures.
 //! * [`adapter`]: DXGI's memory figures.
 
 pub(crate) mod adapter;
@@ -15,6 +16,7 @@ pub(crate) mod commands;
 pub(crate) mod device;
 pub(crate) mod memory;
 pub(crate) mod object;
+pub(crate) mod passes;
 
 use heapwright_d3d12::{E_POINTER, S_OK};
 use windows_core::HRESULT;
