@@ -12,6 +12,7 @@ mod footprints;
 mod heap;
 mod heap_properties;
 mod mapping;
+mod recreate;
 mod residency;
 mod texture;
 mod tight;
@@ -20,7 +21,7 @@ mod upload;
 
 use crate::check::Check;
 
-const AREAS: [&[Check]; 15] = [
+const AREAS: [&[Check]; 16] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -33,6 +34,7 @@ const AREAS: [&[Check]; 15] = [
     texture::CHECKS,
     footprints::CHECKS,
     tiles::CHECKS,
+    recreate::CHECKS,
     residency::CHECKS,
     fences::CHECKS,
     copies::CHECKS,
