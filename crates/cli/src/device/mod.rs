@@ -106,11 +106,11 @@ impl DeviceChoice {
         opened.map_err(|reason| CannotOpen { name: self.name(), reason })
     }
 
-    /// A factory of more devices on the adapter that it is opened with. Nobody asks a D3D12 that was loaded for one yet.
+    /// A factory of more devices on the adapter that it is opened with; none where its D3D12 has none.
     pub(crate) fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
         match self {
             Self::Simulated(gpu) => gpu.device_factory(),
-            Self::Loaded(_) => None,
+            Self::Loaded(device) => device.device_factory(),
         }
     }
 }

@@ -98,7 +98,7 @@ pub(super) const CHECKS: &[Check] = &[
         heap(ctx, PAGE)?;
         Ok("zero asks for nothing".to_owned())
     }),
-    check("recreate/factory-tools", RESERVE, &[Need::DeviceFactory], |ctx| {
+    check("recreate/factory-tools", RESERVE, REPLAY, |ctx| {
         let first = ctx.tools()?;
         let older: ID3D12Tools = windows_core::Interface::cast(&first)
             .or_else(|_| failed("ID3D12Tools1 does not answer to ID3D12Tools"))?;
