@@ -70,6 +70,12 @@ pub enum Need {
     TiledResources,
     /// `EnhancedBarriersSupported`.
     EnhancedBarriers,
+    /// `RecreateAtTier` 1 or more.
+    RecreateAt,
+    /// `RecreateAtTier` NOT_SUPPORTED.
+    NoRecreateAt,
+    /// The caller gave a device factory.
+    DeviceFactory,
     /// No `ManualWriteTrackingResourceSupported`, as where no tool runs.
     NoWriteTracking,
     /// The caller gave an adapter.

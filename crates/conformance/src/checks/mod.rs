@@ -13,6 +13,7 @@ mod footprints;
 mod heap;
 mod heap_properties;
 mod mapping;
+mod recreate;
 mod residency;
 mod texture;
 mod tight;
@@ -34,6 +35,7 @@ const AREAS: [&[Check]; 16] = [
     texture::CHECKS,
     footprints::CHECKS,
     tiles::CHECKS,
+    recreate::CHECKS,
     residency::CHECKS,
     fences::CHECKS,
     copies::CHECKS,

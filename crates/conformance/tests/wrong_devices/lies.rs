@@ -83,6 +83,37 @@ pub(crate) struct Lies {
     pub(crate) residency: Option<HRESULT>,
     /// MakeResident has success and counts nothing.
     pub(crate) uncounted: bool,
+    /// What is wrong with addresses of one's choice.
+    pub(crate) recreate: Option<Recreate>,
+}
+
+/// A lie of the tools' interfaces.
+#[derive(Clone, Copy)]
+pub(crate) enum Recreate {
+    /// Changes what `GetAllocation` answered for a heap.
+    HeapAllocation(fn(&mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE)),
+    /// Changes what `GetAllocation` answered for a resource.
+    ResourceAllocation(fn(&mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE)),
+    /// Changes the address that `SetNextAllocationAddress` is given.
+    NextAddress(fn(u64) -> u64),
+    /// The address stays until another is set.
+    Stays,
+    /// The address is the process's and not the thread's.
+    AnyThread,
+    /// A heap that cannot be at its address is created elsewhere.
+    HeapElsewhere,
+    /// Textures and placed buffers forget the address.
+    Forgets { textures: bool, placed: bool },
+    /// Changes the ranges of a call of `ReserveGPUVARangesAtCreate`.
+    Ranges(fn(&mut Vec<D3D12_GPU_VIRTUAL_ADDRESS_RANGE>)),
+    /// A call of `ReserveGPUVARangesAtCreate` replaces what earlier ones named.
+    Replaces,
+    /// A call of `CreateDevice` uses the list up.
+    UsesUp,
+    /// `ClearReservedGPUVARangesList` clears nothing.
+    KeepsList,
+    /// An address that cannot be had removes the device.
+    Removes,
 }
 
 /// A command that a wrong list forgets.

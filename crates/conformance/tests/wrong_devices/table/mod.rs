@@ -9,6 +9,7 @@ mod heaps;
 mod layouts;
 mod mapping;
 mod objects;
+mod recreate;
 mod textures;
 mod tight;
 
@@ -68,6 +69,7 @@ const HONEST: Lies = Lies {
     orphans: false,
     residency: None,
     uncounted: false,
+    recreate: None,
 };
 
 const KIB_4: u64 = 4096;
@@ -128,7 +130,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 11] = [
+const TABLES: [&[WrongDevice]; 12] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -140,6 +142,7 @@ const TABLES: [&[WrongDevice]; 11] = [
     textures::WRONG,
     layouts::WRONG,
     commands::WRONG,
+    recreate::WRONG,
 ];
 
 /// Every wrong device.
