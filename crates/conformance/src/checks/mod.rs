@@ -11,8 +11,10 @@ mod fences;
 mod footprints;
 mod heap;
 mod heap_properties;
+mod layouts;
 mod mapping;
 mod residency;
+mod swizzle;
 mod texture;
 mod tight;
 mod tiles;
@@ -20,7 +22,7 @@ mod upload;
 
 use crate::check::Check;
 
-const AREAS: [&[Check]; 15] = [
+const AREAS: [&[Check]; 17] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -32,6 +34,8 @@ const AREAS: [&[Check]; 15] = [
     upload::CHECKS,
     texture::CHECKS,
     footprints::CHECKS,
+    layouts::CHECKS,
+    swizzle::CHECKS,
     tiles::CHECKS,
     residency::CHECKS,
     fences::CHECKS,
