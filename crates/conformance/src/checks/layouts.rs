@@ -14,7 +14,6 @@ const CROSS_ADAPTER: &str = "D3D12, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
 
 const TILED: &[Need] = &[Need::TiledResources, Need::Textures];
 const VOLUMES: &[Need] = &[Need::TiledVolumes, Need::Textures];
-const TEXTURES: &[Need] = &[Need::Textures];
 const ROW_MAJOR: &[Need] = &[Need::CrossAdapterRowMajor, Need::Textures];
 
 const ACROSS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
@@ -91,10 +90,6 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.commit_with(&properties(D3D12_HEAP_TYPE_DEFAULT), ACROSS, &desc)
             .refused("ALLOW_CROSS_ADAPTER")?;
         Ok("E_INVALIDARG".to_owned())
-    }),
-    check("layouts/row-major-needs-cross-adapter", LAYOUT, TEXTURES, |ctx| {
-        let desc = D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR, ..rgba(64, 64) };
-        refused(ctx, &desc, "ROW_MAJOR without ALLOW_CROSS_ADAPTER")
     }),
     check("layouts/row-major-is-one-image", LAYOUT, ROW_MAJOR, |ctx| {
         let heap = properties(D3D12_HEAP_TYPE_DEFAULT);

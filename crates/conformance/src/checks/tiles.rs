@@ -185,6 +185,18 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("zero, and the other tile's bytes".to_owned())
         },
     ),
+    check("tiles/mapped-tiles-become-null", "D3D12, D3D12_TILE_RANGE_FLAG_NULL", NULL_TILES, |ctx| {
+        let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
+        // Neither a heap nor offsets are needed.
+        let null = TileUpdate {
+            starts: Some(&[at(1)]),
+            flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])?;
+        Ok("the second of 2 reads as zero".to_owned())
+    }),
     check("tiles/one-tile-everywhere", "D3D12, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE", YES, |ctx| {
         let resource = reserved_buffer(ctx, 4 * TILE)?;
         let heap = marked(ctx, 2)?;

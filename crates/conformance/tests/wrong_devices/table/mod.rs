@@ -9,8 +9,10 @@ mod heaps;
 mod layouts;
 mod mapping;
 mod objects;
+mod swizzle;
 mod textures;
 mod tight;
+mod tiles;
 
 use heapwright_d3d12::*;
 
@@ -60,6 +62,10 @@ const HONEST: Lies = Lies {
     completed: None,
     ignores_null_event: false,
     tile_count: None,
+    tile_shape: None,
+    reserved: None,
+    tile_flags: None,
+    copied_tiles: None,
     tile_offset: None,
     forgets: None,
     removed: None,
@@ -126,7 +132,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 11] = [
+const TABLES: [&[WrongDevice]; 13] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -137,6 +143,8 @@ const TABLES: [&[WrongDevice]; 11] = [
     objects::WRONG,
     textures::WRONG,
     layouts::WRONG,
+    swizzle::WRONG,
+    tiles::WRONG,
     commands::WRONG,
 ];
 
