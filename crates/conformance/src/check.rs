@@ -68,6 +68,14 @@ pub enum Need {
     HeapTier2,
     /// Tiled resources tier 1 or more.
     TiledResources,
+    /// Tiled resources tier 1, which leaves null tiles undefined, is not what the device has: tier 2 or more.
+    NullTiles,
+    /// Tiled resources tier 3 or more.
+    TiledVolumes,
+    /// `StandardSwizzle64KBSupported`.
+    StandardSwizzle,
+    /// `CrossAdapterRowMajorTextureSupported`.
+    CrossAdapterRowMajor,
     /// `EnhancedBarriersSupported`.
     EnhancedBarriers,
     /// `RecreateAtTier` 1 or more.

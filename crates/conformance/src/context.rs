@@ -178,6 +178,15 @@ impl Context {
             Need::HeapTier1 => (caps.resource_heap_tier < 2, "the resource heap tier is above 1"),
             Need::HeapTier2 => (caps.resource_heap_tier >= 2, "the resource heap tier is 1"),
             Need::TiledResources => (caps.tiled_resources_tier > 0, "the device has no tiled resources"),
+            Need::NullTiles => (caps.tiled_resources_tier >= 2, "the tiled resources tier is below 2"),
+            Need::TiledVolumes => (caps.tiled_resources_tier >= 3, "the tiled resources tier is below 3"),
+            Need::StandardSwizzle => {
+                (caps.standard_swizzle, "the device has no standard swizzle (StandardSwizzle64KBSupported)")
+            }
+            Need::CrossAdapterRowMajor => (
+                caps.cross_adapter_row_major,
+                "the device has no cross-adapter textures (CrossAdapterRowMajorTextureSupported)",
+            ),
             Need::EnhancedBarriers => (caps.enhanced_barriers, "the device has no enhanced barriers"),
             Need::RecreateAt => (caps.recreate_at_tier > 0, "the RecreateAt tier is NOT_SUPPORTED"),
             Need::NoRecreateAt => (caps.recreate_at_tier == 0, "the device has the RecreateAt tier"),

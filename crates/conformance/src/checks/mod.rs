@@ -12,9 +12,11 @@ mod fences;
 mod footprints;
 mod heap;
 mod heap_properties;
+mod layouts;
 mod mapping;
 mod recreate;
 mod residency;
+mod swizzle;
 mod texture;
 mod tight;
 mod tiles;
@@ -22,7 +24,7 @@ mod upload;
 
 use crate::check::Check;
 
-const AREAS: [&[Check]; 16] = [
+const AREAS: [&[Check]; 19] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -34,6 +36,8 @@ const AREAS: [&[Check]; 16] = [
     upload::CHECKS,
     texture::CHECKS,
     footprints::CHECKS,
+    layouts::CHECKS,
+    swizzle::CHECKS,
     tiles::CHECKS,
     recreate::CHECKS,
     residency::CHECKS,

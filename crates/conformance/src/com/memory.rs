@@ -67,9 +67,10 @@ pub(crate) fn unmap(resource: &ID3D12Resource, subresource: u32) {
     unsafe { resource.Unmap(subresource, None) };
 }
 
-/// A mapped buffer. Dropping it unmaps.
+/// A mapped buffer, or mapped tiles of a texture. Dropping it unmaps.
 pub(crate) struct Mapping {
     resource: ID3D12Resource,
+    subresource: u32,
     start: *mut u8,
     len: usize,
 }
@@ -90,7 +91,23 @@ impl Mapping {
             return Err(E_POINTER);
         }
         let len = usize::try_from(desc(resource).Width).map_err(|_| E_OUTOFMEMORY)?;
-        Ok(Self { resource: resource.clone(), start: start.cast(), len })
+        Ok(Self { resource: resource.clone(), subresource: 0, start: start.cast(), len })
+    }
+
+    /// Maps a subresource of a texture of layout 64KB_STANDARD_SWIZZLE, which takes `tiles` tiles.
+    ///
+    /// # Panics
+    ///
+    /// For a texture of another layout.
+    pub(crate) fn of_tiles(resource: &ID3D12Resource, subresource: u32, tiles: usize) -> Result<Self> {
+        assert_eq!(desc(resource).Layout, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, "a layout with tiles");
+        let mut start: *mut c_void = null_mut();
+        // SAFETY: start takes one pointer.
+        done(unsafe { resource.Map(subresource, None, &mut start) })?;
+        if start.is_null() {
+            return Err(E_POINTER);
+        }
+        Ok(Self { resource: resource.clone(), subresource, start: start.cast(), len: tiles * 65_536 })
     }
 
     /// Where the CPU sees the first byte.
@@ -101,7 +118,7 @@ impl Mapping {
     /// Writes `bytes` from `offset` on.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.len, "a write within the buffer");
-        // SAFETY: the buffer is mapped as long as self lives and has len bytes; volatile, because the GPU may look.
+        // SAFETY: buffer or tiles are mapped as long as self lives and has len bytes; volatile, because the GPU may look.
         unsafe {
             for (place, &byte) in bytes.iter().enumerate() {
                 self.start.add(offset + place).write_volatile(byte);
@@ -119,7 +136,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        unmap(&self.resource, 0);
+        unmap(&self.resource, self.subresource);
     }
 }
 

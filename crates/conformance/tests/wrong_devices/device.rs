@@ -51,6 +51,7 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
         base.CreateCommandList = create_command_list;
         base.CreateFence = create_fence;
         base.GetResourceTiling = resource_tiling;
+        base.CreateReservedResource = create_reserved;
         object(base).QueryInterface = query_interface;
     });
 }
@@ -693,6 +694,25 @@ unsafe extern "system" fn footprints(
     }
 }
 
+unsafe extern "system" fn create_reserved(
+    this: *mut c_void,
+    desc: *const D3D12_RESOURCE_DESC,
+    state: D3D12_RESOURCE_STATES,
+    clear: *const D3D12_CLEAR_VALUE,
+    iid: *const GUID,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = device(this);
+        let mut changed = desc.as_ref().copied();
+        if let (Some(lie), Some(desc)) = (lies.reserved, changed.as_mut()) {
+            lie(desc);
+        }
+        (one(table).CreateReservedResource)(this, pointer(changed.as_ref()), state, clear, iid, out)
+    }
+}
+
 unsafe extern "system" fn resource_tiling(
     this: *mut c_void,
     resource: *mut c_void,
@@ -710,6 +730,9 @@ unsafe extern "system" fn resource_tiling(
         ask(this, resource, tile_count, packed, shape, subresource_count, first, subresources);
         if let (Some(lie), Some(tile_count)) = (lies.tile_count, tile_count.as_mut()) {
             *tile_count = lie(*tile_count);
+        }
+        if let (Some(lie), Some(shape)) = (lies.tile_shape, shape.as_mut()) {
+            lie(shape);
         }
     }
 }

@@ -67,6 +67,14 @@ pub(crate) struct Lies {
     pub(crate) ignores_null_event: bool,
     /// Changes the tile count that `GetResourceTiling` answered.
     pub(crate) tile_count: Option<fn(u32) -> u32>,
+    /// Changes the tile shape that `GetResourceTiling` answered.
+    pub(crate) tile_shape: Option<fn(&mut D3D12_TILE_SHAPE)>,
+    /// Changes what `CreateReservedResource` is asked for.
+    pub(crate) reserved: Option<fn(&mut D3D12_RESOURCE_DESC)>,
+    /// Changes the flags of a range of `UpdateTileMappings`.
+    pub(crate) tile_flags: Option<fn(D3D12_TILE_RANGE_FLAGS) -> D3D12_TILE_RANGE_FLAGS>,
+    /// Changes where `CopyTileMappings` begins, in both resources.
+    pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)>,
     /// `UpdateTileMappings` that maps another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
     /// Clears that take the rectangles for none.

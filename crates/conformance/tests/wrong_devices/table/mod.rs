@@ -10,8 +10,10 @@ mod layouts;
 mod mapping;
 mod objects;
 mod recreate;
+mod swizzle;
 mod textures;
 mod tight;
+mod tiles;
 
 use heapwright_d3d12::*;
 
@@ -61,6 +63,10 @@ const HONEST: Lies = Lies {
     completed: None,
     ignores_null_event: false,
     tile_count: None,
+    tile_shape: None,
+    reserved: None,
+    tile_flags: None,
+    copied_tiles: None,
     tile_offset: None,
     ignores_rects: false,
     pass_ending: None,
@@ -130,7 +136,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 12] = [
+const TABLES: [&[WrongDevice]; 14] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -141,6 +147,8 @@ const TABLES: [&[WrongDevice]; 12] = [
     objects::WRONG,
     textures::WRONG,
     layouts::WRONG,
+    swizzle::WRONG,
+    tiles::WRONG,
     commands::WRONG,
     recreate::WRONG,
 ];
