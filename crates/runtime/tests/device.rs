@@ -463,11 +463,21 @@ fn what_is_not_there_says_so() {
     unsafe {
         let signature: Result<ID3D12RootSignature, _> = device.CreateRootSignature(0, &[]);
         assert_eq!(signature.expect_err("no pipelines").code(), E_NOTIMPL);
-        let shared = D3D12_HEAP_DESC {
-            Flags: D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER,
-            ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, 65_536)
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let desc = D3D12_RESOURCE_DESC {
+            Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+            Width: 64,
+            Height: 64,
+            DepthOrArraySize: 1,
+            MipLevels: 1,
+            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+            ..Default::default()
         };
-        assert_eq!(create_heap(&gpu.device, &shared).err(), Some(E_NOTIMPL));
+        let mut shown: Option<ID3D12Resource> = None;
+        let (flags, state) = (D3D12_HEAP_FLAG_ALLOW_DISPLAY, D3D12_RESOURCE_STATE_COMMON);
+        let answer = device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut shown);
+        assert_eq!(answer.expect_err("nothing is displayed").code(), E_NOTIMPL);
         assert_eq!(gpu.device.GetDeviceRemovedReason(), S_OK);
     }
 }

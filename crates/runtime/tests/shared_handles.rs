@@ -246,6 +246,30 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
     close(handle);
 }
 
+/// What is shared across adapters is opened on its own as ever; on another one that is not implemented, and says so.
+#[test]
+fn opening_on_another_adapter_is_what_is_not_implemented() {
+    let ((gpu, device), (_elsewhere, foreign)) = (open(), open());
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER);
+    let handle = share_as(&device, &heap, GENERIC_ALL, Some("across")).expect("shared");
+    let opened: ID3D12Heap = open_handle(&second_device(&gpu), handle).expect("its own adapter");
+    assert_eq!(unsafe { opened.GetDesc().Flags }, unsafe { heap.GetDesc().Flags });
+    assert_eq!(open_handle::<ID3D12Heap>(&foreign, handle).err(), Some(E_NOTIMPL));
+    assert_eq!(find(&foreign, "across"), Err(E_NOTIMPL));
+    close(handle);
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let desc = buffer_desc(SIZE, D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
+    let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
+    let (mut buffer, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
+    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut buffer) }
+        .expect("a buffer across adapters");
+    let buffer = buffer.expect("S_OK comes with a resource");
+    let handle = share(&device, &buffer).expect("shared");
+    assert_eq!(open_handle::<ID3D12Resource>(&foreign, handle).err(), Some(E_NOTIMPL));
+    assert!(open_handle::<ID3D12Resource>(&second_device(&gpu), handle).is_ok(), "its own adapter");
+    close(handle);
+}
+
 #[test]
 fn a_name_is_one_object_s() {
     let ((gpu, device), (_elsewhere, foreign)) = (open(), open());

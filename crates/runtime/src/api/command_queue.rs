@@ -166,7 +166,8 @@ impl CommandQueue {
             Some(heap) => Some(own::<Heap>(self.device(), Some(heap), "pHeap")?),
         };
         // SAFETY: as above.
-        let mappings = unsafe { tile_mappings::plan(&regions, heap.map(|heap| &**heap), ranges) }?;
+        let mappings =
+            unsafe { tile_mappings::plan(resource.rules(), &regions, heap.map(|heap| &**heap), ranges) }?;
         if !mappings.is_empty() {
             self.submit([Work::UpdateTileMappings { resource: Arc::clone(resource.driver()), mappings }]);
         }

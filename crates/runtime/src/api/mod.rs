@@ -22,7 +22,6 @@ mod private_data;
 mod query_heap;
 mod resource;
 mod shared_handle;
-mod texel_value;
 mod tile_mappings;
 mod tile_regions;
 mod trim_notification;

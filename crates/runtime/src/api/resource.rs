@@ -78,6 +78,11 @@ pub(super) struct SharedResource {
 }
 
 impl SharedResource {
+    /// The flags of the heap that the resource has of its own.
+    pub(super) fn heap_flags(&self) -> D3D12_HEAP_FLAGS {
+        self.heap.1
+    }
+
     /// Whether there is a resource still.
     pub(super) fn is_alive(&self) -> bool {
         self.driver.strong_count() != 0

@@ -116,8 +116,8 @@ pub(super) unsafe fn create(
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for a handle that is none of ours, closed, or stale, and for one of another adapter; E_NOINTERFACE when
-/// the object is no `riid`; DXGI_ERROR_DEVICE_REMOVED.
+/// E_INVALIDARG for a handle that is none of ours, closed, or stale, and for one of another adapter, E_NOTIMPL where it was created
+/// to be shared across adapters; E_NOINTERFACE when the object is no `riid`; DXGI_ERROR_DEVICE_REMOVED.
 pub(super) fn open(
     device: &ComObject<Device>,
     handle: HANDLE,
@@ -212,6 +212,9 @@ impl Entry {
         if self.adapter_luid == device.driver().identity().luid {
             return Ok(());
         }
+        if self.object.is_cross_adapter() {
+            return Err(Refusal::not_implemented("opening what another adapter shares across adapters"));
+        }
         Err(Refusal::invalid("the shared object belongs to another adapter"))
     }
 }
@@ -239,6 +242,16 @@ impl Shared {
             return Err(Refusal::invalid("pObject belongs to another device"));
         }
         shared.ok_or_else(|| Refusal::invalid(needs))
+    }
+
+    /// Whether it was created to be opened on other adapters as well. Fences of that kind cannot be created.
+    fn is_cross_adapter(&self) -> bool {
+        let heap_flags = match self {
+            Self::Heap(desc, _) => desc.Flags,
+            Self::Resource(resource) => resource.heap_flags(),
+            Self::Fence(..) => D3D12_HEAP_FLAG_NONE,
+        };
+        heap_flags & D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER != 0
     }
 
     /// Whether there is something left to open.

@@ -8,7 +8,7 @@ use super::command_list::read_array;
 use super::heap::Heap;
 use super::tile_regions::{TILE_SIZE, TileRun};
 use crate::ddi::command::{TileMapping, TileMemory};
-use crate::rules::Refusal;
+use crate::rules::{self, Refusal, placement};
 
 /// The ranges of `UpdateTileMappings`, as the application passes them.
 pub(super) struct TileRanges {
@@ -25,17 +25,24 @@ struct Range {
     count: u32,
 }
 
+impl Range {
+    fn is_in_heap(&self) -> bool {
+        matches!(self.flags, D3D12_TILE_RANGE_FLAG_NONE | D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE)
+    }
+}
+
 /// The mappings that lay `ranges` over `regions`, both in their order.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG where the tiles of the regions are not as many as those of the ranges, and where a range does not lie within
-/// the heap.
+/// E_INVALIDARG where the tiles of the regions are not as many as those of the ranges, where a range does not lie within the heap,
+/// and where the heap is not one for `resource`.
 ///
 /// # Safety
 ///
 /// The arrays of `ranges` are null or have `count` elements.
 pub(super) unsafe fn plan(
+    resource: &rules::resource::Resource,
     regions: &[TileRun],
     heap: Option<&Heap>,
     ranges: &TileRanges,
@@ -49,6 +56,12 @@ pub(super) unsafe fn plan(
     }
     for (index, range) in ranges.iter().enumerate() {
         check_range(range, heap).map_err(|why| refusal(format!("range {index}: {why}")))?;
+    }
+    // A heap that no range is in is not looked at.
+    let is_mapped = ranges.iter().any(|range| range.is_in_heap());
+    if let Some(heap) = heap.filter(|_| is_mapped) {
+        placement::check_tiles(resource, heap.desc())
+            .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER))?;
     }
     let mut mappings = Vec::new();
     let mut ranges = ranges.into_iter();
@@ -107,12 +120,11 @@ unsafe fn read_ranges(ranges: &TileRanges, total: u64) -> Result<Vec<Range>, Ref
             let at = |array: Option<&[u32]>| array.and_then(|array| array.get(index)).copied();
             let flags =
                 flags.and_then(|flags| flags.get(index)).copied().unwrap_or(D3D12_TILE_RANGE_FLAG_NONE);
-            let needs_offset =
-                matches!(flags, D3D12_TILE_RANGE_FLAG_NONE | D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE);
-            if needs_offset && offsets.is_none() {
+            let range = Range { flags, first: at(offsets).unwrap_or(0), count: at(counts).unwrap_or(whole) };
+            if range.is_in_heap() && offsets.is_none() {
                 return Err(refusal("pHeapRangeStartOffsets is null and a range is in the heap".to_owned()));
             }
-            Ok(Range { flags, first: at(offsets).unwrap_or(0), count: at(counts).unwrap_or(whole) })
+            Ok(range)
         })
         .collect()
 }

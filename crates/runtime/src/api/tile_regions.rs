@@ -26,7 +26,7 @@ pub(super) struct ResourceTiles {
 enum Part {
     /// In rows, then slices.
     Standard { first: u32, extent: [u32; 3] },
-    /// Those that the packed mips share.
+    /// Those that the packed mips of its slice share.
     Packed { first: u32, count: u32 },
 }
 
@@ -57,9 +57,7 @@ impl ResourceTiles {
             .ok_or_else(|| {
                 Refusal::invalid(format!("Subresource {subresource} of {}", self.tiling.subresource_count()))
             })?;
-        if tiling.StartTileIndexInOverallResource == D3D12_PACKED_TILE {
-            let packed = self.tiling.packed_mips();
-            let (first, count) = (packed.StartTileIndexInOverallResource, packed.NumTilesForPackedMips);
+        if let Some((first, count)) = self.tiling.packed_tiles(subresource) {
             return Ok(Part::Packed { first, count });
         }
         let extent = [tiling.WidthInTiles, tiling.HeightInTiles.into(), tiling.DepthInTiles.into()];

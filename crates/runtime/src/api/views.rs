@@ -165,7 +165,7 @@ pub(super) fn buffer_uav(
     } else if is_raw {
         4
     } else {
-        super::texel_value::size(format).ok_or_else(|| {
+        format::texel_value::size(format).ok_or_else(|| {
             Refusal::invalid(format!("Format {format} of a view of a buffer is none of a typed buffer"))
         })?
     };

@@ -8,6 +8,7 @@ use windows_core::HRESULT;
 
 use super::driver_resource::{DriverResource, TexelRegion};
 use crate::fence::Fence;
+pub use crate::format::{Resolver, TexelValue};
 
 /// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.
 #[derive(Debug, Clone)]
@@ -70,6 +71,19 @@ pub enum Command {
         /// The pattern.
         value: TexelValue,
     },
+    /// Makes one texel of the samples of each.
+    ResolveTexels {
+        /// The texture with one sample a texel, and its subresource (of one plane).
+        target: (Arc<dyn DriverResource>, u32),
+        /// The first texel there.
+        target_start: [u32; 3],
+        /// The texture with several samples a texel, and its subresource (of the same plane).
+        source: (Arc<dyn DriverResource>, u32),
+        /// Which texels of it.
+        region: TexelRegion,
+        /// How the plane's samples become a texel.
+        resolver: Resolver,
+    },
     /// Writes 32 bits.
     WriteImmediate {
         /// Where to, a multiple of 4.
@@ -77,23 +91,6 @@ pub enum Command {
         /// What.
         value: u32,
     },
-}
-
-/// One texel's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TexelValue {
-    /// The first `len` count.
-    pub bytes: [u8; 16],
-    /// 1 to 16.
-    pub len: u8,
-}
-
-impl TexelValue {
-    /// The bytes that count.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len.min(16))]
-    }
 }
 
 /// Texels in a texture, or laid out in a buffer.

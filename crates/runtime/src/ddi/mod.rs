@@ -281,6 +281,13 @@ pub struct DriverCaps {
     pub is_first_generation: bool,
     /// The operating system and the driver tell when trimming is advisable (DirectX-Specs, periodic trim notifications).
     pub trim_notifications: bool,
+    /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4: 0 has no tiles; from 2 on null tiles read as zero; from 3 on there are volumes; with
+    /// 4 arrays may have packed mips.
+    pub tiled_resources_tier: u8,
+    /// `StandardSwizzle64KBSupported`: textures may have the layout 64KB_STANDARD_SWIZZLE.
+    pub standard_swizzle: bool,
+    /// `CrossAdapterRowMajorTextureSupported`: textures may have the layout ROW_MAJOR.
+    pub cross_adapter_row_major: bool,
     /// Largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.

@@ -3,6 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 
 use crate::format::FormatProperties;
+use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::{TileDimension, TileShape, TileSize};
 
 /// A resource and how it is to be aligned.
@@ -95,6 +96,17 @@ pub enum TextureMemoryLayout {
     RowMajor,
     /// 64 KiB tiles of the standard shapes, whose inside is the driver's choice.
     UndefinedSwizzle64Kib,
+    /// 64 KiB tiles of the standard shapes, whose inside is the [standard swizzle](StandardSwizzle). Packed mips are the driver's
+    /// choice. Never of one dimension, several samples or several planes.
+    StandardSwizzle64Kib,
+}
+
+impl TextureMemoryLayout {
+    /// Whether the texture is cut into 64 KiB tiles.
+    #[must_use]
+    pub fn is_tiled(self) -> bool {
+        matches!(self, Self::UndefinedSwizzle64Kib | Self::StandardSwizzle64Kib)
+    }
 }
 
 /// What a texture is used for, of `D3D12_RESOURCE_FLAGS`.
@@ -177,12 +189,24 @@ impl TextureArgs {
     /// The standard tile shape for this texture, in blocks.
     #[must_use]
     pub fn tile_shape(&self, size: TileSize) -> TileShape {
-        let dimension = match self.dimension {
+        TileShape::standard(size, self.format.block_bytes, self.sample_count, self.tile_dimension())
+    }
+
+    /// How blocks lie inside a tile, where that is defined: in layout [`StandardSwizzle64Kib`](TextureMemoryLayout).
+    #[must_use]
+    pub fn swizzle(&self) -> Option<&'static StandardSwizzle> {
+        if self.layout != TextureMemoryLayout::StandardSwizzle64Kib {
+            return None;
+        }
+        StandardSwizzle::of(self.format.block_bytes, self.tile_dimension())
+    }
+
+    fn tile_dimension(&self) -> TileDimension {
+        match self.dimension {
             TextureDimension::Texture1D => TileDimension::One,
             TextureDimension::Texture2D => TileDimension::Two,
             TextureDimension::Texture3D => TileDimension::Three,
-        };
-        TileShape::standard(size, self.format.block_bytes, self.sample_count, dimension)
+        }
     }
 
     /// Whether the texture has several samples.

@@ -1,4 +1,4 @@
-//! How a texture is cut into 64 KiB tiles: what `GetResourceTiling` reports, and what a 64KB_UNDEFINED_SWIZZLE layout is.
+//! How a texture is cut into 64 KiB tiles: what `GetResourceTiling` reports, and what the 64KB_*_SWIZZLE layouts are.
 //!
 //! Runtime and driver agree on it: the application maps tiles by these numbers, and the driver finds texels by them.
 //!

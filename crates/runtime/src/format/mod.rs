@@ -2,17 +2,23 @@
 //!
 //! * [`properties`] finds a format in `table`, the one list of formats.
 //! * `support`: `D3D12_FEATURE_FORMAT_SUPPORT` and `D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS`.
-//! * [`tile`]: the standard shapes into which tiled textures are cut.
+//! * `texel_value`, `resolver`: what the bits of a texel stand for, and one texel made of several samples.
+//! * [`tile`]: the standard shapes into which tiled textures are cut; [`swizzle`]: the order that is defined inside of them.
 //!
 //! A *block* is what a format stores as one: 4 by 4 texels of a BC format, one texel of most others.
 
+mod resolver;
 mod support;
+pub mod swizzle;
 mod table;
+pub(crate) mod texel_value;
 pub mod tile;
 
 use heapwright_d3d12::DXGI_FORMAT;
 
+pub use self::resolver::{ResolveMode, Resolver};
 pub use self::support::FormatSupport;
+pub use self::texel_value::TexelValue;
 
 /// A format and its properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -165,6 +165,9 @@ fn standard_tiles_have_the_published_shapes() {
     for (bytes, expected) in three {
         assert_eq!(shape(bytes, 1, TileDimension::Three), expected);
     }
+    for (bytes, width) in [(1, 65_536), (2, 32_768), (4, 16_384), (8, 8192), (16, 4096)] {
+        assert_eq!(shape(bytes, 1, TileDimension::One), (width, 1, 1));
+    }
     for size in [TileSize::Kib4, TileSize::Kib64] {
         for bytes in [1, 2, 4, 8, 16] {
             for dimension in [TileDimension::One, TileDimension::Two, TileDimension::Three] {

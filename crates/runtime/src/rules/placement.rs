@@ -27,6 +27,16 @@ fn check_heap(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal
     check_heap_alignment(resource, heap.Alignment)
 }
 
+/// Checks that tiles of a reserved resource may be mapped to a heap: it is one that takes such resources.
+///
+/// The reference of `UpdateTileMappings` has reserved resources follow the rules of placed ones. Tiles are 64 KiB, which every heap is
+/// aligned to, so that multisampled textures do not need one of 4 MiB.
+pub(crate) fn check_tiles(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal> {
+    check_category(resource, heap.Flags)?;
+    check_heap_type(resource, &heap.Properties)?;
+    check_cross_adapter(resource, heap.Flags)
+}
+
 /// Checks that a resource may have a heap of its own with these properties and flags.
 pub(crate) fn check_committed(
     resource: &Resource,

@@ -71,6 +71,20 @@ impl Tiling {
         }
     }
 
+    /// The tiles that the packed mips of one slice share, by any subresource of them: the first, counted over the whole resource, and
+    /// how many; `None` where the subresource is not packed.
+    pub(crate) fn packed_tiles(&self, index: u32) -> Option<(u32, u32)> {
+        let Self::Texture { grid, mip_levels, .. } = self else { return None };
+        let slice = index / mip_levels;
+        match grid.subresource(index % mip_levels, slice)? {
+            SubresourceTiles::Standard { .. } => None,
+            SubresourceTiles::Packed { .. } => {
+                let first = grid.first_packed_tile() + grid.packed_tiles_per_slice * slice;
+                Some((first, grid.packed_tiles_per_slice))
+            }
+        }
+    }
+
     /// `pStandardTileShapeForNonPackedMips`, in texels; bytes of a buffer.
     ///
     /// The shape is given also where all mips are packed, as implementations do.

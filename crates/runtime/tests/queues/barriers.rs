@@ -8,7 +8,7 @@ use windows_core::Interface;
 
 use super::gpu::*;
 
-fn transition(
+pub(crate) fn transition(
     resource: Option<&ID3D12Resource>,
     before: D3D12_RESOURCE_STATES,
     after: D3D12_RESOURCE_STATES,
@@ -26,6 +26,36 @@ fn transition(
                 StateBefore: before,
                 StateAfter: after,
             }),
+        },
+    }
+}
+
+fn borrow(resource: Option<&ID3D12Resource>) -> ManuallyDrop<Option<ID3D12Resource>> {
+    ManuallyDrop::new(resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
+}
+
+pub(crate) fn aliasing(
+    before: Option<&ID3D12Resource>,
+    after: Option<&ID3D12Resource>,
+) -> D3D12_RESOURCE_BARRIER {
+    D3D12_RESOURCE_BARRIER {
+        Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
+        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
+        Anonymous: D3D12_RESOURCE_BARRIER_0 {
+            Aliasing: ManuallyDrop::new(D3D12_RESOURCE_ALIASING_BARRIER {
+                pResourceBefore: borrow(before),
+                pResourceAfter: borrow(after),
+            }),
+        },
+    }
+}
+
+pub(crate) fn uav(resource: Option<&ID3D12Resource>) -> D3D12_RESOURCE_BARRIER {
+    D3D12_RESOURCE_BARRIER {
+        Type: D3D12_RESOURCE_BARRIER_TYPE_UAV,
+        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
+        Anonymous: D3D12_RESOURCE_BARRIER_0 {
+            UAV: ManuallyDrop::new(D3D12_RESOURCE_UAV_BARRIER { pResource: borrow(resource) }),
         },
     }
 }
@@ -135,26 +165,6 @@ fn aliasing_and_uav_barriers_and_discards_are_checked() {
     let writable =
         commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     let reserved = reserve(&device, TILE);
-    let borrow = |resource: Option<&ID3D12Resource>| {
-        ManuallyDrop::new(resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
-    };
-    let aliasing = |before, after| D3D12_RESOURCE_BARRIER {
-        Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
-        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-        Anonymous: D3D12_RESOURCE_BARRIER_0 {
-            Aliasing: ManuallyDrop::new(D3D12_RESOURCE_ALIASING_BARRIER {
-                pResourceBefore: borrow(before),
-                pResourceAfter: borrow(after),
-            }),
-        },
-    };
-    let uav = |resource| D3D12_RESOURCE_BARRIER {
-        Type: D3D12_RESOURCE_BARRIER_TYPE_UAV,
-        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-        Anonymous: D3D12_RESOURCE_BARRIER_0 {
-            UAV: ManuallyDrop::new(D3D12_RESOURCE_UAV_BARRIER { pResource: borrow(resource) }),
-        },
-    };
     let check = |barrier| direct.close_after(|list| unsafe { list.ResourceBarrier(&[barrier]) });
     assert_eq!(check(aliasing(None, None)), S_OK);
     assert_eq!(check(aliasing(None, Some(&reserved))), S_OK);

@@ -213,3 +213,162 @@ fn reserved_textures_are_mapped_tile_by_tile() {
     assert!(bytes(&readback)[..128].iter().all(|byte| *byte == 1));
     assert_eq!(code(unsafe { device.GetDeviceRemovedReason() }), S_OK);
 }
+
+/// A heap stands behind tiles only if it takes such a resource; one that no range is in is not looked at.
+#[test]
+fn tiles_are_mapped_to_heaps_that_take_the_resource() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let tiled = reserve(&device, TILE);
+    let (upload, readback) =
+        (commit(&device, D3D12_HEAP_TYPE_UPLOAD, TILE), commit(&device, D3D12_HEAP_TYPE_READBACK, TILE));
+    bytes(&upload).fill(7);
+    let textures = {
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
+        let desc =
+            D3D12_HEAP_DESC { SizeInBytes: TILE, Properties: properties, Flags: flags, ..Default::default() };
+        let mut heap: Option<ID3D12Heap> = None;
+        unsafe { device.CreateHeap(&desc, &mut heap) }.expect("a heap");
+        heap.expect("S_OK comes with a heap")
+    };
+    let first_byte = || {
+        unsafe {
+            queue.list.CopyResource(&tiled, &upload);
+            queue.list.CopyResource(&readback, &tiled);
+        }
+        queue.run();
+        bytes(&readback)[0]
+    };
+    messages(&device);
+    map_tiles(&queue, &tiled, 0, Some(&textures), &[(D3D12_TILE_RANGE_FLAG_NONE, 0, 1)]);
+    let told = messages(&device);
+    assert!(
+        told.iter().any(|(id, text)| {
+            *id == D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER && text.contains("DENY_BUFFERS")
+        }),
+        "{told:?}"
+    );
+    assert_eq!(first_byte(), 0, "it is mapped to nothing");
+    map_tiles(&queue, &tiled, 0, Some(&create_heap(&device, TILE)), &[(D3D12_TILE_RANGE_FLAG_NULL, 0, 1)]);
+    let buffers = create_heap(&device, TILE);
+    map_tiles(&queue, &tiled, 0, Some(&buffers), &[(D3D12_TILE_RANGE_FLAG_NONE, 0, 1)]);
+    assert_eq!(first_byte(), 7);
+    messages(&device);
+    map_tiles(&queue, &tiled, 0, Some(&textures), &[(D3D12_TILE_RANGE_FLAG_SKIP, 0, 1)]);
+    assert_eq!(messages(&device), []);
+    assert_eq!(first_byte(), 7);
+}
+
+/// Tiled resources tier 4: the packed mips of each slice are mapped by their own subresources.
+#[test]
+fn slices_have_packed_mips_of_their_own() {
+    let profile = heapwright_runtime::HostProfile::find("compressing").expect("a profile of tier 4");
+    let gpu = heapwright_runtime::Instance::open(profile).expect("a fresh instance");
+    let device: ID3D12Device14 = windows_core::Interface::cast(&gpu.device).expect("the newest interface");
+    let queue = Queue::direct(&device);
+    let format = DXGI_FORMAT_R8G8B8A8_UNORM;
+    let desc = D3D12_RESOURCE_DESC {
+        Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        DepthOrArraySize: 2,
+        MipLevels: 2,
+        ..super::textures::texture_desc(format, [128, 128])
+    };
+    let mut texture: Option<ID3D12Resource> = None;
+    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
+        .expect("tier 4");
+    let texture = texture.expect("S_OK comes with a resource");
+    let heap = {
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let desc = D3D12_HEAP_DESC { SizeInBytes: 2 * TILE, Properties: properties, ..Default::default() };
+        let mut heap: Option<ID3D12Heap> = None;
+        unsafe { device.CreateHeap(&desc, &mut heap) }.expect("a heap");
+        heap.expect("S_OK comes with a heap")
+    };
+    let (upload, readback) =
+        (commit(&device, D3D12_HEAP_TYPE_UPLOAD, TILE), commit(&device, D3D12_HEAP_TYPE_READBACK, TILE));
+    // Subresources 1 and 3 are the packed mips of the two slices. The second slice's alone is mapped.
+    let start = D3D12_TILED_RESOURCE_COORDINATE { Subresource: 3, ..Default::default() };
+    let flags = D3D12_TILE_RANGE_FLAG_NONE;
+    let texel = |subresource: u32, byte: u8| {
+        bytes(&upload).fill(byte);
+        unsafe {
+            let image = super::textures::subresource(&texture, subresource);
+            let from = super::textures::footprint(&upload, 0, format, [64, 64, 1], 256);
+            queue.list.CopyTextureRegion(&image, 0, 0, 0, &from, None);
+            let to = super::textures::footprint(&readback, 0, format, [64, 64, 1], 256);
+            queue.list.CopyTextureRegion(&to, 0, 0, 0, &image, None);
+        }
+        queue.run();
+        bytes(&readback)[0]
+    };
+    let tier = D3D12_TILE_MAPPING_FLAG_NONE;
+    unsafe {
+        queue.queue.UpdateTileMappings(
+            &texture,
+            1,
+            Some(&start),
+            None,
+            &heap,
+            1,
+            Some(&flags),
+            Some(&1),
+            None,
+            tier,
+        );
+    }
+    assert_eq!((texel(1, 5), texel(3, 6)), (0, 6));
+    // A region of both slices' packed mips is two of them; beyond a slice's own there is none to start at.
+    let beyond = D3D12_TILED_RESOURCE_COORDINATE { X: 1, Subresource: 1, ..Default::default() };
+    messages(&device);
+    unsafe {
+        queue.queue.UpdateTileMappings(
+            &texture,
+            1,
+            Some(&beyond),
+            None,
+            &heap,
+            1,
+            Some(&flags),
+            Some(&0),
+            None,
+            tier,
+        );
+    }
+    assert_eq!(messages(&device).len(), 1, "refused");
+}
+
+/// The standard shapes of tiles with several samples, as the device reports and the driver keeps them.
+#[test]
+fn multisampled_textures_have_tiles() {
+    let device = open();
+    for (count, shape) in [(2, (64, 128)), (4, (64, 64)), (8, (32, 64))] {
+        let mut levels = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
+            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+            SampleCount: count,
+            Flags: D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE,
+            NumQualityLevels: 0,
+        };
+        let size = u32::try_from(size_of_val(&levels)).expect("small");
+        let feature = D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS;
+        unsafe { device.CheckFeatureSupport(feature, (&raw mut levels).cast(), size) }.succeeds();
+        assert_eq!(levels.NumQualityLevels, 1, "{count} samples");
+        let desc = D3D12_RESOURCE_DESC {
+            Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+            Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+            SampleDesc: DXGI_SAMPLE_DESC { Count: count, Quality: 0 },
+            ..super::textures::texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [256, 256])
+        };
+        let mut texture: Option<ID3D12Resource> = None;
+        unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
+            .expect("a reserved texture");
+        let texture = texture.expect("S_OK comes with a resource");
+        let (mut tiles, mut found) = (0, D3D12_TILE_SHAPE::default());
+        unsafe {
+            let (tiling, none) = (Some(&raw mut tiles), std::ptr::null_mut());
+            device.GetResourceTiling(&texture, tiling, None, Some(&mut found), None, 0, none);
+        }
+        assert_eq!((found.WidthInTexels, found.HeightInTexels), shape, "{count} samples");
+        assert_eq!(tiles, 4 * count);
+    }
+}

@@ -10,11 +10,10 @@ use crate::api::descriptor_heap::DescriptorTable;
 use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
-use crate::api::texel_value;
 use crate::api::views::{Descriptor, View, ViewPart};
 use crate::ddi::command::{Command, TexelValue};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
-use crate::format;
+use crate::format::{self, texel_value};
 use crate::rules::Refusal;
 
 /// The rectangles of a clear, as the application passes them.
@@ -27,13 +26,13 @@ pub(super) enum ClearValues {
     Float([f32; 4]),
 }
 
-/// What a CPU handle names, in a heap of the type that the call needs.
-fn descriptor(
+/// What a CPU handle names, in a heap of the type that the call needs; nothing where nothing was written.
+pub(super) fn find_descriptor(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
     heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     name: &str,
-) -> Result<(Arc<DescriptorTable>, Descriptor), Refusal> {
+) -> Result<(Arc<DescriptorTable>, Option<Descriptor>), Refusal> {
     let (table, index) = device.descriptor_heaps().find(handle, name)?;
     if table.desc().Type != heap_type {
         return Err(Refusal::invalid(format!(
@@ -42,8 +41,19 @@ fn descriptor(
         ))
         .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
     }
-    match table.get(index) {
-        Some(descriptor @ (Descriptor::View(_) | Descriptor::Null)) => Ok((table, descriptor)),
+    let descriptor = table.get(index);
+    Ok((table, descriptor))
+}
+
+/// As [`find_descriptor`], of a descriptor that clears can be made with.
+fn descriptor(
+    device: &Device,
+    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    name: &str,
+) -> Result<(Arc<DescriptorTable>, Descriptor), Refusal> {
+    match find_descriptor(device, handle, heap_type, name)? {
+        (table, Some(descriptor @ (Descriptor::View(_) | Descriptor::Null))) => Ok((table, descriptor)),
         _ => Err(Refusal::invalid(format!("{name} names a descriptor without a view that can be cleared"))
             .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
     }
@@ -57,74 +67,179 @@ fn mip_size(desc: &D3D12_RESOURCE_DESC1, mip: u32) -> Result<[u32; 3], Refusal> 
     Ok([width, desc.Height, depth].map(|extent| extent.checked_shr(mip).unwrap_or(0).max(1)))
 }
 
-/// Checks that the rectangles are none, or all of a subresource.
-///
-/// # Errors
-///
-/// E_NOTIMPL for any others.
-fn check_rects(view: &View, (count, rects): Rects) -> Result<(), Refusal> {
-    // SAFETY: by the COM contract pRects is null or has that many elements.
-    let rects = unsafe { read_array(count, rects, "pRects") }?;
-    let ViewPart::Slices { mip, .. } = view.part else {
-        return if rects.is_empty() {
-            Ok(())
-        } else {
-            Err(Refusal::not_implemented("clears of a part of a buffer"))
-        };
-    };
-    let [width, height, _] = mip_size(&view.desc, mip)?;
-    let is_whole = |rect: &D3D12_RECT| {
-        let right = u32::try_from(rect.right).is_ok_and(|right| right == width);
-        let bottom = u32::try_from(rect.bottom).is_ok_and(|bottom| bottom == height);
-        rect.left == 0 && rect.top == 0 && right && bottom
-    };
-    if rects.iter().all(is_whole) {
-        return Ok(());
-    }
-    Err(Refusal::not_implemented("clears of rectangles that are not the whole subresource"))
+/// The rectangles that an application passes.
+fn read_rects<'a>((count, rects): Rects) -> Result<&'a [D3D12_RECT], Refusal> {
+    // SAFETY: by the COM contract pRects is null or has that many elements, which stay until the call returns; the
+    // slice is not kept longer.
+    unsafe { read_array(count, rects, "pRects") }
 }
 
-/// Fills all that a view is of, in one plane.
-fn fill(recording: &mut Recording, view: &View, plane: u32, value: TexelValue) -> Result<(), Refusal> {
+/// A part of what a view shows: the first element and the number of elements, in x and y.
+type Part = [[u32; 2]; 2];
+
+/// What of `extent` the rectangles name: all without any. What lies outside is cut off, and what is empty left out.
+fn parts(rects: &[D3D12_RECT], extent: [u32; 2]) -> Vec<Part> {
+    if rects.is_empty() {
+        return vec![[[0, 0], extent]];
+    }
+    let along = |first: i32, end: i32, extent: u32| {
+        let first = u32::try_from(first).unwrap_or(0);
+        let end = u32::try_from(end).unwrap_or(0).min(extent);
+        end.checked_sub(first).filter(|&count| count != 0).map(|count| (first, count))
+    };
+    let part = |rect: &D3D12_RECT| {
+        let (x, width) = along(rect.left, rect.right, extent[0])?;
+        let (y, height) = along(rect.top, rect.bottom, extent[1])?;
+        Some([[x, y], [width, height]])
+    };
+    rects.iter().filter_map(part).collect()
+}
+
+/// Fills what a view is of, in one plane: all, or what the rectangles name.
+fn fill(
+    recording: &mut Recording,
+    view: &View,
+    plane: u32,
+    value: TexelValue,
+    rects: &[D3D12_RECT],
+) -> Result<(), Refusal> {
     let resource: Arc<dyn DriverResource> = view.resource()?;
     let (mip, first, count) = match view.part {
         ViewPart::Bytes { offset, size } => {
-            if size != 0 {
-                recording.commands.push(Command::FillBuffer { target: (resource, offset), size, value });
-            }
+            fill_bytes(recording, (&resource, offset, size), value, rects);
             return Ok(());
         }
         ViewPart::Slices { mip, first, count, .. } => (mip, first, count),
     };
     let [width, height, depth] = mip_size(&view.desc, mip)?;
     let [mips, slices, _] = extents(&view.desc);
-    let texel = format::properties(view.desc.Format).map(|format| format.plane(plane).block_bytes);
-    if texel != Some(value.len.into()) {
+    let Some(format) = format::properties(view.desc.Format) else {
+        return Err(Refusal::invalid(format!("the texture's format {} is unknown", view.desc.Format)));
+    };
+    let texel = format.plane(plane).block_bytes;
+    if texel != u32::from(value.len) {
         return Err(Refusal::invalid(format!(
             "a texel of {} bytes in a texture of format {}",
             value.len, view.desc.Format
         )));
     }
+    // Views that can be cleared show single texels: one of a BC texture shows a texel for each block.
+    let block = [format.block_width.max(1), format.block_height.max(1)];
+    let extent = [width.div_ceil(block[0]), height.div_ceil(block[1])];
     let subresource = |slice: u32| mip + (slice + plane * slices) * mips;
-    if view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
-        debug_assert!(first + count <= depth, "checked when the view was made");
-        let region = TexelRegion { start: [0, 0, first], size: [width, height, count] };
-        recording.commands.push(Command::FillTexels {
-            target: resource,
-            subresource: subresource(0),
-            region,
-            value,
-        });
+    for [start, size] in parts(rects, extent) {
+        let start = [start[0] * block[0], start[1] * block[1]];
+        let size = [(size[0] * block[0]).min(width - start[0]), (size[1] * block[1]).min(height - start[1])];
+        let mut push = |subresource, z, depth| {
+            let region = TexelRegion { start: [start[0], start[1], z], size: [size[0], size[1], depth] };
+            let target = Arc::clone(&resource);
+            recording.commands.push(Command::FillTexels { target, subresource, region, value });
+        };
+        if view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
+            debug_assert!(first + count <= depth, "checked when the view was made");
+            push(subresource(0), first, count);
+        } else {
+            (first..first + count).for_each(|slice| push(subresource(slice), 0, 1));
+        }
+    }
+    Ok(())
+}
+
+/// Fills bytes of a buffer. Its elements lie in one row: rectangles count elements in x, and hold row 0 or nothing.
+fn fill_bytes(
+    recording: &mut Recording,
+    (buffer, offset, size): (&Arc<dyn DriverResource>, u64, u64),
+    value: TexelValue,
+    rects: &[D3D12_RECT],
+) {
+    let element = u64::from(value.len).max(1);
+    let mut push = |offset, size| {
+        let target = (Arc::clone(buffer), offset);
+        recording.commands.push(Command::FillBuffer { target, size, value });
+    };
+    if rects.is_empty() {
+        if size != 0 {
+            push(offset, size);
+        }
+        return;
+    }
+    // A view has at most 2^32 - 1 elements.
+    let elements = u32::try_from(size / element).unwrap_or(u32::MAX);
+    for [[x, _], [width, _]] in parts(rects, [elements, 1]) {
+        push(offset + u64::from(x) * element, u64::from(width) * element);
+    }
+}
+
+/// Fills what a render target view shows with a colour.
+///
+/// # Errors
+///
+/// E_NOTIMPL for a format whose texels are not known; E_INVALIDARG where the view's resource is gone.
+pub(super) fn fill_color(
+    recording: &mut Recording,
+    view: &View,
+    color: [f32; 4],
+    rects: &[D3D12_RECT],
+) -> Result<(), Refusal> {
+    let value = texel_value::of_floats(view.format, color).ok_or_else(|| {
+        Refusal::not_implemented(format!("clears of a render target of format {}", view.format))
+    })?;
+    fill(recording, view, plane_of(view), value, rects)
+}
+
+/// Fills the depth that a depth stencil view shows.
+///
+/// # Errors
+///
+/// E_INVALIDARG for a depth that is not from 0 to 1, and for a view of another format.
+pub(super) fn fill_depth(
+    recording: &mut Recording,
+    view: &View,
+    depth: f32,
+    rects: &[D3D12_RECT],
+) -> Result<(), Refusal> {
+    check_depth(depth)?;
+    let value = match view.format {
+        DXGI_FORMAT_D24_UNORM_S8_UINT => d24(depth),
+        DXGI_FORMAT_D32_FLOAT_S8X24_UINT => texel_value::of_floats(DXGI_FORMAT_D32_FLOAT, [depth; 4]),
+        DXGI_FORMAT_D32_FLOAT | DXGI_FORMAT_D16_UNORM => texel_value::of_floats(view.format, [depth; 4]),
+        _ => None,
+    };
+    let value = value
+        .ok_or_else(|| Refusal::invalid(format!("format {} is none of a depth stencil", view.format)))?;
+    fill(recording, view, 0, value, rects)
+}
+
+/// Fills the stencil that a depth stencil view shows; nothing where its format has none.
+///
+/// # Errors
+///
+/// E_INVALIDARG where the view's resource is gone.
+pub(super) fn fill_stencil(
+    recording: &mut Recording,
+    view: &View,
+    stencil: u8,
+    rects: &[D3D12_RECT],
+) -> Result<(), Refusal> {
+    if has_stencil(view)
+        && let Some(value) = texel_value::of_uints(DXGI_FORMAT_R8_UINT, [stencil.into(); 4])
+    {
+        fill(recording, view, 1, value, rects)?;
+    }
+    Ok(())
+}
+
+/// Whether a depth stencil view has a stencil.
+pub(super) fn has_stencil(view: &View) -> bool {
+    matches!(view.format, DXGI_FORMAT_D24_UNORM_S8_UINT | DXGI_FORMAT_D32_FLOAT_S8X24_UINT)
+}
+
+fn check_depth(depth: f32) -> Result<(), Refusal> {
+    if (0.0..=1.0).contains(&depth) {
         return Ok(());
     }
-    let region = TexelRegion { start: [0; 3], size: [width, height, 1] };
-    recording.commands.extend((first..first + count).map(|slice| Command::FillTexels {
-        target: Arc::clone(&resource),
-        subresource: subresource(slice),
-        region,
-        value,
-    }));
-    Ok(())
+    Err(Refusal::invalid(format!("Depth {depth} is not from 0 to 1"))
+        .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID))
 }
 
 /// `ClearRenderTargetView`.
@@ -140,14 +255,11 @@ pub(super) fn clear_render_target(
     let color = unsafe { color.cast::<[f32; 4]>().as_ref() };
     let color = *color.ok_or_else(|| Refusal::invalid("ColorRGBA is null"))?;
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    check_rects(&view, rects)?;
-    let value = texel_value::of_floats(view.format, color).ok_or_else(|| {
-        Refusal::not_implemented(format!("clears of a render target of format {}", view.format))
-    })?;
-    fill(recording, &view, plane_of(&view), value)
+    fill_color(recording, &view, color, read_rects(rects)?)
 }
 
-fn plane_of(view: &View) -> u32 {
+/// The plane that a view is of; of a depth stencil view, the first.
+pub(super) fn plane_of(view: &View) -> u32 {
     match view.part {
         ViewPart::Slices { plane, .. } => plane,
         ViewPart::Bytes { .. } => 0,
@@ -169,31 +281,16 @@ pub(super) fn clear_depth_stencil(
         return Err(Refusal::invalid(format!("ClearFlags {flags:#x} names neither depth nor stencil"))
             .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID));
     }
-    if flags & D3D12_CLEAR_FLAG_DEPTH != 0 && !(0.0..=1.0).contains(&depth) {
-        return Err(Refusal::invalid(format!("Depth {depth} is not from 0 to 1"))
-            .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID));
+    if flags & D3D12_CLEAR_FLAG_DEPTH != 0 {
+        check_depth(depth)?;
     }
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    check_rects(&view, rects)?;
-    let (depth_value, has_stencil) = match view.format {
-        DXGI_FORMAT_D24_UNORM_S8_UINT => (d24(depth), true),
-        DXGI_FORMAT_D32_FLOAT_S8X24_UINT => (texel_value::of_floats(DXGI_FORMAT_D32_FLOAT, [depth; 4]), true),
-        DXGI_FORMAT_D32_FLOAT | DXGI_FORMAT_D16_UNORM => {
-            (texel_value::of_floats(view.format, [depth; 4]), false)
-        }
-        other => return Err(Refusal::invalid(format!("format {other} is none of a depth stencil"))),
-    };
-    if flags & D3D12_CLEAR_FLAG_DEPTH != 0
-        && let Some(value) = depth_value
-    {
-        fill(recording, &view, 0, value)?;
+    let rects = read_rects(rects)?;
+    if flags & D3D12_CLEAR_FLAG_DEPTH != 0 {
+        fill_depth(recording, &view, depth, rects)?;
     }
-    // A clear of the stencil that a format does not have does nothing.
-    if flags & D3D12_CLEAR_FLAG_STENCIL != 0
-        && has_stencil
-        && let Some(value) = texel_value::of_uints(DXGI_FORMAT_R8_UINT, [stencil.into(); 4])
-    {
-        fill(recording, &view, 1, value)?;
+    if flags & D3D12_CLEAR_FLAG_STENCIL != 0 {
+        fill_stencil(recording, &view, stencil, rects)?;
     }
     Ok(())
 }
@@ -261,7 +358,7 @@ pub(super) fn clear_unordered_access(
         return Err(Refusal::invalid("ViewCPUHandle is a view of another resource than pResource")
             .with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR));
     }
-    check_rects(&view, rects)?;
+    let rects = read_rects(rects)?;
     if view.format == DXGI_FORMAT_UNKNOWN {
         return Err(Refusal::invalid("views of structured buffers cannot be cleared")
             .with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS));
@@ -277,5 +374,5 @@ pub(super) fn clear_unordered_access(
     };
     let value = value
         .ok_or_else(|| Refusal::not_implemented(format!("clears of a view of format {}", view.format)))?;
-    fill(recording, &view, plane_of(&view), value)
+    fill(recording, &view, plane_of(&view), value, rects)
 }

@@ -9,12 +9,20 @@ use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
 
 use super::clears::ClearValues;
-use super::{Allowed, CommandList_Impl, clears, copies, read_array, texture_copies, tiles};
+use super::resolves::Resolve;
+use super::{
+    Allowed, CommandList_Impl, clears, copies, read_array, render_passes, resolves, texture_copies, tiles,
+};
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
 use crate::api::object::own;
 use crate::api::resource::Resource;
+use crate::format::ResolveMode;
 use crate::rules::Refusal;
+
+/// The message ids of a resolve without a target, and of one without a source.
+const RESOLVE_NULLS: [D3D12_MESSAGE_ID; 2] =
+    [D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLDST, D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLSRC];
 
 impl ID3D12CommandList_Impl for CommandList_Impl {
     fn GetType(&self) -> D3D12_COMMAND_LIST_TYPE {
@@ -42,7 +50,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         })
     }
 
-    fn ClearState(&self, _ppipelinestate: Ref<'_, ID3D12PipelineState>) {}
+    fn ClearState(&self, _ppipelinestate: Ref<'_, ID3D12PipelineState>) {
+        let name = "ID3D12GraphicsCommandList::ClearState";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |_, _| Ok(()));
+    }
 
     fn DrawInstanced(
         &self,
@@ -66,7 +77,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     }
 
     fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
-        self.unsupported("ID3D12GraphicsCommandList::Dispatch");
+        self.unsupported_outside_pass("ID3D12GraphicsCommandList::Dispatch");
     }
 
     fn CopyBufferRegion(
@@ -77,13 +88,18 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         srcoffset: u64,
         numbytes: u64,
     ) {
-        self.record("ID3D12GraphicsCommandList::CopyBufferRegion", Allowed::All, |device, recording| {
-            let ids = [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
-            let target = (pdstbuffer.as_ref(), "pDstBuffer");
-            let [target, source] =
-                copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
-            copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
-        });
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList::CopyBufferRegion",
+            Allowed::All,
+            |device, recording| {
+                let ids =
+                    [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
+                let target = (pdstbuffer.as_ref(), "pDstBuffer");
+                let [target, source] =
+                    copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
+                copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
+            },
+        );
     }
 
     fn CopyTextureRegion(
@@ -95,29 +111,37 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         psrc: *const D3D12_TEXTURE_COPY_LOCATION,
         psrcbox: *const D3D12_BOX,
     ) {
-        self.record("ID3D12GraphicsCommandList::CopyTextureRegion", Allowed::All, |device, recording| {
-            // SAFETY: by the COM contract the pointers are null or point to their structures.
-            let (target, source, source_box) =
-                unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
-            texture_copies::copy_texture_region(
-                device,
-                recording,
-                target,
-                [dstx, dsty, dstz],
-                source,
-                source_box,
-            )
-        });
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList::CopyTextureRegion",
+            Allowed::All,
+            |device, recording| {
+                // SAFETY: by the COM contract the pointers are null or point to their structures.
+                let (target, source, source_box) =
+                    unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
+                texture_copies::copy_texture_region(
+                    device,
+                    recording,
+                    target,
+                    [dstx, dsty, dstz],
+                    source,
+                    source_box,
+                )
+            },
+        );
     }
 
     fn CopyResource(&self, pdstresource: Ref<'_, ID3D12Resource>, psrcresource: Ref<'_, ID3D12Resource>) {
-        self.record("ID3D12GraphicsCommandList::CopyResource", Allowed::All, |device, recording| {
-            let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
-            let target = (pdstresource.as_ref(), "pDstResource");
-            let [target, source] =
-                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
-            copies::copy_resource(recording, target, source)
-        });
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList::CopyResource",
+            Allowed::All,
+            |device, recording| {
+                let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
+                let target = (pdstresource.as_ref(), "pDstResource");
+                let [target, source] =
+                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
+                copies::copy_resource(recording, target, source)
+            },
+        );
     }
 
     fn CopyTiles(
@@ -129,23 +153,47 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         bufferstartoffsetinbytes: u64,
         flags: D3D12_TILE_COPY_FLAGS,
     ) {
-        self.record("ID3D12GraphicsCommandList::CopyTiles", Allowed::All, |device, recording| {
-            let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
-            let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
-            let region = (ptileregionstartcoordinate, ptileregionsize);
-            tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
-        });
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList::CopyTiles",
+            Allowed::All,
+            |device, recording| {
+                let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
+                let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
+                let region = (ptileregionstartcoordinate, ptileregionsize);
+                tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
+            },
+        );
     }
 
     fn ResolveSubresource(
         &self,
-        _pdstresource: Ref<'_, ID3D12Resource>,
-        _dstsubresource: u32,
-        _psrcresource: Ref<'_, ID3D12Resource>,
-        _srcsubresource: u32,
-        _format: DXGI_FORMAT,
+        pdstresource: Ref<'_, ID3D12Resource>,
+        dstsubresource: u32,
+        psrcresource: Ref<'_, ID3D12Resource>,
+        srcsubresource: u32,
+        format: DXGI_FORMAT,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::ResolveSubresource");
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList::ResolveSubresource",
+            Allowed::Direct,
+            |device, recording| {
+                let target = (pdstresource.as_ref(), "pDstResource");
+                let [target, source] =
+                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+                let resolve = Resolve {
+                    target,
+                    target_subresource: dstsubresource,
+                    target_start: [0; 2],
+                    source,
+                    source_subresource: srcsubresource,
+                    rect: None,
+                    format,
+                    mode: ResolveMode::Average,
+                };
+                recording.commands.extend(resolve.whole_command()?);
+                Ok(())
+            },
+        );
     }
 
     fn IASetPrimitiveTopology(&self, _primitivetopology: D3D12_PRIMITIVE_TOPOLOGY) {}
@@ -163,9 +211,11 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     }
 
     fn ResourceBarrier(&self, numbarriers: u32, pbarriers: *const D3D12_RESOURCE_BARRIER) {
-        self.record("ID3D12GraphicsCommandList::ResourceBarrier", Allowed::All, |_, _| {
+        self.record("ID3D12GraphicsCommandList::ResourceBarrier", Allowed::All, |device, recording| {
             // SAFETY: by the COM contract the array has that many elements.
-            self.check_barriers(unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?)
+            let barriers = unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?;
+            self.check_barriers(barriers)?;
+            recording.check_pass_barriers(device, barriers)
         });
     }
 
@@ -178,7 +228,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numdescriptorheaps: u32,
         ppdescriptorheaps: *const Option<ID3D12DescriptorHeap>,
     ) {
-        self.record(
+        self.record_outside_pass(
             "ID3D12GraphicsCommandList::SetDescriptorHeaps",
             Allowed::DirectAndCompute,
             |device, recording| {
@@ -314,6 +364,8 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rtssinglehandletodescriptorrange: BOOL,
         _pdepthstencildescriptor: *const D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
+        let name = "ID3D12GraphicsCommandList::OMSetRenderTargets";
+        self.record_outside_pass(name, Allowed::Direct, |_, _| Ok(()));
     }
 
     fn ClearDepthStencilView(
@@ -325,7 +377,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record(
+        self.record_outside_pass(
             "ID3D12GraphicsCommandList::ClearDepthStencilView",
             Allowed::Direct,
             |device, recording| {
@@ -342,7 +394,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record(
+        self.record_outside_pass(
             "ID3D12GraphicsCommandList::ClearRenderTargetView",
             Allowed::Direct,
             |device, recording| {
@@ -366,7 +418,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record(
+        self.record_outside_pass(
             "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
             Allowed::DirectAndCompute,
             |device, recording| {
@@ -388,7 +440,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record(
+        self.record_outside_pass(
             "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat",
             Allowed::DirectAndCompute,
             |device, recording| {
@@ -402,9 +454,13 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     }
 
     fn DiscardResource(&self, presource: Ref<'_, ID3D12Resource>, pregion: *const D3D12_DISCARD_REGION) {
-        self.record("ID3D12GraphicsCommandList::DiscardResource", Allowed::DirectAndCompute, |device, _| {
-            self.check_discard(own::<Resource>(device, presource.as_ref(), "pResource")?, pregion)
-        });
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList::DiscardResource",
+            Allowed::DirectAndCompute,
+            |device, _| {
+                self.check_discard(own::<Resource>(device, presource.as_ref(), "pResource")?, pregion)
+            },
+        );
     }
 
     fn BeginQuery(&self, _pqueryheap: Ref<'_, ID3D12QueryHeap>, _type: D3D12_QUERY_TYPE, _index: u32) {
@@ -424,7 +480,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _pdestinationbuffer: Ref<'_, ID3D12Resource>,
         _aligneddestinationbufferoffset: u64,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::ResolveQueryData");
+        self.unsupported_outside_pass("ID3D12GraphicsCommandList::ResolveQueryData");
     }
 
     fn SetPredication(
@@ -466,7 +522,7 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
         _ppdependentresources: *const Option<ID3D12Resource>,
         _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT");
+        self.unsupported_outside_pass("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT");
     }
 
     fn AtomicCopyBufferUINT64(
@@ -479,7 +535,7 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
         _ppdependentresources: *const Option<ID3D12Resource>,
         _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT64");
+        self.unsupported_outside_pass("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT64");
     }
 
     fn OMSetDepthBounds(&self, _min: f32, _max: f32) {}
@@ -494,17 +550,38 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
 
     fn ResolveSubresourceRegion(
         &self,
-        _pdstresource: Ref<'_, ID3D12Resource>,
-        _dstsubresource: u32,
-        _dstx: u32,
-        _dsty: u32,
-        _psrcresource: Ref<'_, ID3D12Resource>,
-        _srcsubresource: u32,
-        _psrcrect: *const D3D12_RECT,
-        _format: DXGI_FORMAT,
-        _resolvemode: D3D12_RESOLVE_MODE,
+        pdstresource: Ref<'_, ID3D12Resource>,
+        dstsubresource: u32,
+        dstx: u32,
+        dsty: u32,
+        psrcresource: Ref<'_, ID3D12Resource>,
+        srcsubresource: u32,
+        psrcrect: *const D3D12_RECT,
+        format: DXGI_FORMAT,
+        resolvemode: D3D12_RESOLVE_MODE,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList1::ResolveSubresourceRegion");
+        self.record_outside_pass(
+            "ID3D12GraphicsCommandList1::ResolveSubresourceRegion",
+            Allowed::Direct,
+            |device, recording| {
+                let target = (pdstresource.as_ref(), "pDstResource");
+                let [target, source] =
+                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+                let resolve = Resolve {
+                    target,
+                    target_subresource: dstsubresource,
+                    target_start: [dstx, dsty],
+                    source,
+                    source_subresource: srcsubresource,
+                    // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
+                    rect: unsafe { psrcrect.as_ref() }.copied(),
+                    format,
+                    mode: resolves::mode(resolvemode)?,
+                };
+                recording.commands.extend(resolve.command()?);
+                Ok(())
+            },
+        );
     }
 
     fn SetViewInstanceMask(&self, _mask: u32) {}
@@ -533,23 +610,32 @@ impl ID3D12GraphicsCommandList3_Impl for CommandList_Impl {
         &self,
         _pprotectedresourcesession: Ref<'_, ID3D12ProtectedResourceSession>,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList3::SetProtectedResourceSession");
+        self.unsupported_outside_pass("ID3D12GraphicsCommandList3::SetProtectedResourceSession");
     }
 }
 
 impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
     fn BeginRenderPass(
         &self,
-        _numrendertargets: u32,
-        _prendertargets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
-        _pdepthstencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
-        _flags: D3D12_RENDER_PASS_FLAGS,
+        numrendertargets: u32,
+        prendertargets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
+        pdepthstencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
+        flags: D3D12_RENDER_PASS_FLAGS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList4::BeginRenderPass");
+        self.record("ID3D12GraphicsCommandList4::BeginRenderPass", Allowed::Direct, |device, recording| {
+            // SAFETY: by the COM contract the array has that many elements, and pDepthStencil is null or points to its
+            // structure.
+            let (targets, depth_stencil) = unsafe {
+                (read_array(numrendertargets, prendertargets, "pRenderTargets")?, pdepthstencil.as_ref())
+            };
+            render_passes::begin(device, recording, targets, depth_stencil, flags)
+        });
     }
 
     fn EndRenderPass(&self) {
-        self.unsupported("ID3D12GraphicsCommandList4::EndRenderPass");
+        self.record("ID3D12GraphicsCommandList4::EndRenderPass", Allowed::Direct, |_, recording| {
+            render_passes::end(recording)
+        });
     }
 
     fn InitializeMetaCommand(
@@ -627,11 +713,11 @@ impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
 
 impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
     fn Barrier(&self, numbarriergroups: u32, pbarriergroups: *const D3D12_BARRIER_GROUP) {
-        self.record("ID3D12GraphicsCommandList7::Barrier", Allowed::All, |_, _| {
+        self.record("ID3D12GraphicsCommandList7::Barrier", Allowed::All, |device, recording| {
             // SAFETY: by the COM contract the array has that many elements.
-            self.check_barrier_groups(unsafe {
-                read_array(numbarriergroups, pbarriergroups, "pBarrierGroups")
-            }?)
+            let groups = unsafe { read_array(numbarriergroups, pbarriergroups, "pBarrierGroups") }?;
+            self.check_barrier_groups(groups)?;
+            recording.check_pass_barrier_groups(device, groups)
         });
     }
 }

@@ -1,7 +1,7 @@
 //! `ID3D12GraphicsCommandList10`: a list of commands that an application records.
 //!
 //! * here: the list's states (recording, closed) and what every command does around its body.
-//! * `copies`, `texture_copies`, `tiles`, `clears`, `barriers`: the commands, by what they do.
+//! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by what they do.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
 //! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
@@ -12,6 +12,8 @@ mod barriers;
 mod clears;
 mod copies;
 mod interfaces;
+mod render_passes;
+mod resolves;
 mod texture_copies;
 mod tiles;
 
@@ -21,6 +23,7 @@ use heapwright_d3d12::*;
 use windows_core::{ComObject, HRESULT, implement};
 
 pub(super) use self::barriers::plane_count;
+use self::render_passes::RenderPass;
 use super::call;
 use super::command_allocator::{CommandAllocator_Impl, Recordings};
 use super::descriptor_heap::DescriptorTable;
@@ -54,6 +57,7 @@ struct Recording {
     error: Option<HRESULT>,
     /// The shader-visible heaps of `SetDescriptorHeaps`.
     descriptor_heaps: Vec<Weak<DescriptorTable>>,
+    render_pass: Option<RenderPass>,
     turn: Turn,
 }
 
@@ -168,6 +172,7 @@ impl CommandList {
         if let Some(error) = recording.error {
             return Err(Refusal::new(error, "a command was refused while the list recorded"));
         }
+        recording.check_pass_ended()?;
         let (recordings, generation) = (Arc::clone(&recording.turn.recordings), recording.turn.generation);
         *state =
             State::Closed(Arc::new(Recorded { commands: recording.commands.into(), recordings, generation }));
@@ -207,9 +212,27 @@ impl CommandList {
         }
     }
 
+    /// As [`record`](Self::record), of a method that is not allowed between `BeginRenderPass` and `EndRenderPass`.
+    fn record_outside_pass(
+        &self,
+        name: &'static str,
+        allowed: Allowed,
+        body: impl FnOnce(&Device, &mut Recording) -> Result<(), Refusal>,
+    ) {
+        self.record(name, allowed, |device, recording| {
+            recording.check_outside_pass()?;
+            body(device, recording)
+        });
+    }
+
     /// A command that this runtime does not have: `Close` answers E_NOTIMPL.
     fn unsupported(&self, name: &'static str) {
         self.record(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
+    }
+
+    /// As [`unsupported`](Self::unsupported), of a command that render passes do not have either.
+    fn unsupported_outside_pass(&self, name: &'static str) {
+        self.record_outside_pass(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
     }
 
     fn check_allowed(&self, allowed: Allowed) -> Result<(), Refusal> {
@@ -237,7 +260,7 @@ impl Recording {
         list_type: D3D12_COMMAND_LIST_TYPE,
     ) -> Result<Self, Refusal> {
         let turn = Turn::begin(device, allocator, list_type)?;
-        Ok(Self { commands: Vec::new(), error: None, descriptor_heaps: Vec::new(), turn })
+        Ok(Self { commands: Vec::new(), error: None, descriptor_heaps: Vec::new(), render_pass: None, turn })
     }
 }
 

@@ -77,10 +77,10 @@ impl ResourceRequest<'_> {
     }
 }
 
-/// Heap flags whose rules are there and whose behaviour is not: sharing across adapters and display.
+/// The heap flag whose rules are there and whose behaviour is not: display. Of sharing across adapters, opening is what is missing
+/// and says so.
 fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
-    let missing = D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
-    match flags & missing {
+    match flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY {
         0 => Ok(()),
         flags => Err(Refusal::not_implemented(format!("heap flags {flags:#x}"))),
     }
@@ -223,7 +223,7 @@ impl Device_Impl {
                 self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let resource = request.check_resource(self, name)?;
-                rules::resource::reserved::check(&resource, super::features::TILED_RESOURCES_TIER)?;
+                rules::resource::reserved::check(&resource, self.driver().caps().tiled_resources_tier)?;
                 request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())?;
                 let args = allocation_info::placed_args(&resource);
                 let allocation = self.driver().check_resource_allocation_info(&args);

@@ -9,9 +9,6 @@ use crate::exports::FEATURE_LEVEL;
 use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
-/// Buffers, 2D and 3D textures; null tiles read as zero. Packed mips of arrays are not there.
-pub(super) const TILED_RESOURCES_TIER: u8 = 3;
-
 impl Device_Impl {
     pub(super) fn check_feature_support(
         &self,
@@ -39,7 +36,9 @@ impl Device_Impl {
                     },
                 ),
                 D3D12_FEATURE_FORMAT_SUPPORT => exchange(data, size, format_support),
-                D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => exchange(data, size, quality_levels),
+                D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => {
+                    exchange(data, size, |data| quality_levels(data, caps.tiled_resources_tier))
+                }
                 // Heaps over memory of the application's are not there.
                 D3D12_FEATURE_EXISTING_HEAPS => {
                     fill(data, size, D3D12_FEATURE_DATA_EXISTING_HEAPS { Supported: false.into() })
@@ -49,10 +48,22 @@ impl Device_Impl {
                     size,
                     D3D12_FEATURE_DATA_D3D12_OPTIONS {
                         ResourceBindingTier: D3D12_RESOURCE_BINDING_TIER_1,
-                        TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(TILED_RESOURCES_TIER),
+                        TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(caps.tiled_resources_tier),
                         MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
+                        StandardSwizzle64KBSupported: caps.standard_swizzle.into(),
+                        // Textures of the layout exist and can be viewed; opening them on another adapter is not implemented.
+                        CrossAdapterRowMajorTextureSupported: caps.cross_adapter_row_major.into(),
                         ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
                         ..Default::default()
+                    },
+                ),
+                // Tier 1 is what ResolveSubresourceRegion needs. Nothing is rasterized here, so nobody sees where samples are.
+                D3D12_FEATURE_D3D12_OPTIONS2 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
+                        DepthBoundsTestSupported: false.into(),
+                        ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1,
                     },
                 ),
                 D3D12_FEATURE_D3D12_OPTIONS3 => fill(
@@ -73,6 +84,16 @@ impl Device_Impl {
                         MSAA64KBAlignedTextureSupported: true.into(),
                         SharedResourceCompatibilityTier: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0,
                         Native16BitShaderOpsSupported: false.into(),
+                    },
+                ),
+                // The runtime has render passes, on every driver; that is what tier 0 says.
+                D3D12_FEATURE_D3D12_OPTIONS5 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS5 {
+                        SRVOnlyTiledResourceTier3: false.into(),
+                        RenderPassesTier: D3D12_RENDER_PASS_TIER_0,
+                        RaytracingTier: D3D12_RAYTRACING_TIER_NOT_SUPPORTED,
                     },
                 ),
                 // Its presence says that heaps can be created not resident.
@@ -160,14 +181,18 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
 }
 
 /// How many quality levels a format has with a number of samples; 0 for none.
-fn quality_levels(data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS) -> Result<(), Refusal> {
+fn quality_levels(
+    data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS,
+    tiled_resources_tier: u8,
+) -> Result<(), Refusal> {
     if data.SampleCount == 0 || data.SampleCount > 32 {
         return Err(Refusal::invalid(format!("SampleCount {} is not 1 to 32", data.SampleCount)));
     }
     let tiled = data.Flags & D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE != 0;
-    let levels = known_format(data.Format)?.quality_levels(data.SampleCount);
-    // Tiled resources have one sample here.
-    data.NumQualityLevels = if tiled && data.SampleCount > 1 { 0 } else { levels };
+    let format = known_format(data.Format)?;
+    let can_be_tiled =
+        tiled_resources_tier > 0 && format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED != 0;
+    data.NumQualityLevels = if tiled && !can_be_tiled { 0 } else { format.quality_levels(data.SampleCount) };
     Ok(())
 }
 

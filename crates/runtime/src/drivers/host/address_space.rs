@@ -61,6 +61,8 @@ pub(super) struct PageFault {
 pub(super) enum FaultCause {
     /// Nothing is there, or not any more.
     Unmapped,
+    /// A tile of a reserved resource that is mapped to NULL, on a GPU where that is undefined.
+    NullTile,
     /// The heap of that name is evicted.
     Evicted(String),
     /// The operating system gave no memory for it.
@@ -81,6 +83,13 @@ impl fmt::Display for PageFault {
                 write!(
                     f,
                     "page fault at GPU address {address:#x}: nothing is there, or its heap was released"
+                )
+            }
+            FaultCause::NullTile => {
+                write!(
+                    f,
+                    "page fault at GPU address {address:#x}: a tile that is mapped to NULL, which tiled resources tier 1 \
+                     leaves undefined"
                 )
             }
             FaultCause::Evicted(name) => {

@@ -49,6 +49,10 @@ impl Executor {
             Command::FillBuffer { target, size, value } => {
                 memory.fill(address(&target.0) + target.1, *size, value.as_bytes())
             }
+            Command::ResolveTexels { target, target_start, source, region, resolver } => {
+                let (target, source) = ((&*target.0, target.1), (&*source.0, source.1));
+                texels::resolve(memory, target, *target_start, source, *region, resolver)
+            }
             Command::WriteImmediate { address, value } => memory.write(address.get(), &value.to_le_bytes()),
         }
     }

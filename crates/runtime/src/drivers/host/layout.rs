@@ -1,12 +1,14 @@
 //! Where the simulated GPU keeps the blocks of a texture.
 //!
-//! Real GPUs swizzle; this one is simple on purpose, and applications cannot tell, since opaque layouts are never mapped.
+//! Real GPUs swizzle; this one is simple on purpose where applications cannot tell, since opaque layouts are never mapped.
 //!
 //! * Textures with layout UNKNOWN or ROW_MAJOR: for each plane, array slice and mip level a linear array of blocks,
 //!   row after row, slice after slice. Each subresource begins at a multiple of 512 bytes. The samples of a
 //!   texel lie side by side. Rows are packed; those of ROW_MAJOR begin at multiples of 256 bytes.
 //! * Textures with layout 64KB_UNDEFINED_SWIZZLE: 64 KiB tiles of the standard shapes ([`TileGrid`]), linear inside,
 //!   with packed mips at the end.
+//! * Textures with layout 64KB_STANDARD_SWIZZLE: the same tiles, and inside the [standard swizzle](StandardSwizzle). Packed
+//!   mips, which D3D12 leaves to the adapter, are linear.
 //!
 //! Everything is an offset from the beginning of the resource, so reserved resources are found the same way: tile
 //! `n` is the bytes from `n * 65536`.
@@ -17,6 +19,7 @@ use crate::ddi::{
     Extent, MAX_MIP_LEVELS, ResourceArgs, ResourceKind, SubresourceTiles, TILE_BYTES, TextureArgs,
     TextureMemoryLayout, TileGrid,
 };
+use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::TileShape;
 
 /// Where a subresource begins is a multiple of this.
@@ -90,7 +93,7 @@ pub enum Arrangement {
         /// Bytes from one slice to the next.
         slice_pitch: u64,
     },
-    /// In tiles of their own, which lie row after row, slice after slice; linear inside.
+    /// In tiles of their own, which lie row after row, slice after slice.
     Tiled {
         /// The first tile, counted from the beginning of the resource.
         first_tile: u32,
@@ -98,6 +101,8 @@ pub enum Arrangement {
         tiles: Extent,
         /// The shape of a tile, in blocks.
         shape: TileShape,
+        /// How the blocks of a tile lie; linear without.
+        swizzle: Option<&'static StandardSwizzle>,
     },
 }
 
@@ -117,7 +122,7 @@ impl TextureLayout {
     /// Lays a texture out. Cost: O(mip levels).
     #[must_use]
     pub fn of_texture(texture: TextureArgs) -> Self {
-        if texture.layout == TextureMemoryLayout::UndefinedSwizzle64Kib {
+        if texture.layout.is_tiled() {
             // Planar formats have no tiles; what shares the layout's name is linear then.
             if let Some(grid) = TileGrid::new(&texture) {
                 return Self::Tiled { texture, grid };
@@ -215,7 +220,9 @@ fn linear_pitches(texture: &TextureArgs, mip: u32, plane: u32) -> LinearPitches 
         TextureMemoryLayout::RowMajor => {
             row.checked_next_multiple_of(ROW_MAJOR_PITCH_ALIGNMENT).unwrap_or(u64::MAX)
         }
-        TextureMemoryLayout::Unknown | TextureMemoryLayout::UndefinedSwizzle64Kib => row,
+        TextureMemoryLayout::Unknown
+        | TextureMemoryLayout::UndefinedSwizzle64Kib
+        | TextureMemoryLayout::StandardSwizzle64Kib => row,
     };
     let slice_pitch = row_pitch.saturating_mul(u64::from(blocks.height));
     LinearPitches { row_pitch, slice_pitch, size: slice_pitch.saturating_mul(u64::from(blocks.depth)) }
@@ -225,7 +232,7 @@ fn tiled_subresource(texture: &TextureArgs, grid: &TileGrid, index: u32) -> Opti
     let at = texture.subresource(index)?;
     let arrangement = match grid.subresource(at.mip, at.slice)? {
         SubresourceTiles::Standard { tiles, first_tile } => {
-            Arrangement::Tiled { first_tile, tiles, shape: grid.shape }
+            Arrangement::Tiled { first_tile, tiles, shape: grid.shape, swizzle: texture.swizzle() }
         }
         SubresourceTiles::Packed { offset } => {
             let blocks = texture.mip_blocks(at.mip, at.plane);
@@ -262,17 +269,22 @@ impl SubresourceLayout {
         if x >= self.blocks.width || y >= self.blocks.height || z >= self.blocks.depth {
             return None;
         }
-        let [x, y, z] = [x, y, z].map(u64::from);
+        let [x64, y64, z64] = [x, y, z].map(u64::from);
         Some(match self.arrangement {
             Arrangement::Linear { offset, row_pitch, slice_pitch } => {
-                offset + z * slice_pitch + y * row_pitch + x * self.block_bytes
+                offset + z64 * slice_pitch + y64 * row_pitch + x64 * self.block_bytes
             }
-            Arrangement::Tiled { first_tile, tiles, shape } => {
+            Arrangement::Tiled { first_tile, tiles, shape, swizzle } => {
                 let [width, height, depth] = [shape.width, shape.height, shape.depth].map(u64::from);
                 let (across, down) = (u64::from(tiles.width), u64::from(tiles.height));
-                let tile = u64::from(first_tile) + (z / depth * down + y / height) * across + x / width;
-                let inside = ((z % depth) * height + y % height) * width + x % width;
-                tile * TILE_BYTES + inside * self.block_bytes
+                let tile = u64::from(first_tile) + (z64 / depth * down + y64 / height) * across + x64 / width;
+                let inside = match swizzle {
+                    Some(swizzle) => swizzle.offset([x % shape.width, y % shape.height, z % shape.depth]),
+                    None => {
+                        (((z64 % depth) * height + y64 % height) * width + x64 % width) * self.block_bytes
+                    }
+                };
+                tile * TILE_BYTES + inside
             }
         })
     }
@@ -283,7 +295,22 @@ impl SubresourceLayout {
         let left = self.blocks.width.saturating_sub(x);
         match self.arrangement {
             Arrangement::Linear { .. } => left,
-            Arrangement::Tiled { shape, .. } => left.min(shape.width - x % shape.width),
+            Arrangement::Tiled { shape, swizzle, .. } => {
+                let run = swizzle.map_or(shape.width, StandardSwizzle::run);
+                left.min(run - x % run)
+            }
+        }
+    }
+
+    /// Whether applications know where the blocks are, so that the CPU may be given a pointer to them.
+    #[must_use]
+    pub fn is_defined(&self, layout: TextureMemoryLayout) -> bool {
+        match layout {
+            TextureMemoryLayout::RowMajor => true,
+            TextureMemoryLayout::StandardSwizzle64Kib => {
+                matches!(self.arrangement, Arrangement::Tiled { swizzle: Some(_), .. })
+            }
+            TextureMemoryLayout::Unknown | TextureMemoryLayout::UndefinedSwizzle64Kib => false,
         }
     }
 

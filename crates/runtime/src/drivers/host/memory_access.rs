@@ -60,6 +60,28 @@ impl GpuMemory {
         Ok(())
     }
 
+    /// Reads bytes into this process.
+    pub(super) fn read(&self, source: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
+        let mut rest = bytes;
+        let mut address = source;
+        while !rest.is_empty() {
+            let span = self.space.translate(address, rest.len() as u64)?;
+            let step = len(span.size(), address)?.min(rest.len());
+            let (now, later) = rest.split_at_mut(step);
+            match pointer(&span, address)? {
+                // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not in
+                // GPU memory, of which no references exist.
+                Some(from) => unsafe {
+                    std::ptr::copy_nonoverlapping(from.as_ptr(), now.as_mut_ptr(), now.len());
+                },
+                None => now.fill(0),
+            }
+            address += step as u64;
+            rest = later;
+        }
+        Ok(())
+    }
+
     /// Fills `size` bytes with a pattern whose length divides it.
     pub(super) fn fill(&self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
         // A run of whole patterns, so that few spans are looked up.

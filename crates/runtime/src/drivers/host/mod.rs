@@ -43,6 +43,7 @@ use self::profile::HostProfile;
 use self::queue::HostQueue;
 use self::resource::HostResource;
 use self::segment::{Listener, Segments};
+use self::tiles::NullAccess;
 use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
@@ -107,6 +108,9 @@ impl HostDriver {
                 l1_memory_fully_cpu_accessible: profile.l1_memory_fully_cpu_accessible,
                 is_first_generation: profile.is_first_generation,
                 trim_notifications: profile.has_trim_notifications,
+                tiled_resources_tier: profile.tiled_resources_tier,
+                standard_swizzle: profile.has_standard_swizzle,
+                cross_adapter_row_major: profile.has_cross_adapter_row_major,
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
@@ -211,7 +215,10 @@ impl Driver for HostDriver {
         let allocation = self.check_resource_allocation_info(args);
         Ok(Arc::new(match placement {
             ResourcePlacement::Heap { heap, offset } => HostResource::placed(args, allocation, heap, offset)?,
-            ResourcePlacement::Reserved => HostResource::reserved(args, allocation, &self.space)?,
+            ResourcePlacement::Reserved => {
+                let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
+                HostResource::reserved(args, allocation, &self.space, null_access)?
+            }
         }))
     }
 

@@ -24,6 +24,12 @@ pub struct HostProfile {
     pub architecture: Architecture,
     /// `D3D12_RESOURCE_HEAP_TIER`, 1 or 2.
     pub resource_heap_tier: u8,
+    /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4. On tier 1, which leaves the access to a null tile undefined, it faults.
+    pub tiled_resources_tier: u8,
+    /// Whether textures may have the layout 64KB_STANDARD_SWIZZLE.
+    pub has_standard_swizzle: bool,
+    /// Whether textures may have the layout ROW_MAJOR, which is for sharing between adapters.
+    pub has_cross_adapter_row_major: bool,
     /// Alignment of placed buffers with tight alignment, 8 to 256; `None` where the driver has no such cap.
     pub tight_buffer_alignment: Option<Alignment>,
     /// Largest alignment of placed textures with tight alignment; `None` where they are aligned as without it, small
@@ -96,6 +102,9 @@ const DISCRETE: HostProfile = HostProfile {
     device_id: 1,
     architecture: Architecture::Discrete,
     resource_heap_tier: 2,
+    tiled_resources_tier: 3,
+    has_standard_swizzle: false,
+    has_cross_adapter_row_major: true,
     tight_buffer_alignment: Alignment::new(256),
     tight_texture_alignment: None,
     texture_padding_per_mille: 0,
@@ -125,9 +134,10 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "heap-tier-1",
-        description: "discrete GPU that keeps buffers and textures in separate heaps",
+        description: "discrete GPU that keeps buffers and textures in separate heaps, and tiles no volumes",
         device_id: 3,
         resource_heap_tier: 1,
+        tiled_resources_tier: 2,
         ..DISCRETE
     },
     HostProfile {
@@ -143,9 +153,10 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "uma",
-        description: "integrated GPU, not coherent with the CPU's caches, 8-byte buffers",
+        description: "integrated GPU, not coherent with the CPU's caches, 8-byte buffers, standard swizzle",
         device_id: 5,
         architecture: Architecture::Uma,
+        has_standard_swizzle: true,
         tight_buffer_alignment: Alignment::new(8),
         tight_texture_alignment: Alignment::new(256),
         non_local: SegmentProfile::EMPTY,
@@ -153,9 +164,10 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "cache-coherent-uma",
-        description: "integrated GPU, coherent with the CPU's caches, 64-byte buffers",
+        description: "integrated GPU, coherent with the CPU's caches, 64-byte buffers, standard swizzle",
         device_id: 6,
         architecture: Architecture::CacheCoherentUma,
+        has_standard_swizzle: true,
         tight_buffer_alignment: Alignment::new(64),
         non_local: SegmentProfile::EMPTY,
         ..DISCRETE
@@ -164,6 +176,7 @@ static PROFILES: [HostProfile; 10] = [
         name: "compressing",
         description: "discrete GPU that keeps compression data beside render targets and depth-stencil textures",
         device_id: 7,
+        tiled_resources_tier: 4,
         tight_buffer_alignment: Alignment::new(16),
         tight_texture_alignment: Alignment::new(4096),
         texture_padding_per_mille: 16,
@@ -193,6 +206,8 @@ static PROFILES: [HostProfile; 10] = [
         description: "discrete GPU, 4 GiB, of the first D3D12: ID3D12Device alone, no later feature, no adapter",
         device_id: 10,
         resource_heap_tier: 1,
+        tiled_resources_tier: 1,
+        has_cross_adapter_row_major: false,
         tight_buffer_alignment: None,
         tight_texture_alignment: None,
         l1_memory_fully_cpu_accessible: false,

@@ -10,11 +10,9 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 use super::address_space::{AddressRange, AddressSpace, Target};
 use super::layout::TextureLayout;
 use super::texels;
-use super::tiles::{TILE_SIZE, TileTable};
+use super::tiles::{NullAccess, TILE_SIZE, TileTable};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
-use crate::ddi::{
-    DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind, TextureMemoryLayout,
-};
+use crate::ddi::{DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind};
 
 /// A resource: a place in the address space, and how its texels lie there.
 pub(super) struct HostResource {
@@ -57,12 +55,13 @@ impl HostResource {
         args: &ResourceArgs,
         allocation: ResourceAllocation,
         space: &Arc<AddressSpace>,
+        null_access: NullAccess,
     ) -> Result<Self, DriverError> {
         let none = DriverError::OutOfAddressSpace { requested: allocation.size };
         let size = allocation.size.align_up(super::KIB_64).ok_or(none)?;
         let addresses = AddressRange::new(space, size, allocation.alignment.max(super::KIB_64))?;
         let count = usize::try_from(size.get() / TILE_SIZE).map_err(|_| none)?;
-        let tiles = Arc::new(TileTable::new(count));
+        let tiles = Arc::new(TileTable::new(count, null_access));
         addresses.map_to(Target::Tiles(Arc::downgrade(&tiles)));
         let start = addresses.start();
         Ok(Self {
@@ -139,12 +138,9 @@ impl DriverResource for HostResource {
         };
         // Refuses what the CPU cannot reach.
         self.bytes(0, 1)?;
-        let is_row_major = matches!(self.args.kind, ResourceKind::Texture(texture)
-            if texture.layout == TextureMemoryLayout::RowMajor);
-        if !is_row_major {
-            return Ok(None);
-        }
-        let offset = layout.subresource(subresource).and_then(|at| at.block_offset(0, 0, 0)).unwrap_or(0);
+        let ResourceKind::Texture(texture) = self.args.kind else { return Ok(None) };
+        let defined = layout.subresource(subresource).filter(|at| at.is_defined(texture.layout));
+        let Some(offset) = defined.and_then(|at| at.block_offset(0, 0, 0)) else { return Ok(None) };
         self.bytes(offset, self.allocation.size.get().saturating_sub(offset)).map(Some)
     }
 

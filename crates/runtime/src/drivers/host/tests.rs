@@ -40,6 +40,7 @@ fn profiles_are_sound_and_named_apart() {
         assert!((33..=62).contains(&profile.gpu_va_bits_per_process));
         assert!(profile.gpu_va_bits_per_resource <= profile.gpu_va_bits_per_process);
         assert!((1..=2).contains(&profile.resource_heap_tier));
+        assert!(profile.tiled_resources_tier <= 4);
         if profile.architecture.is_uma() {
             assert!(
                 profile.l1_memory_fully_cpu_accessible,
@@ -54,6 +55,20 @@ fn profiles_are_sound_and_named_apart() {
         let driver = HostDriver::new(profile);
         let other = HostDriver::new(profile);
         assert_ne!(driver.identity().luid, other.identity().luid, "profile {index}");
+    }
+}
+
+/// What differs between GPUs that rules depend on: each kind is there to be tested on.
+#[test]
+fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
+    let with = |wanted: &dyn Fn(&HostProfile) -> bool| HostProfile::all().iter().any(wanted);
+    for tier in 1..=4 {
+        assert!(with(&|profile| profile.tiled_resources_tier == tier), "tier {tier}");
+    }
+    let default = HostProfile::default_profile();
+    assert_eq!((default.tiled_resources_tier, default.has_standard_swizzle), (3, false));
+    for profile in HostProfile::all() {
+        assert_eq!(profile.has_standard_swizzle, profile.architecture.is_uma(), "{}", profile.name);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Copies and fills of texels, a row of blocks at a time.
+//! Copies, fills and resolves of texels, a row of blocks at a time.
 
 use super::address_space::{FaultCause, PageFault};
 use super::execute::host;
@@ -8,6 +8,7 @@ use super::resource::HostResource;
 use crate::ddi::DriverError;
 use crate::ddi::command::TexelLocation;
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::format::Resolver;
 
 /// Blocks of texels somewhere in the address space.
 struct Blocks {
@@ -137,6 +138,46 @@ pub(super) fn fill(
     Ok(())
 }
 
+/// Makes texels of the samples of others, which lie side by side.
+pub(super) fn resolve(
+    memory: &GpuMemory,
+    (target, target_index): (&dyn DriverResource, u32),
+    target_start: [u32; 3],
+    (source, source_index): (&dyn DriverResource, u32),
+    region: TexelRegion,
+    resolver: &Resolver,
+) -> Result<(), PageFault> {
+    let target = Blocks::of_subresource(target, target_index).ok_or_else(unknown)?;
+    let source = Blocks::of_subresource(source, source_index).ok_or_else(unknown)?;
+    let too_large = || PageFault::new(source.base, FaultCause::HostOutOfMemory);
+    let size = |bytes: u64| usize::try_from(bytes).map_err(|_| too_large());
+    let (texel, samples) = (size(target.block_bytes)?.max(1), size(source.block_bytes)?.max(1));
+    let [to_x, to_y, to_z] = target_start;
+    let [from_x, from_y, from_z] = region.start;
+    let [width, height, depth] = region.size;
+    let (mut read, mut resolved) = (Vec::new(), Vec::new());
+    for z in 0..depth {
+        for y in 0..height {
+            let mut x = 0;
+            while x < width {
+                let run = source.run(from_x + x).min(target.run(to_x + x)).min(width - x).max(1);
+                let from =
+                    source.address([from_x + x, from_y + y, from_z + z]).ok_or_else(|| outside(&source))?;
+                let to = target.address([to_x + x, to_y + y, to_z + z]).ok_or_else(|| outside(&target))?;
+                read.resize(size(u64::from(run) * source.block_bytes)?, 0);
+                resolved.resize(size(u64::from(run) * target.block_bytes)?, 0);
+                memory.read(from, &mut read)?;
+                for (samples, texel) in read.chunks_exact(samples).zip(resolved.chunks_exact_mut(texel)) {
+                    resolver.resolve(samples, texel);
+                }
+                memory.write(to, &resolved)?;
+                x += run;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Calls `each` for every run of blocks of a region that lies side by side.
 ///
 /// `each` is given the run's offset in the resource, where it is in rows of the region alone (bytes along its row, the row,
@@ -167,3 +208,6 @@ pub(super) fn for_each_run(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,23 @@ pub(super) const TILE_SIZE: u64 = 64 * 1024;
 /// What stands behind the tiles of one reserved resource.
 pub(super) struct TileTable {
     tiles: RwLock<Vec<Option<Backing>>>,
+    null_access: NullAccess,
+}
+
+/// What the GPU does where nothing stands behind a tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NullAccess {
+    /// Reads give zero and writes are dropped: tiled resources tier 2.
+    Zero,
+    /// It faults. Tier 1 leaves the access undefined, a removed device included, and that is the answer no program can miss.
+    Fault,
+}
+
+impl NullAccess {
+    /// What a device of that tiled resources tier does.
+    pub(super) fn of_tier(tiled_resources_tier: u8) -> Self {
+        if tiled_resources_tier < 2 { Self::Fault } else { Self::Zero }
+    }
 }
 
 /// A tile of a heap.
@@ -24,8 +41,8 @@ pub(super) struct Backing {
 
 impl TileTable {
     /// `count` tiles with nothing behind them.
-    pub(super) fn new(count: usize) -> Self {
-        Self { tiles: RwLock::new(vec![None; count]) }
+    pub(super) fn new(count: usize, null_access: NullAccess) -> Self {
+        Self { tiles: RwLock::new(vec![None; count]), null_access }
     }
 
     /// Bytes behind `address`, which is `offset` bytes into the resource, up to the end of the tile.
@@ -33,7 +50,12 @@ impl TileTable {
         let within = offset % TILE_SIZE;
         let size = size.min(TILE_SIZE - within);
         let backing = self.get(offset / TILE_SIZE);
-        let Some(backing) = backing else { return Ok(Span::Null { size }) };
+        let Some(backing) = backing else {
+            return match self.null_access {
+                NullAccess::Zero => Ok(Span::Null { size }),
+                NullAccess::Fault => Err(PageFault::new(address, FaultCause::NullTile)),
+            };
+        };
         let heap = backing.heap.upgrade().ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))?;
         heap.check_access(address)?;
         Ok(Span::Memory { heap, offset: backing.offset + within, size })

@@ -4,7 +4,7 @@ use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 
 use super::AlignmentRequest;
-use crate::ddi::{DriverCaps, TextureArgs, TextureMemoryLayout};
+use crate::ddi::{DriverCaps, TextureArgs};
 use crate::rules::{Options, Refusal};
 
 const DEFAULT: Alignment = constant(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64);
@@ -44,7 +44,7 @@ pub(super) fn check_texture(
     options: &Options,
 ) -> Result<AlignmentRequest, Refusal> {
     let is_tight = desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0;
-    if is_tight && texture.layout == TextureMemoryLayout::UndefinedSwizzle64Kib {
+    if is_tight && texture.layout.is_tiled() {
         return Err(Refusal::invalid(
             "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT excludes the 64KB_*_SWIZZLE layouts, whose alignment is 64 KiB",
         ));

@@ -100,7 +100,7 @@ pub(super) fn check_texture(
 fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<(), Refusal> {
     let multisampled = texture.sample_count > 1;
     // Whether it is refused, and the rule.
-    let rules: [(bool, &'static str); 11] = [
+    let rules: [(bool, &'static str); 12] = [
         (
             usage.render_target && usage.depth_stencil,
             "ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL exclude each other",
@@ -136,6 +136,10 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
         (
             usage.cross_adapter && texture.layout == TextureMemoryLayout::UndefinedSwizzle64Kib,
             "ALLOW_CROSS_ADAPTER and D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE exclude each other",
+        ),
+        (
+            usage.depth_stencil && texture.layout == TextureMemoryLayout::StandardSwizzle64Kib,
+            "ALLOW_DEPTH_STENCIL and D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE exclude each other",
         ),
         (
             multisampled && !usage.is_render_target_or_depth_stencil(),

@@ -52,7 +52,7 @@ pub(super) fn check(
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS))?;
     check_samples(desc, dimension, mip_levels, format)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC))?;
-    let layout = check_layout(desc, dimension, mip_levels, array_size, format)
+    let layout = check_layout(desc, dimension, (mip_levels, array_size), format, caps)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT))?;
     let sample_count = desc.SampleDesc.Count;
     castable::check_texture(castable_formats, format)
@@ -210,9 +210,9 @@ fn check_samples(
 fn check_layout(
     desc: &D3D12_RESOURCE_DESC1,
     dimension: TextureDimension,
-    mip_levels: u32,
-    array_size: u32,
+    (mip_levels, array_size): (u32, u32),
     format: &FormatProperties,
+    caps: &DriverCaps,
 ) -> Result<TextureMemoryLayout, Refusal> {
     match desc.Layout {
         D3D12_TEXTURE_LAYOUT_UNKNOWN => Ok(TextureMemoryLayout::Unknown),
@@ -229,29 +229,64 @@ fn check_layout(
                      level, one slice, one sample and a format of one plane without blocks",
                 ));
             }
+            if !caps.cross_adapter_row_major {
+                return Err(Refusal::invalid(
+                    "a texture with D3D12_TEXTURE_LAYOUT_ROW_MAJOR needs CrossAdapterRowMajorTextureSupported, which the \
+                     device does not have",
+                ));
+            }
             Ok(TextureMemoryLayout::RowMajor)
         }
         D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE => {
-            if format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED == 0 {
-                return Err(Refusal::invalid(format!(
-                    "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE needs a format that is TILED, which {} is not",
-                    format.name
-                )));
-            }
-            if dimension == TextureDimension::Texture1D {
+            if caps.tiled_resources_tier == 0 {
                 return Err(Refusal::invalid(
-                    "a TEXTURE1D cannot have D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE",
+                    "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE on a device whose tiled resources tier is NOT_SUPPORTED",
+                ));
+            }
+            check_tiled(dimension, format, "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE")?;
+            if dimension == TextureDimension::Texture3D && caps.tiled_resources_tier < 3 {
+                return Err(Refusal::invalid(
+                    "a TEXTURE3D with D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE needs tiled resources tier 3",
                 ));
             }
             Ok(TextureMemoryLayout::UndefinedSwizzle64Kib)
         }
-        D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE => Err(Refusal::invalid(
-            "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE needs StandardSwizzle64KBSupported, which the device does not \
-             have",
-        )),
+        D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE => {
+            if !caps.standard_swizzle {
+                return Err(Refusal::invalid(
+                    "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE needs StandardSwizzle64KBSupported, which the device \
+                     does not have",
+                ));
+            }
+            check_tiled(dimension, format, "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE")?;
+            if desc.SampleDesc.Count > 1 {
+                return Err(Refusal::invalid(
+                    "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE needs D3D12_RESOURCE_DESC::SampleDesc.Count 1",
+                ));
+            }
+            Ok(TextureMemoryLayout::StandardSwizzle64Kib)
+        }
         other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Layout {other} is no layout"))
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDLAYOUT)),
     }
+}
+
+/// What both layouts of 64 KiB tiles ask of a texture.
+fn check_tiled(
+    dimension: TextureDimension,
+    format: &FormatProperties,
+    layout: &'static str,
+) -> Result<(), Refusal> {
+    if format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED == 0 {
+        return Err(Refusal::invalid(format!(
+            "{layout} needs a format that is TILED, which {} is not",
+            format.name
+        )));
+    }
+    if dimension == TextureDimension::Texture1D {
+        return Err(Refusal::invalid(format!("a TEXTURE1D cannot have {layout}")));
+    }
+    Ok(())
 }
 
 /// No resource is larger than the GPU addresses of one. The bound leaves out padding, which is the driver's.

@@ -86,6 +86,39 @@ fn multisampled_textures_need_a_heap_aligned_to_4_mib() {
     assert!(is_placed(&texture2d(64, 64), &heap));
 }
 
+/// Which heaps may stand behind tiles: those that may hold such a resource, on tier 1 of heaps those of its kind alone.
+#[test]
+fn tiles_go_to_heaps_of_their_kind() {
+    let tiled = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 {
+        Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        ..desc
+    };
+    let kinds = [
+        buffer(1 << 20),
+        tiled(texture2d(256, 256)),
+        tiled(D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..texture2d(256, 256) }),
+    ];
+    let default = D3D12_HEAP_TYPE_DEFAULT;
+    let crossing = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
+    let table = [
+        (default, D3D12_HEAP_FLAG_NONE, [true, true, true]),
+        (default, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, [true, false, false]),
+        (default, D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES, [false, true, false]),
+        (default, D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, [false, false, true]),
+        (default, crossing, [false, false, false]),
+        (D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE, [true, false, false]),
+    ];
+    for (heap_type, flags, expected) in table {
+        let heap = heap_of(heap_type, flags);
+        let found = kinds.each_ref().map(|desc| placement::check_tiles(&valid(desc), &heap).is_ok());
+        assert_eq!(found, expected, "{heap_type} {flags:#x}");
+    }
+    // A tile is 64 KiB, several samples or not.
+    let samples = tiled(D3D12_RESOURCE_DESC1 { Width: 256, Height: 256, ..multisampled(4) });
+    let small = D3D12_HEAP_DESC { Alignment: 65_536, ..heap_of(default, D3D12_HEAP_FLAG_NONE) };
+    assert!(placement::check_tiles(&valid(&samples), &small).is_ok());
+}
+
 #[test]
 fn cross_adapter_resources_and_heaps_need_each_other() {
     let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;

@@ -295,6 +295,76 @@ fn small_resources_are_told_by_their_most_detailed_mip() {
 }
 
 #[test]
+fn standard_swizzle_is_for_plain_images_on_gpus_that_have_it() {
+    let check = |profile: &str, desc: &D3D12_RESOURCE_DESC1| {
+        resource::check(desc, &caps(profile), &PLAIN).map(|_| ())
+    };
+    let desc =
+        D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, ..texture2d(256, 256) };
+    for profile in HostProfile::all() {
+        let has_it = outcome(check(profile.name, &desc)).is_ok();
+        assert_eq!(has_it, profile.has_standard_swizzle, "{}", profile.name);
+    }
+    let cases: [Case<D3D12_RESOURCE_DESC1>; 8] = [
+        (|d| d.Dimension = D3D12_RESOURCE_DIMENSION_TEXTURE1D, E_INVALIDARG, "Height"),
+        (|d| (d.Dimension, d.Height) = (D3D12_RESOURCE_DIMENSION_TEXTURE1D, 1), E_INVALIDARG, "TEXTURE1D"),
+        (|d| d.Format = DXGI_FORMAT_R32G32B32_FLOAT, E_INVALIDARG, "TILED"),
+        (|d| d.Format = DXGI_FORMAT_D24_UNORM_S8_UINT, E_INVALIDARG, "TILED"),
+        (
+            |d| (d.Format, d.Flags) = (DXGI_FORMAT_D32_FLOAT, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL),
+            E_INVALIDARG,
+            "ALLOW_DEPTH_STENCIL",
+        ),
+        (
+            |d| (d.SampleDesc.Count, d.Flags) = (4, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET),
+            E_INVALIDARG,
+            "SampleDesc.Count 1",
+        ),
+        (|d| d.Flags = D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, E_INVALIDARG, "SWIZZLE"),
+        (|d| (d.Alignment, d.Width, d.Height) = (4096, 16, 16), E_INVALIDARG, "small resource"),
+    ];
+    assert_refused(desc, &cases, |desc| check("uma", desc));
+    let swizzled = |d: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 { Layout: desc.Layout, ..d };
+    let volume = swizzled(texture(D3D12_RESOURCE_DIMENSION_TEXTURE3D, 64, 64, 64));
+    let blocks = D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_BC1_UNORM, ..desc };
+    let target = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..desc };
+    for taken in [volume, blocks, target, D3D12_RESOURCE_DESC1 { Alignment: 65_536, ..desc }] {
+        assert_eq!(outcome(check("uma", &taken)), Ok(()));
+    }
+    // Reserved resources have the other layout.
+    let found = resource::check(&desc, &caps("uma"), &PLAIN).expect("valid");
+    let refusal = resource::reserved::check(&found, 4).expect_err("a defined swizzle");
+    assert!(refusal.to_string().contains("UNDEFINED_SWIZZLE"), "{refusal}");
+}
+
+/// `D3D12_TILED_RESOURCES_TIER`, for placed and committed textures as well.
+#[test]
+fn the_tiled_layout_needs_its_tier() {
+    let check = |tier, desc: &D3D12_RESOURCE_DESC1| {
+        let caps = DriverCaps { tiled_resources_tier: tier, ..caps("discrete") };
+        let tiled = D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..*desc };
+        resource::check(&tiled, &caps, &PLAIN).is_ok()
+    };
+    let volume = texture(D3D12_RESOURCE_DIMENSION_TEXTURE3D, 64, 64, 64);
+    let tiers = |desc| [0, 1, 2, 3, 4].map(|tier| check(tier, &desc));
+    assert_eq!(tiers(texture2d(256, 256)), [false, true, true, true, true]);
+    assert_eq!(tiers(volume), [false, false, false, true, true]);
+}
+
+#[test]
+fn row_major_textures_need_their_cap() {
+    let desc = D3D12_RESOURCE_DESC1 {
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER,
+        ..texture2d(64, 64)
+    };
+    for profile in HostProfile::all() {
+        let taken = resource::check(&desc, &caps(profile.name), &PLAIN).is_ok();
+        assert_eq!(taken, profile.has_cross_adapter_row_major, "{}", profile.name);
+    }
+}
+
+#[test]
 fn reserved_textures_are_swizzled() {
     let check = |desc: &D3D12_RESOURCE_DESC1, tier| resource::reserved::check(&valid(desc), tier).is_ok();
     let tiled = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 {

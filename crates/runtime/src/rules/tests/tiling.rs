@@ -104,3 +104,56 @@ fn samples_make_tiles_smaller() {
         assert_eq!(tiling.tile_count(), 4 * count);
     }
 }
+
+/// D3D's tables of tile shapes, in texels: those of blocks too, and where mips begin to be packed.
+#[test]
+fn tile_shapes_are_the_published_ones_in_texels() {
+    const BC: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 7] = [
+        (DXGI_FORMAT_BC1_UNORM, [512, 256, 1], [128, 64, 16]),
+        (DXGI_FORMAT_BC4_UNORM, [512, 256, 1], [128, 64, 16]),
+        (DXGI_FORMAT_BC2_UNORM, [256, 256, 1], [64, 64, 16]),
+        (DXGI_FORMAT_BC3_UNORM, [256, 256, 1], [64, 64, 16]),
+        (DXGI_FORMAT_BC5_UNORM, [256, 256, 1], [64, 64, 16]),
+        (DXGI_FORMAT_BC6H_UF16, [256, 256, 1], [64, 64, 16]),
+        (DXGI_FORMAT_BC7_UNORM, [256, 256, 1], [64, 64, 16]),
+    ];
+    const TEXELS: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 5] = [
+        (DXGI_FORMAT_R8_UNORM, [256, 256, 1], [64, 32, 32]),
+        (DXGI_FORMAT_R16_UNORM, [256, 128, 1], [32, 32, 32]),
+        (DXGI_FORMAT_R32_FLOAT, [128, 128, 1], [32, 32, 16]),
+        (DXGI_FORMAT_R32G32_FLOAT, [128, 64, 1], [32, 16, 16]),
+        (DXGI_FORMAT_R32G32B32A32_FLOAT, [64, 64, 1], [16, 16, 16]),
+    ];
+    for (format, two, three) in BC.into_iter().chain(TEXELS) {
+        for (dimension, depth, expected) in [(TWO, 1, two), (THREE, 64, three)] {
+            let desc = D3D12_RESOURCE_DESC1 {
+                Format: format,
+                Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+                ..texture(dimension, 1024, 1024, depth)
+            };
+            let found = Tiling::new(&valid(&desc)).expect("tiles").tile_shape();
+            let found = [found.WidthInTexels, found.HeightInTexels, found.DepthInTexels];
+            assert_eq!(found, expected, "{format} {dimension}");
+        }
+    }
+}
+
+/// Tier 4: each slice has packed mips of its own, which a region names by any of them.
+#[test]
+fn packed_mips_are_those_of_their_slice() {
+    let desc = D3D12_RESOURCE_DESC1 {
+        MipLevels: 10,
+        Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        ..texture(TWO, 512, 512, 4)
+    };
+    let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+    assert_eq!((tiling.tile_count(), tiling.packed_mips().NumTilesForPackedMips), (88, 4));
+    for slice in 0..4 {
+        for mip in 0..10 {
+            let expected = (mip >= 3).then_some((84 + slice, 1));
+            assert_eq!(tiling.packed_tiles(slice * 10 + mip), expected, "slice {slice} mip {mip}");
+        }
+    }
+    assert_eq!(tiling.packed_tiles(40), None);
+    assert_eq!(Tiling::new(&valid(&buffer(65_536))).expect("tiles").packed_tiles(0), None);
+}

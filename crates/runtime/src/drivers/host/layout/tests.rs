@@ -96,6 +96,40 @@ fn tiles_are_64_kib_and_packed_mips_come_last() {
     assert_eq!(linear(&layout, 4).0, (42 << 16) + 64 * 64 * 4);
 }
 
+/// The standard swizzle inside of tiles that lie as ever; what is packed is linear, and not for the CPU to know.
+#[test]
+fn standard_swizzle_is_inside_of_tiles() {
+    let swizzled = TextureArgs {
+        layout: TextureMemoryLayout::StandardSwizzle64Kib,
+        mip_levels: 10,
+        ..texture(TextureDimension::Texture2D, (512, 512, 1), RGBA8)
+    };
+    let layout = TextureLayout::of_texture(swizzled);
+    assert_eq!(layout.total_size().get(), 22 << 16, "the tiles of the other layout");
+    let top = layout.subresource(0).expect("one");
+    // 32-bit texels: bytes 0 to 15 are x, 16 to 127 y, then x and y in turn.
+    assert_eq!(top.block_offset(3, 0, 0), Some(12));
+    assert_eq!(top.block_offset(0, 1, 0), Some(16));
+    assert_eq!(top.block_offset(4, 0, 0), Some(128));
+    assert_eq!(top.block_offset(0, 8, 0), Some(256));
+    assert_eq!(top.block_offset(8, 0, 0), Some(512));
+    assert_eq!(top.block_offset(127, 127, 0), Some(65_532));
+    assert_eq!(top.block_offset(128, 0, 0), Some(1 << 16), "the next tile");
+    assert_eq!(top.block_offset(1, 128, 0), Some((4 << 16) + 4), "the next row of tiles");
+    assert_eq!((top.contiguous_blocks(0), top.contiguous_blocks(6), top.contiguous_blocks(511)), (4, 2, 1));
+    assert!(top.is_defined(swizzled.layout));
+    let packed = layout.subresource(3).expect("one");
+    assert!(matches!(packed.arrangement, Arrangement::Linear { .. }) && !packed.is_defined(swizzled.layout));
+
+    let volume = TextureArgs {
+        layout: TextureMemoryLayout::StandardSwizzle64Kib,
+        ..texture(TextureDimension::Texture3D, (64, 32, 64), R8)
+    };
+    let found = TextureLayout::of_texture(volume).subresource(0).expect("one");
+    assert_eq!(found.block_offset(16, 0, 0), Some(1 << 12));
+    assert_eq!((found.block_offset(0, 0, 1), found.block_offset(0, 0, 32)), (Some(1 << 6), Some(1 << 16)));
+}
+
 #[test]
 fn a_buffer_is_a_row_of_bytes() {
     let args = |width| ResourceArgs {
@@ -115,7 +149,11 @@ fn a_buffer_is_a_row_of_bytes() {
 #[test]
 fn absurd_sizes_saturate() {
     let most = u32::MAX;
-    for layout in [TextureMemoryLayout::Unknown, TextureMemoryLayout::UndefinedSwizzle64Kib] {
+    for layout in [
+        TextureMemoryLayout::Unknown,
+        TextureMemoryLayout::UndefinedSwizzle64Kib,
+        TextureMemoryLayout::StandardSwizzle64Kib,
+    ] {
         let args = TextureArgs {
             layout,
             array_size: most,
@@ -140,6 +178,7 @@ fn any_layout() -> impl Strategy<Value = TextureArgs> {
         TextureMemoryLayout::Unknown,
         TextureMemoryLayout::RowMajor,
         TextureMemoryLayout::UndefinedSwizzle64Kib,
+        TextureMemoryLayout::StandardSwizzle64Kib,
     ]);
     let samples = prop::sample::select(vec![1_u32, 1, 2, 4, 8]);
     (dimensions, (1_u32..100, 1_u32..100, 1_u32..20), 1_u32..5, 1_u32..8, formats, layouts, samples).prop_map(
@@ -150,6 +189,14 @@ fn any_layout() -> impl Strategy<Value = TextureArgs> {
                 TextureDimension::Texture3D => (height, depth, 1, 1),
             };
             let extent = (width, height, depth);
+            // What has no standard swizzle: the rules keep it out.
+            let is_swizzled = layout == TextureMemoryLayout::StandardSwizzle64Kib;
+            let layout = if is_swizzled && dimension == TextureDimension::Texture1D {
+                TextureMemoryLayout::UndefinedSwizzle64Kib
+            } else {
+                layout
+            };
+            let sample_count = if is_swizzled { 1 } else { sample_count };
             TextureArgs { array_size, mip_levels, layout, sample_count, ..texture(dimension, extent, format) }
         },
     )

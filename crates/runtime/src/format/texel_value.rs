@@ -2,11 +2,26 @@
 
 use heapwright_d3d12::*;
 
-use crate::ddi::command::TexelValue;
+/// One texel's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TexelValue {
+    /// The first `len` count.
+    pub bytes: [u8; 16],
+    /// 1 to 16.
+    pub len: u8,
+}
+
+impl TexelValue {
+    /// The bytes that count.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len.min(16))]
+    }
+}
 
 /// What the bits of a channel mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Numbers {
+pub(super) enum Numbers {
     Unorm,
     /// Unorm, whose R, G and B are sRGB-encoded.
     Srgb,
@@ -19,15 +34,16 @@ enum Numbers {
 }
 
 /// How a format lays out a texel: the channels from the lowest bit on, each with its bits.
-struct Layout {
-    numbers: Numbers,
-    channels: &'static [(usize, u32)],
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) numbers: Numbers,
+    pub(super) channels: &'static [(usize, u32)],
 }
 
-const R: usize = 0;
+pub(super) const R: usize = 0;
 const G: usize = 1;
 const B: usize = 2;
-const A: usize = 3;
+pub(super) const A: usize = 3;
 
 const RGBA32: &[(usize, u32)] = &[(R, 32), (G, 32), (B, 32), (A, 32)];
 const RGB32: &[(usize, u32)] = &[(R, 32), (G, 32), (B, 32)];
@@ -47,7 +63,7 @@ const B5G6R5: &[(usize, u32)] = &[(B, 5), (G, 6), (R, 5)];
 const B5G5R5A1: &[(usize, u32)] = &[(B, 5), (G, 5), (R, 5), (A, 1)];
 const B4G4R4A4: &[(usize, u32)] = &[(B, 4), (G, 4), (R, 4), (A, 4)];
 
-fn layout(format: DXGI_FORMAT) -> Option<Layout> {
+pub(super) fn layout(format: DXGI_FORMAT) -> Option<Layout> {
     use Numbers::{Float, Sint, Snorm, Srgb, Typeless, Uint, Unorm};
     let (numbers, channels) = match format {
         DXGI_FORMAT_R32G32B32A32_FLOAT => (Float, RGBA32),
@@ -106,12 +122,12 @@ fn layout(format: DXGI_FORMAT) -> Option<Layout> {
 }
 
 /// Bytes of a texel; nothing for formats that clears do not know.
-pub(super) fn size(format: DXGI_FORMAT) -> Option<u32> {
+pub(crate) fn size(format: DXGI_FORMAT) -> Option<u32> {
     layout(format).map(|layout| layout.channels.iter().map(|(_, bits)| bits).sum::<u32>() / 8)
 }
 
 /// A colour as `ClearRenderTargetView` and `ClearUnorderedAccessViewFloat` write it: converted as the format says.
-pub(super) fn of_floats(format: DXGI_FORMAT, values: [f32; 4]) -> Option<TexelValue> {
+pub(crate) fn of_floats(format: DXGI_FORMAT, values: [f32; 4]) -> Option<TexelValue> {
     let Layout { numbers, channels } = layout(format)?;
     pack(channels, |channel, bits| match numbers {
         Numbers::Unorm => unorm(values[channel], bits),
@@ -126,13 +142,13 @@ pub(super) fn of_floats(format: DXGI_FORMAT, values: [f32; 4]) -> Option<TexelVa
 }
 
 /// Whether float values mean something in the format: not in formats of integers.
-pub(super) fn takes_floats(format: DXGI_FORMAT) -> bool {
+pub(crate) fn takes_floats(format: DXGI_FORMAT) -> bool {
     layout(format)
         .is_some_and(|layout| !matches!(layout.numbers, Numbers::Uint | Numbers::Sint | Numbers::Typeless))
 }
 
 /// Integers as `ClearUnorderedAccessViewUint` writes them: the lower bits of each.
-pub(super) fn of_uints(format: DXGI_FORMAT, values: [u32; 4]) -> Option<TexelValue> {
+pub(crate) fn of_uints(format: DXGI_FORMAT, values: [u32; 4]) -> Option<TexelValue> {
     pack(layout(format)?.channels, |channel, _| values[channel])
 }
 
@@ -148,7 +164,7 @@ fn pack(channels: &[(usize, u32)], value: impl Fn(usize, u32) -> u32) -> Option<
 
 /// Rounds to the nearest; NaN is zero.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from float; `as` saturates")]
-fn unorm(value: f32, bits: u32) -> u32 {
+pub(super) fn unorm(value: f32, bits: u32) -> u32 {
     let max = f64::from(u32::MAX >> (32 - bits));
     (f64::from(value).clamp(0.0, 1.0) * max + 0.5) as u32
 }
@@ -172,13 +188,13 @@ fn to_sint(value: f32, bits: u32) -> u32 {
 }
 
 /// IEC 61966-2-1.
-fn to_srgb(value: f32) -> f32 {
+pub(super) fn to_srgb(value: f32) -> f32 {
     let value = value.clamp(0.0, 1.0);
     if value <= 0.003_130_8 { value * 12.92 } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 }
 }
 
 /// A float of 32, 16, 11 or 10 bits; the last two have no sign. Rounds to the nearest, ties to even; too large is infinite.
-fn to_float(value: f32, bits: u32) -> u32 {
+pub(super) fn to_float(value: f32, bits: u32) -> u32 {
     let source = value.to_bits();
     if bits == 32 {
         return source;

@@ -1,0 +1,56 @@
+//! `DiscardResource`.
+
+use heapwright_d3d12::*;
+
+use super::subresource_count;
+use crate::api::command_list::CommandList;
+use crate::api::resource::Resource_Impl;
+use crate::rules::Refusal;
+
+impl CommandList {
+    /// `DiscardResource`: what the bytes are afterwards is not defined, so nothing is done.
+    pub(in crate::api::command_list) fn check_discard(
+        &self,
+        resource: &Resource_Impl,
+        region: *const D3D12_DISCARD_REGION,
+    ) -> Result<(), Refusal> {
+        let desc = resource.desc();
+        let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+        let is_compute = self.list_type == D3D12_COMMAND_LIST_TYPE_COMPUTE;
+        if is_compute && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS == 0 {
+            return Err(Refusal::invalid(
+                "DiscardResource on a compute list needs a resource with ALLOW_UNORDERED_ACCESS",
+            ));
+        }
+        if !is_compute && desc.Flags & (targets | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS) == 0 {
+            return Err(Refusal::invalid(
+                "DiscardResource needs a render target, a depth stencil or an unordered access resource",
+            ));
+        }
+        // SAFETY: by the COM contract pRegion is null (the whole resource) or points to a region.
+        let Some(region) = (unsafe { region.as_ref() }) else { return Ok(()) };
+        let count = subresource_count(desc);
+        let end = region.FirstSubresource.checked_add(region.NumSubresources);
+        if end.is_none_or(|end| end > count) {
+            return Err(Refusal::invalid(format!(
+                "pRegion has {} subresources from {} of a resource of {count}",
+                region.NumSubresources, region.FirstSubresource
+            ))
+            .with_id(D3D12_MESSAGE_ID_DISCARD_INVALID_SUBRESOURCE_RANGE));
+        }
+        if region.NumRects != 0 {
+            if desc.Dimension != D3D12_RESOURCE_DIMENSION_TEXTURE2D {
+                return Err(Refusal::invalid("pRegion has rectangles, and the resource is no 2D texture")
+                    .with_id(D3D12_MESSAGE_ID_DISCARD_NO_RECTS_FOR_NON_TEXTURE2D));
+            }
+            if region.NumSubresources != 1 {
+                return Err(Refusal::invalid("pRegion has rectangles and not exactly one subresource")
+                    .with_id(D3D12_MESSAGE_ID_DISCARD_ONE_SUBRESOURCE_FOR_MIPS_WITH_RECTS));
+            }
+            if region.pRects.is_null() {
+                return Err(Refusal::invalid("pRegion->pRects is null and NumRects is not 0"));
+            }
+        }
+        Ok(())
+    }
+}

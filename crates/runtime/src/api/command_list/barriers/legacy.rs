@@ -1,0 +1,209 @@
+//! `ResourceBarrier`: transitions, aliasing and unordered access.
+
+use heapwright_d3d12::*;
+
+use super::{at, subresource_count};
+use crate::api::command_list::CommandList;
+use crate::rules::Refusal;
+
+/// States that write; each stands alone.
+const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
+    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+    | D3D12_RESOURCE_STATE_DEPTH_WRITE
+    | D3D12_RESOURCE_STATE_STREAM_OUT
+    | D3D12_RESOURCE_STATE_COPY_DEST
+    | D3D12_RESOURCE_STATE_RESOLVE_DEST
+    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// States that read; they combine.
+const READ_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
+    | D3D12_RESOURCE_STATE_DEPTH_READ
+    | D3D12_RESOURCE_STATE_RESOLVE_SOURCE
+    | D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE;
+
+/// States that only buffers can be in.
+const BUFFER_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER
+    | D3D12_RESOURCE_STATE_INDEX_BUFFER
+    | D3D12_RESOURCE_STATE_STREAM_OUT
+    | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
+    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// States that only textures can be in.
+const TEXTURE_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
+    | D3D12_RESOURCE_STATE_DEPTH_WRITE
+    | D3D12_RESOURCE_STATE_DEPTH_READ
+    | D3D12_RESOURCE_STATE_RESOLVE_DEST
+    | D3D12_RESOURCE_STATE_RESOLVE_SOURCE
+    | D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE;
+
+/// States that a copy list knows.
+const COPY_LIST_STATES: D3D12_RESOURCE_STATES =
+    D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
+
+/// States that a compute list knows.
+const COMPUTE_LIST_STATES: D3D12_RESOURCE_STATES = COPY_LIST_STATES
+    | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
+    | D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE
+    | D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER
+    | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
+    | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
+
+/// States that need a flag of the resource.
+const FLAG_STATES: [(D3D12_RESOURCE_STATES, D3D12_RESOURCE_FLAGS, &str); 3] = [
+    (D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET"),
+    // In DXR 1.0 an acceleration structure needs no flag of its own; the later one for it needs this one.
+    (
+        D3D12_RESOURCE_STATE_UNORDERED_ACCESS | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE,
+        D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        "ALLOW_UNORDERED_ACCESS",
+    ),
+    (
+        D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ,
+        D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        "ALLOW_DEPTH_STENCIL",
+    ),
+];
+
+impl CommandList {
+    /// `ResourceBarrier`.
+    pub(in crate::api::command_list) fn check_barriers(
+        &self,
+        barriers: &[D3D12_RESOURCE_BARRIER],
+    ) -> Result<(), Refusal> {
+        for (index, barrier) in barriers.iter().enumerate() {
+            self.check_barrier(barrier).map_err(|refusal| at("pBarriers", index, &refusal))?;
+        }
+        Ok(())
+    }
+
+    fn check_barrier(&self, barrier: &D3D12_RESOURCE_BARRIER) -> Result<(), Refusal> {
+        let split = D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY | D3D12_RESOURCE_BARRIER_FLAG_END_ONLY;
+        if barrier.Flags & !split != 0 || barrier.Flags == split {
+            return Err(Refusal::invalid(format!(
+                "Flags {:#x} is none of NONE, BEGIN_ONLY, END_ONLY",
+                barrier.Flags
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_FLAG));
+        }
+        // SAFETY: Type says which member of the union the application wrote.
+        unsafe {
+            match barrier.Type {
+                D3D12_RESOURCE_BARRIER_TYPE_TRANSITION => {
+                    self.check_transition(&barrier.Anonymous.Transition)
+                }
+                D3D12_RESOURCE_BARRIER_TYPE_ALIASING => self.check_aliasing(&barrier.Anonymous.Aliasing),
+                D3D12_RESOURCE_BARRIER_TYPE_UAV => self.check_uav_barrier(&barrier.Anonymous.UAV),
+                other => Err(Refusal::invalid(format!("Type {other} is no D3D12_RESOURCE_BARRIER_TYPE"))
+                    .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE)),
+            }
+        }
+    }
+
+    fn check_transition(&self, barrier: &D3D12_RESOURCE_TRANSITION_BARRIER) -> Result<(), Refusal> {
+        let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
+        let count = subresource_count(resource.desc());
+        if barrier.Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES && barrier.Subresource >= count {
+            return Err(Refusal::invalid(format!("Subresource {} of {count}", barrier.Subresource))
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE));
+        }
+        if barrier.StateBefore == barrier.StateAfter {
+            return Err(Refusal::invalid(format!(
+                "StateBefore and StateAfter are both {:#x}",
+                barrier.StateAfter
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES));
+        }
+        if let Some(heap_type @ (D3D12_HEAP_TYPE_UPLOAD | D3D12_HEAP_TYPE_READBACK)) = resource.heap_type() {
+            let heap_type = if heap_type == D3D12_HEAP_TYPE_UPLOAD { "an UPLOAD" } else { "a READBACK" };
+            return Err(Refusal::invalid(format!("a resource in {heap_type} heap keeps its state"))
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP));
+        }
+        self.check_state(barrier.StateBefore, resource.desc(), "StateBefore")?;
+        self.check_state(barrier.StateAfter, resource.desc(), "StateAfter")
+    }
+
+    fn check_state(
+        &self,
+        state: D3D12_RESOURCE_STATES,
+        desc: &D3D12_RESOURCE_DESC1,
+        name: &str,
+    ) -> Result<(), Refusal> {
+        let refuse = |why: String, id| Err(Refusal::invalid(format!("{name} {state:#x} {why}")).with_id(id));
+        if state & !(WRITE_STATES | READ_STATES) != 0 {
+            return refuse(
+                "has bits that are no state".to_owned(),
+                D3D12_MESSAGE_ID_RESOURCE_BARRIER_RESERVED_BITS,
+            );
+        }
+        let writes = state & WRITE_STATES;
+        if writes.count_ones() > 1 || (writes != 0 && state & READ_STATES != 0) {
+            let why = "combines a state that writes with another".to_owned();
+            return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION);
+        }
+        let (allowed, kind) = match self.list_type {
+            D3D12_COMMAND_LIST_TYPE_COPY => (COPY_LIST_STATES, "copy"),
+            D3D12_COMMAND_LIST_TYPE_COMPUTE => (COMPUTE_LIST_STATES, "compute"),
+            _ => (WRITE_STATES | READ_STATES, "direct"),
+        };
+        if state & !allowed != 0 {
+            let why = format!("has states that a {kind} list does not know");
+            return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE);
+        }
+        let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+        // GENERIC_READ as a whole is also how textures in custom upload heaps begin.
+        let foreign = if is_buffer { TEXTURE_ONLY } else { BUFFER_ONLY };
+        if state & foreign != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
+            let why = format!("is no state of a {}", if is_buffer { "buffer" } else { "texture" });
+            return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
+        }
+        for (states, flag, flag_name) in FLAG_STATES {
+            if state & states != 0 && desc.Flags & flag == 0 {
+                let why = format!("needs a resource with {flag_name}");
+                return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
+            }
+        }
+        let shader = D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE;
+        let denied = desc.Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
+        if denied && state & shader != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
+            let why = "is a shader's, and the resource has DENY_SHADER_RESOURCE".to_owned();
+            return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISMATCHING_MISC_FLAGS);
+        }
+        Ok(())
+    }
+
+    fn check_aliasing(&self, barrier: &D3D12_RESOURCE_ALIASING_BARRIER) -> Result<(), Refusal> {
+        for (resource, name) in
+            [(&barrier.pResourceBefore, "pResourceBefore"), (&barrier.pResourceAfter, "pResourceAfter")]
+        {
+            // Null stands for any resource.
+            if resource.is_none() {
+                continue;
+            }
+            if self.own_resource(resource.as_ref(), name)?.is_committed() {
+                return Err(Refusal::invalid(format!(
+                    "{name} is committed: only placed and reserved resources alias"
+                ))
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_uav_barrier(&self, barrier: &D3D12_RESOURCE_UAV_BARRIER) -> Result<(), Refusal> {
+        if self.list_type == D3D12_COMMAND_LIST_TYPE_COPY {
+            return Err(Refusal::invalid("a copy list knows no UAV barriers")
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE));
+        }
+        if barrier.pResource.is_none() {
+            return Ok(());
+        }
+        let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
+        let writable = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
+            | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
+        if resource.desc().Flags & writable == 0 {
+            return Err(Refusal::invalid("a UAV barrier for a resource without ALLOW_UNORDERED_ACCESS")
+                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS));
+        }
+        Ok(())
+    }
+}

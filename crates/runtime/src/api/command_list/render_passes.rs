@@ -1,0 +1,483 @@
+//! `BeginRenderPass` and `EndRenderPass`, as far as memory is concerned.
+//!
+//! What a pass begins with is recorded by `BeginRenderPass` (clears as fills), what it ends with by `EndRenderPass` (resolves).
+//! Between the two, calls that D3D12 disallows there are refused, and barriers that could order what the pass writes. The pass
+//! keeps the resources that it renders to alive. Passes that suspend or resume are not there, and neither are those that
+//! preserve locally or have read-only depth.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+
+use super::barriers::extents;
+use super::clears::{self, fill_color, fill_depth, fill_stencil};
+use super::resolves::{self, Resolve};
+use super::{Recording, read_array};
+use crate::api::device::Device;
+use crate::api::object::own;
+use crate::api::resource::{Resource, Resource_Impl};
+use crate::api::views::{Descriptor, View, ViewPart};
+use crate::ddi::command::Command;
+use crate::ddi::driver_resource::DriverResource;
+use crate::rules::Refusal;
+
+/// A render pass that is open.
+pub(super) struct RenderPass {
+    attachments: Vec<Attachment>,
+}
+
+/// One plane of a view that a pass renders to.
+struct Attachment {
+    view: View,
+    resource: Arc<dyn DriverResource>,
+    plane: u32,
+    ending: Ending,
+}
+
+/// What a pass begins with.
+#[derive(Clone, Copy)]
+enum Beginning {
+    Discard,
+    Preserve,
+    Clear(D3D12_CLEAR_VALUE),
+    NoAccess,
+}
+
+/// What a pass ends with.
+enum Ending {
+    Discard,
+    Preserve,
+    Resolve { commands: Vec<Command>, preserves_source: bool },
+    NoAccess,
+}
+
+/// What a pass does to the contents of an attachment beside its commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ContentAccess {
+    /// They are wanted no more, at the beginning or at the end.
+    Discard,
+    /// The pass goes on with what is there, or others will go on with what the pass leaves.
+    Preserve,
+}
+
+/// The one place where a pass discards and preserves. Neither has a command: what is discarded may stay, and preserving is
+/// what memory does.
+fn access_contents(_recording: &mut Recording, _attachment: &Attachment, _access: ContentAccess) {}
+
+/// Which plane of which kind of view an access is of, and how messages call it.
+#[derive(Clone, Copy)]
+enum Aspect {
+    Color(usize),
+    Depth,
+    Stencil,
+}
+
+impl std::fmt::Display for Aspect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Color(index) => write!(f, "pRenderTargets[{index}]"),
+            Self::Depth => f.write_str("pDepthStencil, depth"),
+            Self::Stencil => f.write_str("pDepthStencil, stencil"),
+        }
+    }
+}
+
+/// `BeginRenderPass`.
+pub(super) fn begin(
+    device: &Device,
+    recording: &mut Recording,
+    targets: &[D3D12_RENDER_PASS_RENDER_TARGET_DESC],
+    depth_stencil: Option<&D3D12_RENDER_PASS_DEPTH_STENCIL_DESC>,
+    flags: D3D12_RENDER_PASS_FLAGS,
+) -> Result<(), Refusal> {
+    if recording.render_pass.is_some() {
+        return Err(Refusal::invalid("BeginRenderPass in a render pass, which has not ended")
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_NEST_RENDER_PASSES));
+    }
+    check_flags(flags)?;
+    let error = |message: String| Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR);
+    if targets.len() > D3D12_SIMULTANEOUS_RENDER_TARGET_COUNT as usize {
+        return Err(error(format!("NumRenderTargets is {}, and there are at most 8", targets.len())));
+    }
+    if targets.is_empty() && depth_stencil.is_none() {
+        return Err(error("a render pass without render targets and without depth stencil".to_owned()));
+    }
+    let mut begun = Vec::new();
+    for (index, target) in targets.iter().enumerate() {
+        let name = format!("pRenderTargets[{index}].cpuDescriptor");
+        let view = attached_view(device, target.cpuDescriptor, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &name)?;
+        let accesses = (&target.BeginningAccess, &target.EndingAccess);
+        begun.extend(attach(device, view.as_ref(), Aspect::Color(index), accesses)?);
+    }
+    if let Some(desc) = depth_stencil {
+        let (heap_type, name) = (D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "pDepthStencil->cpuDescriptor");
+        let view = attached_view(device, desc.cpuDescriptor, heap_type, name)?;
+        let depth = (&desc.DepthBeginningAccess, &desc.DepthEndingAccess);
+        begun.extend(attach(device, view.as_ref(), Aspect::Depth, depth)?);
+        let stencil = (&desc.StencilBeginningAccess, &desc.StencilEndingAccess);
+        // What is said of a stencil that is not there has no effect.
+        let view = view.filter(clears::has_stencil);
+        begun.extend(attach(device, view.as_ref(), Aspect::Stencil, stencil)?);
+    }
+    let mut attachments = Vec::with_capacity(begun.len());
+    for (attachment, aspect, beginning) in begun {
+        begin_attachment(recording, &attachment, aspect, beginning)?;
+        attachments.push(attachment);
+    }
+    recording.render_pass = Some(RenderPass { attachments });
+    Ok(())
+}
+
+fn check_flags(flags: D3D12_RENDER_PASS_FLAGS) -> Result<(), Refusal> {
+    let across = D3D12_RENDER_PASS_FLAG_SUSPENDING_PASS | D3D12_RENDER_PASS_FLAG_RESUMING_PASS;
+    let read_only =
+        D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_DEPTH | D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_STENCIL;
+    // ALLOW_UAV_WRITES is about draws, of which there are none.
+    if flags & !(D3D12_RENDER_PASS_FLAG_ALLOW_UAV_WRITES | across | read_only) != 0 {
+        return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_RENDER_PASS_FLAGS"))
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
+    }
+    if flags & across != 0 {
+        return Err(Refusal::not_implemented("render passes that suspend or resume"));
+    }
+    if flags & read_only != 0 {
+        return Err(Refusal::not_implemented("render passes that bind depth or stencil read-only"));
+    }
+    Ok(())
+}
+
+/// The view of an attachment; nothing for a null view, which a pass does nothing to.
+fn attached_view(
+    device: &Device,
+    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    name: &str,
+) -> Result<Option<View>, Refusal> {
+    match clears::find_descriptor(device, handle, heap_type, name)?.1 {
+        Some(Descriptor::View(view)) => Ok(Some(view)),
+        Some(Descriptor::Null) => Ok(None),
+        Some(Descriptor::ShadersOnly) => {
+            Err(Refusal::not_implemented("render passes with a read-only depth stencil view"))
+        }
+        None => Err(Refusal::invalid(format!("{name} names a descriptor that nothing was written to"))
+            .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
+    }
+}
+
+/// Checks what a pass does to one plane of a view.
+fn attach(
+    device: &Device,
+    view: Option<&View>,
+    aspect: Aspect,
+    (begins, ends): (&D3D12_RENDER_PASS_BEGINNING_ACCESS, &D3D12_RENDER_PASS_ENDING_ACCESS),
+) -> Result<Option<(Attachment, Aspect, Beginning)>, Refusal> {
+    let no_access = (
+        begins.Type == D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS,
+        ends.Type == D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS,
+    );
+    if no_access.0 != no_access.1 {
+        return Err(Refusal::invalid(format!(
+            "{aspect}: of the beginning and the ending access only one is NO_ACCESS"
+        ))
+        .with_id(D3D12_MESSAGE_ID_RENDER_PASS_MISMATCHING_NO_ACCESS));
+    }
+    let beginning = beginning(begins, aspect)?;
+    let plane = match (view, aspect) {
+        (Some(view), Aspect::Color(_)) => clears::plane_of(view),
+        (_, Aspect::Stencil) => 1,
+        _ => 0,
+    };
+    let ending = match ends.Type {
+        D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_DISCARD => Ending::Discard,
+        D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE => Ending::Preserve,
+        D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS => Ending::NoAccess,
+        D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_RESOLVE => match view {
+            // SAFETY: Type says which member of the union the application wrote.
+            Some(view) => ending_resolve(device, view, plane, aspect, unsafe { &ends.Anonymous.Resolve })?,
+            None => return Err(no_resolve(aspect, "the view is of nothing")),
+        },
+        D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER
+        | D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_SRV
+        | D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_UAV => return Err(no_local(aspect)),
+        other => {
+            return Err(Refusal::invalid(format!("{aspect}: ending access {other} is none"))
+                .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
+        }
+    };
+    let Some(view) = view else { return Ok(None) };
+    let attachment = Attachment { resource: view.resource()?, view: view.clone(), plane, ending };
+    Ok(Some((attachment, aspect, beginning)))
+}
+
+fn beginning(access: &D3D12_RENDER_PASS_BEGINNING_ACCESS, aspect: Aspect) -> Result<Beginning, Refusal> {
+    match access.Type {
+        D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_DISCARD => Ok(Beginning::Discard),
+        D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE => Ok(Beginning::Preserve),
+        D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS => Ok(Beginning::NoAccess),
+        D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR => {
+            // SAFETY: Type says which member of the union the application wrote.
+            Ok(Beginning::Clear(unsafe { access.Anonymous.Clear }.ClearValue))
+        }
+        D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER
+        | D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_SRV
+        | D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_UAV => Err(no_local(aspect)),
+        other => Err(Refusal::invalid(format!("{aspect}: beginning access {other} is none"))
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR)),
+    }
+}
+
+fn no_local(aspect: Aspect) -> Refusal {
+    Refusal::not_implemented(format!("{aspect}: accesses of the kind PRESERVE_LOCAL"))
+}
+
+fn no_resolve(aspect: Aspect, why: &str) -> Refusal {
+    Refusal::invalid(format!("{aspect}: ending access RESOLVE: {why}"))
+        .with_id(D3D12_MESSAGE_ID_RENDER_PASS_UNSUPPORTED_RESOLVE)
+}
+
+/// The resolves at the end of a pass, checked at its beginning.
+fn ending_resolve(
+    device: &Device,
+    view: &View,
+    plane: u32,
+    aspect: Aspect,
+    desc: &D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS,
+) -> Result<Ending, Refusal> {
+    let named = |what: &str| format!("{aspect}: {what}");
+    let source = own::<Resource>(device, desc.pSrcResource.as_ref(), named("pSrcResource"))?;
+    let target = own::<Resource>(device, desc.pDstResource.as_ref(), named("pDstResource"))?;
+    if !Arc::ptr_eq(source.driver(), &view.resource()?) {
+        return Err(no_resolve(aspect, "pSrcResource is not what the pass renders to"));
+    }
+    // SAFETY: by the COM contract pSubresourceParameters is null or has SubresourceCount elements.
+    let parts =
+        unsafe { read_array(desc.SubresourceCount, desc.pSubresourceParameters, "pSubresourceParameters")? };
+    let mode = resolves::mode(desc.ResolveMode)?;
+    let mut commands = Vec::new();
+    for part in parts {
+        if !covers(view, plane, part.SrcSubresource) {
+            let why = format!("SrcSubresource {} is not of what the pass renders to", part.SrcSubresource);
+            return Err(no_resolve(aspect, &why));
+        }
+        // There is no pointer that could be null: a rectangle of zeros is all of the subresource.
+        let rect = (part.SrcRect != D3D12_RECT::default()).then_some(part.SrcRect);
+        let resolve = Resolve {
+            target,
+            target_subresource: part.DstSubresource,
+            target_start: [part.DstX, part.DstY],
+            source,
+            source_subresource: part.SrcSubresource,
+            rect,
+            format: desc.Format,
+            mode,
+        };
+        commands.extend(resolve.command()?);
+    }
+    Ok(Ending::Resolve { commands, preserves_source: desc.PreserveResolveSource.as_bool() })
+}
+
+/// Whether a plane of a view has a subresource.
+fn covers(view: &View, plane: u32, subresource: u32) -> bool {
+    let [mips, slices, planes] = extents(&view.desc);
+    let (mip, rest) = (subresource % mips, subresource / mips);
+    let (slice, of_plane) = (rest % slices, rest / slices);
+    of_plane < planes && of_plane == plane && covers_range(view, (mip, 1), (slice, 1))
+}
+
+/// Whether a view has one of a range of mip levels of one of a range of slices.
+fn covers_range(view: &View, mips: (u32, u32), slices: (u32, u32)) -> bool {
+    let ViewPart::Slices { mip, first, count, .. } = view.part else { return false };
+    // The slices of a view of a volume are of depth, and lie in one subresource.
+    let is_volume = view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+    let (first, count) = if is_volume { (0, 1) } else { (first, count) };
+    let overlap =
+        |a: (u32, u32), b: (u32, u32)| a.0 < b.0.saturating_add(b.1) && b.0 < a.0.saturating_add(a.1);
+    overlap((mip, 1), mips) && overlap((first, count), slices)
+}
+
+fn begin_attachment(
+    recording: &mut Recording,
+    attachment: &Attachment,
+    aspect: Aspect,
+    beginning: Beginning,
+) -> Result<(), Refusal> {
+    let view = &attachment.view;
+    match (beginning, aspect) {
+        (Beginning::NoAccess, _) => {}
+        (Beginning::Discard, _) => access_contents(recording, attachment, ContentAccess::Discard),
+        (Beginning::Preserve, _) => access_contents(recording, attachment, ContentAccess::Preserve),
+        (Beginning::Clear(value), aspect) => {
+            // SAFETY: every pattern of bits is a value of each member of the union; the view says which is meant.
+            let (color, depth) = unsafe { (value.Anonymous.Color, value.Anonymous.DepthStencil) };
+            match aspect {
+                Aspect::Color(_) => fill_color(recording, view, color, &[])?,
+                Aspect::Depth => fill_depth(recording, view, depth.Depth, &[])?,
+                Aspect::Stencil => fill_stencil(recording, view, depth.Stencil, &[])?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `EndRenderPass`.
+pub(super) fn end(recording: &mut Recording) -> Result<(), Refusal> {
+    let Some(pass) = recording.render_pass.take() else {
+        return Err(Refusal::invalid("EndRenderPass without BeginRenderPass")
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_END_WITHOUT_BEGIN));
+    };
+    for mut attachment in pass.attachments {
+        let access = match &mut attachment.ending {
+            Ending::NoAccess => continue,
+            Ending::Discard => ContentAccess::Discard,
+            Ending::Preserve => ContentAccess::Preserve,
+            Ending::Resolve { commands, preserves_source } => {
+                recording.commands.append(commands);
+                if *preserves_source { ContentAccess::Preserve } else { ContentAccess::Discard }
+            }
+        };
+        access_contents(recording, &attachment, access);
+    }
+    Ok(())
+}
+
+impl Recording {
+    /// Checks that no render pass is open.
+    pub(super) fn check_outside_pass(&self) -> Result<(), Refusal> {
+        if self.render_pass.is_none() {
+            return Ok(());
+        }
+        Err(Refusal::invalid("this call is not allowed between BeginRenderPass and EndRenderPass")
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_DISALLOWED_API_CALLED))
+    }
+
+    /// Checks that the list can close: its render passes have ended.
+    pub(super) fn check_pass_ended(&self) -> Result<(), Refusal> {
+        if self.render_pass.is_none() {
+            return Ok(());
+        }
+        Err(Refusal::invalid("a render pass has not ended")
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_CLOSE_COMMAND_LIST))
+    }
+
+    /// Checks the barriers of a `ResourceBarrier`, which are valid by themselves, where a render pass is open.
+    ///
+    /// A driver may move barriers to the beginning of the pass. So they must not be about what the pass writes, and none is about
+    /// aliasing or unordered access.
+    pub(super) fn check_pass_barriers(
+        &self,
+        device: &Device,
+        barriers: &[D3D12_RESOURCE_BARRIER],
+    ) -> Result<(), Refusal> {
+        let Some(pass) = &self.render_pass else { return Ok(()) };
+        for (index, barrier) in barriers.iter().enumerate() {
+            match barrier.Type {
+                D3D12_RESOURCE_BARRIER_TYPE_TRANSITION => {
+                    // SAFETY: Type says which member of the union the application wrote.
+                    let transition = unsafe { &barrier.Anonymous.Transition };
+                    let resource = own::<Resource>(device, transition.pResource.as_ref(), "pResource")?;
+                    let subresource = transition.Subresource;
+                    let is_written = pass.accessed(resource).any(|attachment| {
+                        subresource == D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES
+                            || covers(&attachment.view, attachment.plane, subresource)
+                    });
+                    if is_written {
+                        return Err(misplaced(
+                            "pBarriers",
+                            index,
+                            "a transition of what the pass renders to",
+                        ));
+                    }
+                }
+                D3D12_RESOURCE_BARRIER_TYPE_ALIASING => {
+                    return Err(misplaced("pBarriers", index, "an aliasing barrier"));
+                }
+                _ => return Err(misplaced("pBarriers", index, "a UAV barrier")),
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`check_pass_barriers`](Self::check_pass_barriers), of a `Barrier`.
+    ///
+    /// D3D12's documents say nothing of these. They are read as the older barriers that they stand for: UNORDERED_ACCESS on
+    /// both sides orders unordered accesses, and a layout of UNDEFINED on one side activates or deactivates a texture.
+    pub(super) fn check_pass_barrier_groups(
+        &self,
+        device: &Device,
+        groups: &[D3D12_BARRIER_GROUP],
+    ) -> Result<(), Refusal> {
+        let Some(pass) = &self.render_pass else { return Ok(()) };
+        for (index, group) in groups.iter().enumerate() {
+            let refuse = |what| Err(misplaced("pBarrierGroups", index, what));
+            let check_accesses = |before, after| {
+                if before & after & D3D12_BARRIER_ACCESS_UNORDERED_ACCESS != 0 {
+                    return refuse("a barrier between unordered accesses");
+                }
+                Ok(())
+            };
+            let count = group.NumBarriers;
+            // SAFETY: Type says which member of the union the application wrote; by the COM contract it has NumBarriers
+            // elements.
+            unsafe {
+                match group.Type {
+                    D3D12_BARRIER_TYPE_GLOBAL => {
+                        for barrier in read_array(count, group.Anonymous.pGlobalBarriers, "pGlobalBarriers")?
+                        {
+                            check_accesses(barrier.AccessBefore, barrier.AccessAfter)?;
+                        }
+                    }
+                    D3D12_BARRIER_TYPE_BUFFER => {
+                        for barrier in read_array(count, group.Anonymous.pBufferBarriers, "pBufferBarriers")?
+                        {
+                            check_accesses(barrier.AccessBefore, barrier.AccessAfter)?;
+                        }
+                    }
+                    _ => {
+                        let barriers =
+                            read_array(count, group.Anonymous.pTextureBarriers, "pTextureBarriers")?;
+                        for barrier in barriers {
+                            check_accesses(barrier.AccessBefore, barrier.AccessAfter)?;
+                            let undefined = D3D12_BARRIER_LAYOUT_UNDEFINED;
+                            if (barrier.LayoutBefore == undefined) != (barrier.LayoutAfter == undefined) {
+                                return refuse("a barrier that activates or deactivates a texture");
+                            }
+                            let resource = own::<Resource>(device, barrier.pResource.as_ref(), "pResource")?;
+                            if pass.accessed(resource).any(|bound| bound.is_in(&barrier.Subresources)) {
+                                return refuse("a barrier of what the pass renders to");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RenderPass {
+    /// The attachments that are planes of `resource` and that the pass accesses.
+    fn accessed(&self, resource: &Resource_Impl) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().filter(move |attachment| {
+            !matches!(attachment.ending, Ending::NoAccess)
+                && Arc::ptr_eq(&attachment.resource, resource.driver())
+        })
+    }
+}
+
+impl Attachment {
+    /// Whether a range of subresources, which is valid, has one of the attachment's.
+    fn is_in(&self, range: &D3D12_BARRIER_SUBRESOURCE_RANGE) -> bool {
+        if range.NumMipLevels == 0 {
+            let index = range.IndexOrFirstMipLevel;
+            return index == D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES || covers(&self.view, self.plane, index);
+        }
+        let is_plane = self.plane.checked_sub(range.FirstPlane).is_some_and(|plane| plane < range.NumPlanes);
+        let mips = (range.IndexOrFirstMipLevel, range.NumMipLevels);
+        is_plane && covers_range(&self.view, mips, (range.FirstArraySlice, range.NumArraySlices))
+    }
+}
+
+fn misplaced(array: &str, index: usize, what: &str) -> Refusal {
+    Refusal::invalid(format!("{array}[{index}]: {what} in a render pass"))
+        .with_id(D3D12_MESSAGE_ID_RENDER_PASS_INVALID_RESOURCE_BARRIER)
+}

@@ -1,0 +1,239 @@
+//! `ResolveSubresource`, `ResolveSubresourceRegion`, and the resolves at the end of a render pass.
+//!
+//! AVERAGE, MIN and MAX of the formats whose bits the runtime knows. DECOMPRESS and sampler feedback are not there. The states
+//! RESOLVE_SOURCE and RESOLVE_DEST are not tracked here.
+
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+
+use super::copies::{check_source, check_target};
+use crate::api::resource::Resource_Impl;
+use crate::ddi::command::Command;
+use crate::ddi::driver_resource::TexelRegion;
+use crate::ddi::{Extent, SubresourceIndex, TextureArgs};
+use crate::format::{self, FormatKind, FormatProperties, ResolveMode, Resolver};
+use crate::rules::Refusal;
+
+/// A resolve, as the application asks for it.
+pub(super) struct Resolve<'a> {
+    pub(super) target: &'a Resource_Impl,
+    pub(super) target_subresource: u32,
+    pub(super) target_start: [u32; 2],
+    pub(super) source: &'a Resource_Impl,
+    pub(super) source_subresource: u32,
+    /// All of the subresource without one.
+    pub(super) rect: Option<D3D12_RECT>,
+    pub(super) format: DXGI_FORMAT,
+    pub(super) mode: ResolveMode,
+}
+
+/// What the runtime has of a `D3D12_RESOLVE_MODE`.
+///
+/// # Errors
+///
+/// E_NOTIMPL for decompression and sampler feedback, E_INVALIDARG for what is no mode.
+pub(super) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<ResolveMode, Refusal> {
+    match mode {
+        D3D12_RESOLVE_MODE_AVERAGE => Ok(ResolveMode::Average),
+        D3D12_RESOLVE_MODE_MIN => Ok(ResolveMode::Min),
+        D3D12_RESOLVE_MODE_MAX => Ok(ResolveMode::Max),
+        D3D12_RESOLVE_MODE_DECOMPRESS => Err(Refusal::not_implemented("D3D12_RESOLVE_MODE_DECOMPRESS")),
+        D3D12_RESOLVE_MODE_ENCODE_SAMPLER_FEEDBACK | D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK => {
+            Err(Refusal::not_implemented("resolves of sampler feedback"))
+        }
+        other => Err(Refusal::invalid(format!("ResolveMode {other} is no D3D12_RESOLVE_MODE"))),
+    }
+}
+
+/// One side of a resolve: a subresource of a 2D texture.
+struct Side<'a> {
+    texture: &'a TextureArgs,
+    at: SubresourceIndex,
+    extent: Extent,
+}
+
+impl<'a> Side<'a> {
+    fn of(
+        resource: &'a Resource_Impl,
+        index: u32,
+        [name, index_name]: [&str; 2],
+        wrong_kind: D3D12_MESSAGE_ID,
+    ) -> Result<Self, Refusal> {
+        if resource.desc().Dimension != D3D12_RESOURCE_DIMENSION_TEXTURE2D {
+            return Err(Refusal::invalid(format!("{name} is no 2D texture")).with_id(wrong_kind));
+        }
+        let texture = resource.texture()?;
+        let Some(at) = texture.subresource(index) else {
+            let count = texture.subresource_count();
+            return Err(Refusal::invalid(format!("{index_name} {index} of {count}"))
+                .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SUBRESOURCE_INDEX));
+        };
+        Ok(Self { texture, at, extent: texture.mip_extent(at.mip, at.plane) })
+    }
+}
+
+impl Resolve<'_> {
+    /// `ResolveSubresource`: whole subresources of the same size, and a format that has resolves.
+    ///
+    /// # Errors
+    ///
+    /// As [`command`](Self::command), and E_INVALIDARG for subresources of two sizes and for depth stencil formats.
+    pub(super) fn whole_command(&self) -> Result<Option<Command>, Refusal> {
+        let (target, source) = self.sides()?;
+        let has_resolve =
+            |row: &FormatProperties| row.support().has(D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE);
+        let row = format::properties(self.format).filter(|row| !row.is_typeless());
+        if !row.is_some_and(has_resolve) {
+            return Err(invalid_format(format!(
+                "Format {} has no D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE",
+                row.map_or("DXGI_FORMAT_UNKNOWN", |row| row.name)
+            )));
+        }
+        if target.extent != source.extent {
+            return Err(Refusal::invalid(format!(
+                "DstSubresource has {}x{} texels, SrcSubresource {}x{}",
+                target.extent.width, target.extent.height, source.extent.width, source.extent.height
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_RESOURCE_MISMATCH));
+        }
+        self.command()
+    }
+
+    /// The command; none where the rectangle is empty.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for a rule that is broken; E_NOTIMPL for a format whose bits are not known.
+    pub(super) fn command(&self) -> Result<Option<Command>, Refusal> {
+        let (target, source) = self.sides()?;
+        if target.at.plane != source.at.plane {
+            return Err(Refusal::invalid(format!(
+                "DstSubresource is of plane {}, SrcSubresource of plane {}",
+                target.at.plane, source.at.plane
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_RESOURCE_MISMATCH));
+        }
+        let row = check_formats(self.format, target.texture.format, source.texture.format)?;
+        let plane = plane_format(row.format, source.at.plane)?;
+        let is_integer = format::properties(plane)
+            .is_some_and(|plane| matches!(plane.kind, FormatKind::Uint | FormatKind::Sint));
+        if is_integer && self.mode == ResolveMode::Average {
+            let plane = if source.at.plane == 0 { "" } else { ", whose stencil is asked for" };
+            return Err(invalid_format(format!("{}{plane}: integers have no average", row.name)));
+        }
+        let resolver = Resolver::new(plane, self.mode)
+            .ok_or_else(|| Refusal::not_implemented(format!("resolves of {}", row.name)))?;
+        let Some(region) = self.region(&target, &source)? else { return Ok(None) };
+        Ok(Some(Command::ResolveTexels {
+            target: (Arc::clone(self.target.driver()), self.target_subresource),
+            target_start: [self.target_start[0], self.target_start[1], 0],
+            source: (Arc::clone(self.source.driver()), self.source_subresource),
+            region,
+            resolver,
+        }))
+    }
+
+    fn sides(&self) -> Result<(Side<'_>, Side<'_>), Refusal> {
+        let (wrong_target, wrong_source) = (
+            D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALIDDSTRESOURCE,
+            D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALIDSRCRESOURCE,
+        );
+        let names = ["pDstResource", "DstSubresource"];
+        let target = Side::of(self.target, self.target_subresource, names, wrong_target)?;
+        let names = ["pSrcResource", "SrcSubresource"];
+        let source = Side::of(self.source, self.source_subresource, names, wrong_source)?;
+        check_target(self.target, "pDstResource").map_err(|refusal| refusal.with_id(wrong_target))?;
+        check_source(self.source, "pSrcResource").map_err(|refusal| refusal.with_id(wrong_source))?;
+        let samples = (target.texture.sample_count, source.texture.sample_count);
+        if samples.0 != 1 || samples.1 < 2 {
+            return Err(Refusal::invalid(format!(
+                "pDstResource has {} samples and must have 1, pSrcResource has {} and must have several",
+                samples.0, samples.1
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SAMPLE_COUNT));
+        }
+        Ok((target, source))
+    }
+
+    fn region(&self, target: &Side<'_>, source: &Side<'_>) -> Result<Option<TexelRegion>, Refusal> {
+        let all = [source.extent.width, source.extent.height];
+        let invalid = |message: String| {
+            Err(Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCEREGION_INVALID_RECT))
+        };
+        let (start, end) = match self.rect {
+            None => ([0, 0], all),
+            Some(rect) => {
+                let texels = [rect.left, rect.top, rect.right, rect.bottom].map(u32::try_from);
+                let [Ok(left), Ok(top), Ok(right), Ok(bottom)] = texels else {
+                    return invalid(format!("the source rectangle {rect:?} begins before the texture"));
+                };
+                ([left, top], [right, bottom])
+            }
+        };
+        if (0..2).any(|axis| start[axis] > end[axis] || end[axis] > all[axis]) {
+            return invalid(format!("a source from {start:?} to {end:?} is none within {all:?} texels"));
+        }
+        let size = [end[0] - start[0], end[1] - start[1]];
+        let room = [target.extent.width, target.extent.height];
+        let leaves =
+            |axis: usize| self.target_start[axis].checked_add(size[axis]).is_none_or(|end| end > room[axis]);
+        if (0..2).any(leaves) {
+            return invalid(format!(
+                "{size:?} texels at {:?} leave the target of {room:?}",
+                self.target_start
+            ));
+        }
+        let region = TexelRegion { start: [start[0], start[1], 0], size: [size[0], size[1], 1] };
+        Ok((!size.contains(&0)).then_some(region))
+    }
+}
+
+fn invalid_format(message: String) -> Refusal {
+    Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_FORMAT)
+}
+
+/// Checks that `Format` reads both textures: a typed texture is read as its own format, a typeless one as one of its family.
+fn check_formats(
+    format: DXGI_FORMAT,
+    target: &'static FormatProperties,
+    source: &'static FormatProperties,
+) -> Result<&'static FormatProperties, Refusal> {
+    let Some(row) = format::properties(format).filter(|row| !row.is_typeless()) else {
+        return Err(invalid_format(format!("Format {format} is none that a resolve can have")));
+    };
+    for (texture, name) in [(target, "pDstResource"), (source, "pSrcResource")] {
+        let is_read = if texture.is_typeless() { row.family == texture.family } else { row == texture };
+        if !is_read {
+            return Err(invalid_format(format!(
+                "Format {} does not read {name}, which is of {}",
+                row.name, texture.name
+            )));
+        }
+    }
+    Ok(row)
+}
+
+/// What a plane of a texture that is read as `format` holds.
+fn plane_format(format: DXGI_FORMAT, plane: u32) -> Result<DXGI_FORMAT, Refusal> {
+    match (format, plane) {
+        (DXGI_FORMAT_D16_UNORM, 0) => Ok(DXGI_FORMAT_R16_UNORM),
+        (
+            DXGI_FORMAT_D32_FLOAT | DXGI_FORMAT_D32_FLOAT_S8X24_UINT | DXGI_FORMAT_R32_FLOAT_X8X24_TYPELESS,
+            0,
+        ) => Ok(DXGI_FORMAT_R32_FLOAT),
+        (DXGI_FORMAT_D24_UNORM_S8_UINT, 0) => Ok(DXGI_FORMAT_R24_UNORM_X8_TYPELESS),
+        (
+            DXGI_FORMAT_D32_FLOAT_S8X24_UINT
+            | DXGI_FORMAT_X32_TYPELESS_G8X24_UINT
+            | DXGI_FORMAT_D24_UNORM_S8_UINT
+            | DXGI_FORMAT_X24_TYPELESS_G8_UINT,
+            1,
+        ) => Ok(DXGI_FORMAT_R8_UINT),
+        (DXGI_FORMAT_X32_TYPELESS_G8X24_UINT | DXGI_FORMAT_X24_TYPELESS_G8_UINT, _) => {
+            Err(invalid_format(format!("Format {format} reads stencil, and the subresources are of depth")))
+        }
+        (format, 0) => Ok(format),
+        (format, plane) => Err(invalid_format(format!("Format {format} does not read plane {plane}"))),
+    }
+}

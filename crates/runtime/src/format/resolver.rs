@@ -1,0 +1,263 @@
+//! One texel of several samples: what `ResolveSubresource` and `ResolveSubresourceRegion` compute.
+
+use heapwright_d3d12::*;
+
+use super::texel_value::{A, Layout, Numbers, R, layout, to_float, to_srgb, unorm};
+
+/// What a resolve makes of the samples of a texel, in each channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResolveMode {
+    /// Their average.
+    Average,
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+}
+
+/// How samples of one format become one texel of it.
+///
+/// Averages are of the numbers that the bits stand for, so those of an sRGB format are of linear light, and are rounded once
+/// to the nearest number of the format (floats of less than 32 bits by way of 32). Samples that are all the same stay as they
+/// are. D3D12 leaves the exact rounding to the implementation.
+///
+/// # Examples
+///
+/// ```
+/// use heapwright_d3d12::DXGI_FORMAT_R8G8_UNORM;
+/// use heapwright_runtime::format::{ResolveMode, Resolver};
+///
+/// let resolver = Resolver::new(DXGI_FORMAT_R8G8_UNORM, ResolveMode::Average).expect("a known format");
+/// let mut texel = [0; 2];
+/// resolver.resolve(&[0, 10, 255, 30], &mut texel);
+/// assert_eq!(texel, [128, 20]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolver {
+    layout: Layout,
+    texel_bytes: u32,
+    mode: ResolveMode,
+}
+
+impl Resolver {
+    /// A resolver of texels of `format`; depth with 24 bits is `DXGI_FORMAT_R24_UNORM_X8_TYPELESS`.
+    ///
+    /// `None` for a format whose bits are not known, and for averages of integers. Cost: O(1).
+    #[must_use]
+    pub fn new(format: DXGI_FORMAT, mode: ResolveMode) -> Option<Self> {
+        let (layout, texel_bytes) = if format == DXGI_FORMAT_R24_UNORM_X8_TYPELESS {
+            (Layout { numbers: Numbers::Unorm, channels: &[(R, 24)] }, 4)
+        } else {
+            let layout = layout(format)?;
+            (layout, layout.channels.iter().map(|(_, bits)| bits).sum::<u32>() / 8)
+        };
+        let is_integer = matches!(layout.numbers, Numbers::Uint | Numbers::Sint);
+        let is_known = layout.numbers != Numbers::Typeless && !(mode == ResolveMode::Average && is_integer);
+        is_known.then_some(Self { layout, texel_bytes, mode })
+    }
+
+    /// What it makes of the samples.
+    #[must_use]
+    pub fn mode(&self) -> ResolveMode {
+        self.mode
+    }
+
+    /// Bytes of a texel, and of a sample.
+    #[must_use]
+    pub fn texel_bytes(&self) -> u32 {
+        self.texel_bytes
+    }
+
+    /// Makes `texel` of samples that lie side by side; what is left of whole ones counts for nothing.
+    ///
+    /// Without a sample, and in bits that stand for nothing, the texel is zero. Cost: O(samples).
+    pub fn resolve(&self, samples: &[u8], texel: &mut [u8]) {
+        let size = self.texel_bytes as usize;
+        let (mut resolved, mut shift) = (0_u128, 0);
+        for &(channel, bits) in self.layout.channels {
+            let mask = u32::MAX >> (32 - bits);
+            let raw = samples.chunks_exact(size).map(|sample| bits_of(sample, shift) & mask);
+            resolved |= u128::from(self.channel(channel, bits, raw) & mask) << shift;
+            shift += bits;
+        }
+        for (to, from) in texel.iter_mut().zip(resolved.to_le_bytes()) {
+            *to = from;
+        }
+    }
+
+    fn channel(&self, channel: usize, bits: u32, samples: impl Iterator<Item = u32>) -> u32 {
+        let values = samples.map(|raw| (self.value(channel, bits, raw), raw));
+        match self.mode {
+            // The bits of a sample are kept, so nothing is rounded. A number comes before what is none.
+            ResolveMode::Min => {
+                values.reduce(|a, b| if b.0 < a.0 || a.0.is_nan() { b } else { a }).map_or(0, |(_, raw)| raw)
+            }
+            ResolveMode::Max => {
+                values.reduce(|a, b| if b.0 > a.0 || a.0.is_nan() { b } else { a }).map_or(0, |(_, raw)| raw)
+            }
+            ResolveMode::Average => {
+                // From -0, so that the average of those is one, too.
+                let (sum, count) =
+                    values.fold((-0.0, 0_u32), |(sum, count), (value, _)| (sum + value, count + 1));
+                if count == 0 { 0 } else { self.bits(channel, bits, sum / f64::from(count)) }
+            }
+        }
+    }
+
+    /// The number that bits stand for; of integers that stand for fractions the integer, so that sums are exact.
+    fn value(&self, channel: usize, bits: u32, raw: u32) -> f64 {
+        // Moved to the top and back, the sign fills what is above.
+        let signed = f64::from(raw.unbounded_shl(32 - bits).cast_signed() >> (32 - bits));
+        match self.layout.numbers {
+            Numbers::Srgb if channel == A => f64::from(raw),
+            Numbers::Srgb => from_srgb(f64::from(raw) / f64::from(u32::MAX >> (32 - bits))),
+            // The least two both stand for -1.
+            Numbers::Snorm => signed.max(1.0 - f64::from(1_u32 << (bits - 1))),
+            Numbers::Sint => signed,
+            Numbers::Unorm | Numbers::Uint | Numbers::Typeless => f64::from(raw),
+            Numbers::Float => from_float(raw, bits),
+        }
+    }
+
+    /// The bits of the nearest number.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from what the bits hold")]
+    fn bits(&self, channel: usize, bits: u32, value: f64) -> u32 {
+        match self.layout.numbers {
+            Numbers::Unorm => (value + 0.5) as u32,
+            Numbers::Srgb if channel == A => (value + 0.5) as u32,
+            Numbers::Srgb => unorm(to_srgb(value as f32), bits),
+            Numbers::Snorm => (value.round() as i32).cast_unsigned(),
+            Numbers::Float => to_float(value as f32, bits),
+            // `new` makes no averages of integers.
+            Numbers::Uint | Numbers::Sint | Numbers::Typeless => 0,
+        }
+    }
+}
+
+/// Bits of a texel of up to 16 bytes from `shift` on; those beyond the 32 that a channel can have do not matter.
+#[expect(clippy::cast_possible_truncation, reason = "the lower 32 bits are what is asked for")]
+fn bits_of(sample: &[u8], shift: u32) -> u32 {
+    let mut bytes = [0; 16];
+    for (to, from) in bytes.iter_mut().zip(sample) {
+        *to = *from;
+    }
+    (u128::from_le_bytes(bytes) >> shift) as u32
+}
+
+/// IEC 61966-2-1, the other way.
+fn from_srgb(value: f64) -> f64 {
+    if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+}
+
+/// A float of 32, 16, 11 or 10 bits; the last two have no sign.
+fn from_float(raw: u32, bits: u32) -> f64 {
+    let (has_sign, mantissa_bits) = match bits {
+        32 => return f32::from_bits(raw).into(),
+        16 => (true, 10),
+        11 => (false, 6),
+        _ => (false, 5),
+    };
+    let mantissa = f64::from(raw & ((1 << mantissa_bits) - 1));
+    let unit = f64::from(1_u32 << mantissa_bits);
+    let exponent = (raw >> mantissa_bits) & 31;
+    let magnitude = match exponent {
+        0 => mantissa / unit * 2.0_f64.powi(-14),
+        31 if mantissa == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1.0 + mantissa / unit) * 2.0_f64.powi(exponent.cast_signed() - 15),
+    };
+    if has_sign && raw >> (bits - 1) & 1 == 1 { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(format: DXGI_FORMAT, mode: ResolveMode, samples: &[u8]) -> Vec<u8> {
+        let resolver = Resolver::new(format, mode).expect("a format that resolves");
+        let mut texel = vec![0; resolver.texel_bytes() as usize];
+        resolver.resolve(samples, &mut texel);
+        texel
+    }
+
+    #[test]
+    fn samples_that_are_the_same_stay_as_they_are() {
+        let modes = [ResolveMode::Average, ResolveMode::Min, ResolveMode::Max];
+        let formats = [
+            DXGI_FORMAT_R8_UNORM,
+            DXGI_FORMAT_R8_SNORM,
+            DXGI_FORMAT_R8G8B8A8_UNORM_SRGB,
+            DXGI_FORMAT_B5G6R5_UNORM,
+            DXGI_FORMAT_R16_UNORM,
+            DXGI_FORMAT_R16_SNORM,
+            DXGI_FORMAT_R16_FLOAT,
+            DXGI_FORMAT_R10G10B10A2_UNORM,
+            DXGI_FORMAT_R11G11B10_FLOAT,
+        ];
+        for (format, mode) in formats.into_iter().flat_map(|format| modes.map(|mode| (format, mode))) {
+            let resolver = Resolver::new(format, mode).expect("a format that resolves");
+            let size = resolver.texel_bytes() as usize;
+            for low in 0..=u16::MAX {
+                let sample = u32::from(low).wrapping_mul(0x0001_0001).to_le_bytes();
+                let sample = &sample[..size];
+                let is_number = match format {
+                    DXGI_FORMAT_R16_FLOAT => low & 0x7c00 != 0x7c00,
+                    DXGI_FORMAT_R11G11B10_FLOAT => {
+                        let bits = u32::from_le_bytes(sample.try_into().expect("four bytes"));
+                        [bits >> 6, bits >> 17, bits >> 27].iter().all(|exponent| exponent & 31 != 31)
+                    }
+                    _ => true,
+                };
+                // -128 and -127 are both -1.
+                let is_twice = matches!(format, DXGI_FORMAT_R8_SNORM) && low & 0xff == 0x80
+                    || matches!(format, DXGI_FORMAT_R16_SNORM) && low == 0x8000;
+                if is_number && !is_twice {
+                    let mut texel = vec![0; size];
+                    resolver.resolve(&sample.repeat(4), &mut texel);
+                    assert_eq!(texel, sample, "{format} {mode:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn averages_are_of_numbers() {
+        let average = ResolveMode::Average;
+        assert_eq!(resolved(DXGI_FORMAT_R8_UNORM, average, &[0, 0, 0, 255]), [64], "63.75");
+        assert_eq!(resolved(DXGI_FORMAT_R8_SNORM, average, &[0x81, 0x7f]), [0]);
+        assert_eq!(resolved(DXGI_FORMAT_R8_SNORM, average, &[0x80, 0x81]), [0x81], "both are -1");
+        // Half of linear light is 188 in sRGB; alpha is linear.
+        let srgb = [0, 255, 0, 0, 255, 255, 0, 255];
+        assert_eq!(resolved(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, average, &srgb), [188, 255, 0, 128]);
+        let halves = [0x00, 0x3c, 0x00, 0x40];
+        assert_eq!(resolved(DXGI_FORMAT_R16_FLOAT, average, &halves), [0x00, 0x3e], "1 and 2");
+        let floats = [1.5_f32, -0.5].map(f32::to_le_bytes).concat();
+        assert_eq!(resolved(DXGI_FORMAT_R32_FLOAT, average, &floats), 0.5_f32.to_le_bytes());
+        let depths = [0xff_fffe_u32, 0xab00_0000].map(u32::to_le_bytes).concat();
+        let depth = resolved(DXGI_FORMAT_R24_UNORM_X8_TYPELESS, average, &depths);
+        assert_eq!(depth, 0x7f_ffff_u32.to_le_bytes(), "the upper byte is not depth's");
+        let infinite = [f32::INFINITY, 1.0].map(f32::to_le_bytes).concat();
+        assert_eq!(resolved(DXGI_FORMAT_R32_FLOAT, average, &infinite), f32::INFINITY.to_le_bytes());
+        assert_eq!(resolved(DXGI_FORMAT_R32_FLOAT, average, &[]), [0; 4]);
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_are_of_each_channel() {
+        let (min, max) = (ResolveMode::Min, ResolveMode::Max);
+        let samples = [1, 200, 3, 100];
+        assert_eq!(resolved(DXGI_FORMAT_R8G8_UINT, min, &samples), [1, 100]);
+        assert_eq!(resolved(DXGI_FORMAT_R8G8_UINT, max, &samples), [3, 200]);
+        assert_eq!(resolved(DXGI_FORMAT_R8G8_SINT, max, &samples), [3, 100], "200 is -56");
+        let floats = [f32::NAN, -1.0, 2.0].map(f32::to_le_bytes).concat();
+        assert_eq!(resolved(DXGI_FORMAT_R32_FLOAT, min, &floats), (-1.0_f32).to_le_bytes());
+        assert_eq!(resolved(DXGI_FORMAT_R32_FLOAT, max, &floats), 2.0_f32.to_le_bytes());
+    }
+
+    #[test]
+    fn integers_have_no_average_and_typeless_formats_nothing() {
+        assert_eq!(Resolver::new(DXGI_FORMAT_R8_UINT, ResolveMode::Average), None);
+        assert_eq!(Resolver::new(DXGI_FORMAT_R32_TYPELESS, ResolveMode::Min), None);
+        assert_eq!(Resolver::new(DXGI_FORMAT_BC1_UNORM, ResolveMode::Max), None);
+        assert_eq!(Resolver::new(DXGI_FORMAT_R9G9B9E5_SHAREDEXP, ResolveMode::Average), None);
+    }
+}
