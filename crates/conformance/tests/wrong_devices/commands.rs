@@ -5,12 +5,13 @@ use std::ffi::c_void;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
+use crate::barriers;
 use crate::intercept::{behind, intercept, is_intercepted};
 use crate::lies::{Command, Lies};
 
 /// The newest command list interface, whose table holds those of all older ones.
 type NewestList = ID3D12GraphicsCommandList10;
-type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
+pub(crate) type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
 
 /// Replaces methods of a queue, a list or a fence that a creation call made.
 ///
@@ -49,16 +50,17 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
             first.ClearRenderTargetView = clear_render_target;
             first.ClearDepthStencilView = clear_depth;
             first.ClearUnorderedAccessViewUint = clear_unordered;
+            barriers::replace(table);
         });
     }
 }
 
 /// The first command list interface's part of the newest one's table.
-fn first(table: &NewestListTable) -> &ID3D12GraphicsCommandList_Vtbl {
+pub(crate) fn first(table: &NewestListTable) -> &ID3D12GraphicsCommandList_Vtbl {
     &table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
 }
 
-fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsCommandList_Vtbl {
+pub(crate) fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsCommandList_Vtbl {
     &mut table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
 }
 
@@ -163,7 +165,10 @@ unsafe extern "system" fn copy_buffer_region(
 /// # Safety
 ///
 /// `this` is an intercepted list.
-unsafe fn recorded(this: *mut c_void, command: Command) -> Option<&'static ID3D12GraphicsCommandList_Vtbl> {
+pub(crate) unsafe fn recorded(
+    this: *mut c_void,
+    command: Command,
+) -> Option<&'static ID3D12GraphicsCommandList_Vtbl> {
     // SAFETY: the caller's promise.
     let (lies, table) = unsafe { behind::<NewestListTable>(this) };
     (lies.forgets != Some(command)).then(|| first(table))

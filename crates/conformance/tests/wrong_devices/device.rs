@@ -7,12 +7,13 @@ use windows_core::{GUID, HRESULT, IUnknown, IUnknown_Vtbl, Interface};
 
 use crate::intercept::{behind, intercept as replace};
 use crate::lies::{Dirt, Feature, Lies, Request};
-use crate::{commands, memory};
+use crate::{commands, memory, tracker};
 
 /// Lets a device and its adapter tell lies, and all that the device makes.
 pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: Lies) {
     // Objects may outlive the test that made them, so the lies do as well.
     let lies: &'static Lies = Box::leak(Box::new(lies));
+    tracker::intercept_device(device, lies);
     let device: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
     replace(&device, lies, |table| {
         let fourteen = table;

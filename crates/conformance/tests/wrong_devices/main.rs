@@ -6,15 +6,17 @@
 //! and neither the runtime nor the suite knows of it.
 //!
 //! * [`lies`]: what can be falsified.
-//! * [`device`], [`memory`], [`commands`]: the replaced methods.
+//! * [`device`], [`memory`], [`commands`], [`barriers`], [`tracker`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
+mod barriers;
 mod commands;
 mod device;
 mod intercept;
 mod lies;
 mod memory;
 mod table;
+mod tracker;
 
 use heapwright_conformance::{CheckReport, Filter, Need, Options, Outcome, Report, Target, run};
 use heapwright_d3d12::aliasing::IHeapwrightAliasing;

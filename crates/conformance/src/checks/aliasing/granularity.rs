@@ -235,7 +235,7 @@ fn multisampled_at(ctx: &Context, offset: fn(u64) -> u64) -> Result<u64, Stop> {
 
 /// Two descriptions of which one has the larger alignment.
 fn small_and_large(ctx: &Context) -> Result<(D3D12_RESOURCE_DESC, D3D12_RESOURCE_DESC), Stop> {
-    let (small, large) = (rgba(16, 16), multisampled(1024, 1024, 4));
+    let (small, large) = (rgba(16, 16), multisampled(512, 512, 4));
     let (one, other) = (ctx.valid_allocation("small", &small)?, ctx.valid_allocation("large", &large)?);
     if one.alignment >= other.alignment {
         return skipped(format!("both are aligned to {:#x}", one.alignment));

@@ -105,6 +105,8 @@ pub(super) struct Scene<'a> {
     back: ID3D12Resource,
     /// Views that clears name.
     views: RefCell<Vec<ID3D12DescriptorHeap>>,
+    /// Heaps, which stand behind tiles as long as the scene lasts.
+    heaps: RefCell<Vec<ID3D12Heap>>,
 }
 
 /// The byte of the source at a place; never 0, and no two granules are alike.
@@ -146,7 +148,7 @@ impl<'a> Scene<'a> {
         let tracker = Tracker::begin(ctx.device(), model, laws, scramble_seed);
         let tracker = ctx.answer("IHeapwrightAliasing::SetTracking", tracker).ok("a model and laws")?;
         let queue = ctx.queue(D3D12_COMMAND_LIST_TYPE_DIRECT)?;
-        Ok(Self { ctx, tracker, queue, source, back, views: RefCell::default() })
+        Ok(Self { ctx, tracker, queue, source, back, views: RefCell::default(), heaps: RefCell::default() })
     }
 
     /// The READBACK buffer that reads copy to.
@@ -183,7 +185,9 @@ impl<'a> Scene<'a> {
             Alignment: 0,
             Flags: flags,
         };
-        self.ctx.create_heap(&desc).ok(format!("{granules} granules"))
+        let heap = self.ctx.create_heap(&desc).ok(format!("{granules} granules"))?;
+        self.heaps.borrow_mut().push(heap.clone());
+        Ok(heap)
     }
 
     /// A resource in a heap, from a granule on.
