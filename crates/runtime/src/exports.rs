@@ -16,11 +16,11 @@ use crate::api::call;
 use crate::api::device::Device;
 use crate::api::device_factory::DeviceFactory;
 use crate::api::factory::Factory;
-use crate::ddi::{DeviceArgs, Driver};
+use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange};
 use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
-use crate::rules::{Options, Refusal};
+use crate::rules::{Options, Refusal, recreate};
 
 /// The highest feature level that `D3D12CreateDevice` takes as a minimum.
 pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
@@ -102,15 +102,16 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     // SAFETY: by the caller's promise the pointer is null or an interface pointer, which outlives the borrow.
     let adapter = unsafe { IUnknown::from_raw_borrowed(&adapter) };
     let settings = SharedSettings::of_process().get();
-    code(create_device("D3D12CreateDevice", adapter, minimum_feature_level, settings, (riid, ppdevice)))
+    code(create_device("D3D12CreateDevice", adapter, minimum_feature_level, settings, &[], (riid, ppdevice)))
 }
 
-/// Creates a device for the call `name` and writes the interface that `out` asks for.
+/// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the interface that `out` asks for.
 pub(crate) fn create_device(
     name: &'static str,
     adapter: Option<&IUnknown>,
     minimum_feature_level: D3D_FEATURE_LEVEL,
     settings: DebugSettings,
+    reserve_ranges: &[GpuVirtualAddressRange],
     out: (*const GUID, *mut *mut c_void),
 ) -> windows_core::Result<()> {
     let check = || {
@@ -120,17 +121,20 @@ pub(crate) fn create_device(
                 format!("feature level {minimum_feature_level:#x} is above {FEATURE_LEVEL:#x}"),
             ));
         }
-        match adapter {
-            None => Ok(Arc::clone(&process_adapters()[0])),
+        let driver = match adapter {
+            None => Arc::clone(&process_adapters()[0]),
             Some(adapter) => adapter
                 .cast_object::<Adapter>()
                 .map(|adapter| Arc::clone(adapter.driver()))
-                .map_err(|_| Refusal::invalid("pAdapter is not an adapter of this runtime")),
-        }
+                .map_err(|_| Refusal::invalid("pAdapter is not an adapter of this runtime"))?,
+        };
+        recreate::check_ranges(reserve_ranges, driver.caps())?;
+        Ok(driver)
     };
     let (riid, ppv) = out;
     call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-        let device = Device::create(driver, &DeviceArgs::default(), settings, Options::default())?;
+        let args = DeviceArgs { reserve_ranges };
+        let device = Device::create(driver, &args, settings, Options::default())?;
         Ok(Device::shown(&device))
     })
 }
@@ -155,7 +159,8 @@ pub unsafe extern "system" fn D3D12GetDebugInterface(
 /// Hands out an object of a class: `CLSID_D3D12Debug` or `CLSID_D3D12DeviceFactory`.
 ///
 /// D3D12's other classes answer E_NOTIMPL, `CLSID_D3D12SDKConfiguration` among them: the runtime is the one that is
-/// loaded. What is no class answers E_NOINTERFACE.
+/// loaded. `CLSID_D3D12Tools` is a class of `ID3D12DeviceFactory::GetConfigurationInterface` alone: what tools set is for the
+/// devices of one factory (document RECREATE). What is no class answers E_NOINTERFACE.
 ///
 /// # Safety
 ///
@@ -185,7 +190,7 @@ pub unsafe extern "system" fn D3D12GetInterface(
 pub(crate) fn no_class(class: &GUID) -> Refusal {
     let missing = [
         (CLSID_D3D12SDKConfiguration, "D3D12SDKConfiguration"),
-        (CLSID_D3D12Tools, "D3D12Tools"),
+        (CLSID_D3D12Tools, "D3D12Tools but through ID3D12DeviceFactory::GetConfigurationInterface"),
         (CLSID_D3D12DeviceRemovedExtendedData, "D3D12DeviceRemovedExtendedData"),
         (CLSID_D3D12DSRDeviceFactory, "D3D12DSRDeviceFactory"),
     ];

@@ -6,18 +6,21 @@ use std::sync::Arc;
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::trim::D3D12_TRIM_NOTIFICATION_FLAGS;
-use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY, ID3D12Device, IDXGIAdapter3, IDXGIFactory4};
+use heapwright_d3d12::{
+    D3D12_MESSAGE_SEVERITY, ID3D12Device, ID3D12DeviceFactory, IDXGIAdapter3, IDXGIFactory4,
+};
 
 use crate::api::adapter::Adapter;
 use crate::api::call;
 use crate::api::device::Device;
+use crate::api::device_factory::DeviceFactory;
 use crate::api::factory::Factory;
-use crate::ddi::{DeviceArgs, Driver, SegmentGroup};
+use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange, SegmentGroup};
 use crate::debug::{DebugSettings, MessageLog};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 use crate::residency::ResidencyReport;
-use crate::rules::Options;
+use crate::rules::{Options, recreate};
 
 /// Where D3D12 changed its rules, and a device can follow either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,16 +79,81 @@ impl Instance {
     ///
     /// As [`open`](Self::open).
     pub fn open_with(profile: &HostProfile, options: DeviceOptions) -> windows_core::Result<Self> {
+        Self::open_reserving(profile, options, &[])
+    }
+
+    /// Opens a fresh GPU whose device follows `options` and reserves GPU virtual addresses (document RECREATE): nothing is given
+    /// them but what is created there, with the device's `ID3D12DeviceTools`.
+    ///
+    /// The ranges are as `ID3D12PageableTools::GetAllocation` answered them in another run: in any order, aligned to nothing, and
+    /// one may overlap another. The same as [`device_factory`](Self::device_factory) with `ID3D12Tools1`, for the instance's own
+    /// device. O(n log n) in the ranges.
+    ///
+    /// # Errors
+    ///
+    /// E_INVALIDARG for a range that is empty or not within the GPU's address space; DXGI_ERROR_UNSUPPORTED for any range where
+    /// the profile is older than DDI 0111; as [`open`](Self::open).
+    ///
+    /// ```
+    /// use heapwright_core::{ByteSize, GpuVirtualAddress};
+    /// use heapwright_d3d12::*;
+    /// use heapwright_runtime::ddi::{GpuVirtualAddressRange, SegmentGroup};
+    /// use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
+    /// use windows_core::Interface as _;
+    ///
+    /// // As another run recorded it.
+    /// let start = GpuVirtualAddress::new(0x12_3456_0000).expect("not zero");
+    /// let heap = GpuVirtualAddressRange { start, size: ByteSize::from_mib(1) };
+    ///
+    /// let profile = HostProfile::default_profile();
+    /// let gpu = Instance::open_reserving(profile, DeviceOptions::default(), &[heap])?;
+    /// let tools: ID3D12DeviceTools = gpu.device.cast()?;
+    /// // SAFETY: a live COM object.
+    /// unsafe { tools.SetNextAllocationAddress(D3D12_GPU_VIRTUAL_ADDRESS(start.get())) };
+    /// let again: ID3D12PageableTools = gpu.create_heap(heap.size, SegmentGroup::Local, true)?.cast()?;
+    /// let mut found = D3D12_GPU_VIRTUAL_ADDRESS_RANGE::default();
+    /// // SAFETY: a live COM object, and room for a range.
+    /// unsafe { again.GetAllocation(&mut found) }.ok()?;
+    /// assert_eq!((found.StartAddress.0, found.SizeInBytes), (start.get(), 1 << 20));
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    pub fn open_reserving(
+        profile: &HostProfile,
+        options: DeviceOptions,
+        ranges: &[GpuVirtualAddressRange],
+    ) -> windows_core::Result<Self> {
         let gpu = Arc::new(HostDriver::new(profile));
         let driver: Arc<dyn Driver> = Arc::clone(&gpu) as Arc<dyn Driver>;
         let factory = Factory::create(vec![Arc::clone(&driver)], 0);
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
         let device = call::run(MessageLog::unattached(), "Instance::open", || {
-            Ok(Device::create(driver, &DeviceArgs::default(), DebugSettings::ON, options.into())?)
+            recreate::check_ranges(ranges, driver.caps())?;
+            let args = DeviceArgs { reserve_ranges: ranges };
+            Ok(Device::create(driver, &args, DebugSettings::ON, options.into())?)
         })?;
         let log = Arc::clone(device.log());
         let device = Device::shown(&device);
         Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device, gpu, log })
+    }
+
+    /// A device factory, whose `CreateDevice` takes this instance's [adapter](Self::adapter) and whose tools reserve addresses
+    /// (`ID3D12Tools1`, document RECREATE); `None` where the profile [is older](HostProfile::is_first_generation).
+    ///
+    /// It begins with the process's debug settings and nothing to reserve.
+    ///
+    /// ```
+    /// use heapwright_d3d12::{CLSID_D3D12Tools, ID3D12Tools1};
+    /// use heapwright_runtime::{HostProfile, Instance};
+    ///
+    /// let gpu = Instance::open(HostProfile::default_profile())?;
+    /// let factory = gpu.device_factory().expect("the profile is new enough");
+    /// // SAFETY: a live COM object.
+    /// let tools: ID3D12Tools1 = unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Tools) }?;
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
+        (!self.gpu.caps().is_first_generation).then(|| DeviceFactory::create().into_interface())
     }
 
     /// What the debug layer has said and still stores: severity and text, the oldest first.

@@ -655,8 +655,8 @@ fn a_device_factory_refuses_what_is_not_there() {
         assert_eq!(factory.SetFlags(flags), S_OK);
         assert_eq!(factory.SetFlags(0x10), E_INVALIDARG);
         assert_eq!(factory.GetFlags(), flags);
-        let tools = factory.GetConfigurationInterface::<ID3D12Tools>(&CLSID_D3D12Tools);
-        assert_eq!(tools.expect_err("no tools").code(), E_NOTIMPL);
+        let other = factory.GetConfigurationInterface::<ID3D12SDKConfiguration>(&CLSID_D3D12SDKConfiguration);
+        assert_eq!(other.expect_err("one runtime").code(), E_NOTIMPL);
         assert_eq!(factory.EnableExperimentalFeatures(0, null(), None, None), S_OK);
         let mut device: Option<ID3D12Device> = None;
         let refused = factory.CreateDevice(None, D3D_FEATURE_LEVEL_12_2, &mut device);
@@ -670,6 +670,7 @@ fn the_exports_refuse_what_is_not_there() {
         exported::<ID3D12SDKConfiguration>(|iid, out| unsafe { D3D12GetInterface(class, iid, out) })
     };
     assert_eq!(get(&CLSID_D3D12SDKConfiguration).expect_err("one runtime"), E_NOTIMPL);
+    assert_eq!(get(&CLSID_D3D12Tools).expect_err("a factory has them"), E_NOTIMPL);
     assert_eq!(get(&windows_core::GUID::zeroed()).expect_err("no class"), E_NOINTERFACE);
     assert_eq!(get(&CLSID_D3D12DeviceFactory).expect_err("another interface"), E_NOINTERFACE);
     assert_eq!(get(&CLSID_D3D12Debug).expect_err("another interface"), E_NOINTERFACE);

@@ -147,6 +147,7 @@ impl From<DriverError> for Refusal {
             | DriverError::OutOfAddressSpace { .. } => Self::out_of_memory(error.to_string()),
             DriverError::AddressesInvalid { .. }
             | DriverError::AddressesInUse { .. }
+            | DriverError::CannotCreateAt { .. }
             | DriverError::NotCpuAccessible
             | DriverError::NotResident
             | DriverError::ReservationTooLarge { .. } => Self::invalid(error.to_string()),

@@ -7,6 +7,7 @@ use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknown, Ref, Result, implement};
 
 use super::call;
+use super::tools::{ToolSettings, Tools};
 use crate::debug::{DebugLayer, MessageLog, SharedSettings};
 use crate::exports;
 use crate::rules::Refusal;
@@ -16,10 +17,16 @@ const FLAGS: D3D12_DEVICE_FACTORY_FLAGS = D3D12_DEVICE_FACTORY_FLAG_ALLOW_RETURN
     | D3D12_DEVICE_FACTORY_FLAG_ALLOW_RETURNING_INCOMPATIBLE_EXISTING_DEVICE
     | D3D12_DEVICE_FACTORY_FLAG_DISALLOW_STORING_NEW_DEVICE_AS_SINGLETON;
 
-/// Creates devices under the debug settings of this object instead of the process's.
+/// Creates devices under the debug settings of this object instead of the process's, with the addresses reserved that its
+/// tools name.
+///
+/// Addresses to reserve are the factory's alone, as document RECREATE has it: `InitializeFromGlobalState` and
+/// `ApplyToGlobalState` are about debug settings, for the process has no such list. It would go to whatever creates a device
+/// next.
 #[implement(ID3D12DeviceFactory)]
 pub(crate) struct DeviceFactory {
     settings: SharedSettings,
+    tools: ToolSettings,
     flags: AtomicU32,
 }
 
@@ -28,6 +35,7 @@ impl DeviceFactory {
     pub(crate) fn create() -> ComObject<Self> {
         ComObject::new(Self {
             settings: SharedSettings::new(SharedSettings::of_process().get()),
+            tools: ToolSettings::default(),
             flags: AtomicU32::new(D3D12_DEVICE_FACTORY_FLAG_NONE),
         })
     }
@@ -72,6 +80,9 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
             if *class == CLSID_D3D12Debug {
                 return call::hand_out(&DebugLayer::create(self.settings.clone()), iid, ppv);
             }
+            if *class == CLSID_D3D12Tools {
+                return call::hand_out(&Tools::create(self.tools.clone()), iid, ppv);
+            }
             Err(exports::no_class(class))
         })
     }
@@ -100,6 +111,7 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
             adapter.as_ref(),
             featurelevel,
             self.settings.get(),
+            &self.tools.reserve_ranges(),
             (riid, ppvdevice),
         )
     }

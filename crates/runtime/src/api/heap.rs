@@ -3,19 +3,20 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, implement};
 
 use super::call;
 use super::device::Device;
-use super::object::{Child, implement_pageable};
-use crate::ddi::{DriverHeap, HeapArgs};
+use super::object::{Child, implement_pageable, implement_pageable_tools};
+use crate::ddi::{DriverHeap, GpuVirtualAddressRange, HeapArgs};
 use crate::debug::ObjectKind;
 use crate::residency::PageableKind;
 use crate::rules::{self, Refusal};
 
 /// A heap that the application places resources in.
-#[implement(ID3D12Heap1)]
+#[implement(ID3D12Heap1, ID3D12PageableTools)]
 pub(super) struct Heap {
     child: Child,
     /// As the application gave it, with the effective alignment.
@@ -28,8 +29,9 @@ impl Heap {
         device: ComObject<Device>,
         desc: &D3D12_HEAP_DESC,
         heap: &rules::heap::Heap,
+        create_at: Option<GpuVirtualAddress>,
     ) -> Result<Self, Refusal> {
-        let memory = device.driver().create_heap(&HeapArgs {
+        let args = HeapArgs {
             size: heap.size,
             alignment: heap.alignment,
             cpu_page_property: heap.memory.cpu_page_property,
@@ -37,7 +39,9 @@ impl Heap {
             implicit: false,
             not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
             pageable: PageableKind::Heap,
-        })?;
+            create_at,
+        };
+        let memory = device.driver().create_heap(device.driver_device(), &args)?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
         Ok(Self::opened(device, memory, desc))
     }
@@ -63,9 +67,15 @@ impl Heap {
     pub(super) fn child(&self) -> &Child {
         &self.child
     }
+
+    /// The addresses of all its memory.
+    fn allocation(&self) -> GpuVirtualAddressRange {
+        GpuVirtualAddressRange { start: self.memory.gpu_virtual_address(), size: self.memory.size() }
+    }
 }
 
 implement_pageable!(Heap_Impl);
+implement_pageable_tools!(Heap_Impl);
 
 impl ID3D12Heap_Impl for Heap_Impl {
     fn GetDesc(&self) -> D3D12_HEAP_DESC {

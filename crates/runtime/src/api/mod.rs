@@ -24,6 +24,7 @@ mod resource;
 mod shared_handle;
 mod tile_mappings;
 mod tile_regions;
+mod tools;
 mod trim_notification;
 mod views;
 mod wide_string;

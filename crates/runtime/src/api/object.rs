@@ -165,7 +165,31 @@ macro_rules! implement_pageable {
     };
 }
 
-pub(super) use {implement_child, implement_object, implement_pageable};
+/// Implements `ID3D12PageableTools` for an object with a field `child` and a method `allocation`.
+macro_rules! implement_pageable_tools {
+    ($outer:ty) => {
+        impl heapwright_d3d12::ID3D12PageableTools_Impl for $outer {
+            fn GetAllocation(
+                &self,
+                pallocation: *mut heapwright_d3d12::D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
+            ) -> windows_core::Result<()> {
+                $crate::api::call::run(self.log(), "ID3D12PageableTools::GetAllocation", || {
+                    // SAFETY: by the COM contract pAllocation is null or points to writable space for a range.
+                    let out = unsafe { pallocation.as_mut() };
+                    let out = out.ok_or_else(|| $crate::rules::Refusal::invalid("pAllocation is null"))?;
+                    let found = self.allocation();
+                    *out = heapwright_d3d12::D3D12_GPU_VIRTUAL_ADDRESS_RANGE {
+                        StartAddress: heapwright_d3d12::D3D12_GPU_VIRTUAL_ADDRESS(found.start.get()),
+                        SizeInBytes: found.size.get(),
+                    };
+                    Ok(())
+                })
+            }
+        }
+    };
+}
+
+pub(super) use {implement_child, implement_object, implement_pageable, implement_pageable_tools};
 
 /// A COM object that is a child of a device.
 pub(super) trait Owned {

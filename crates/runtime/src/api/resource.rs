@@ -10,9 +10,11 @@ use windows_core::{ComObject, GUID, implement};
 use super::call;
 use super::device::Device;
 use super::heap::Heap;
-use super::object::{Child, implement_pageable};
+use super::object::{Child, implement_pageable, implement_pageable_tools};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
-use crate::ddi::{DriverHeap, HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs};
+use crate::ddi::{
+    DriverHeap, GpuVirtualAddressRange, HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs,
+};
 use crate::debug::ObjectKind;
 use crate::residency::PageableKind;
 use crate::rules::heap::HeapMemory;
@@ -21,7 +23,7 @@ use crate::rules::{self, Refusal, under};
 use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
 
 /// A placed, committed or reserved resource.
-#[implement(ID3D12Resource2, TrackedResource)]
+#[implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools)]
 pub(super) struct Resource {
     child: Child,
     /// As the application gave it, with the effective alignment and number of mip levels.
@@ -103,13 +105,13 @@ const DDI_IMPLICIT_HEAP: u32 = 115;
 impl Resource {
     pub(super) fn placed(device: ComObject<Device>, plan: PlacedPlan<'_>) -> Result<Self, Refusal> {
         let placement = ResourcePlacement::Heap { heap: Arc::clone(plan.heap.memory()), offset: plan.offset };
-        let driver = device.driver().create_resource(&plan.args, placement)?;
+        let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
         let child = Child::new(device);
         Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, Placement::Placed(plan.heap)))
     }
 
     pub(super) fn committed(device: ComObject<Device>, plan: &CommittedPlan<'_>) -> Result<Self, Refusal> {
-        let heap = device.driver().create_heap(&HeapArgs {
+        let heap_args = HeapArgs {
             size: plan.allocation.size,
             alignment: plan.allocation.alignment,
             cpu_page_property: plan.heap_memory.cpu_page_property,
@@ -117,16 +119,19 @@ impl Resource {
             implicit: device.driver().caps().ddi_version >= DDI_IMPLICIT_HEAP,
             not_resident: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
             pageable: PageableKind::CommittedResource,
-        })?;
+            create_at: plan.args.create_at,
+        };
+        let heap = device.driver().create_heap(device.driver_device(), &heap_args)?;
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&heap), offset: 0 };
-        let driver = device.driver().create_resource(&plan.args, placement)?;
+        let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
         let child = Child::with_memory(device, heap);
         let placement = Placement::Committed(Box::new((*plan.properties, plan.flags)));
         Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, placement))
     }
 
     pub(super) fn reserved(device: ComObject<Device>, plan: &ReservedPlan<'_>) -> Result<Self, Refusal> {
-        let driver = device.driver().create_resource(&plan.args, ResourcePlacement::Reserved)?;
+        let placement = ResourcePlacement::Reserved;
+        let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
         Ok(Self::new(
             Child::new(device),
             plan.desc,
@@ -216,6 +221,19 @@ impl Resource {
     /// The driver's half, which commands hold.
     pub(super) fn driver(&self) -> &Arc<dyn DriverResource> {
         &self.driver
+    }
+
+    /// The addresses that the resource takes: of a committed resource those of its heap, of a placed one as many of its heap's
+    /// as `GetResourceAllocationInfo` says, of a reserved one all its tiles'.
+    ///
+    /// Textures have them too. Nothing can be recreated there, but a tool may ask where they are.
+    fn allocation(&self) -> GpuVirtualAddressRange {
+        match self.child.memory() {
+            Some(memory) => {
+                GpuVirtualAddressRange { start: memory.gpu_virtual_address(), size: memory.size() }
+            }
+            None => self.driver.allocation(),
+        }
     }
 
     /// The type of the heap that the resource is in; nothing for a reserved resource.
@@ -375,6 +393,7 @@ fn texel_rows<P>(start: P, row_pitch: u32, slice_pitch: u32) -> Result<TexelRows
 }
 
 implement_pageable!(Resource_Impl);
+implement_pageable_tools!(Resource_Impl);
 
 impl ID3D12Resource_Impl for Resource_Impl {
     fn Map(

@@ -1,5 +1,6 @@
 //! A device, as its driver sees it.
 
+use std::any::Any;
 use std::fmt;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
@@ -11,10 +12,11 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceArgs<'a> {
     /// `pReserveRanges` and `NumReserveRanges` (document RECREATE): GPU virtual addresses that nothing is given while the
-    /// device lives.
+    /// device lives, unless it is created at one of them.
     ///
     /// They come as the application recorded them: in any order, aligned to nothing, and one may overlap another, as the
-    /// range of a placed buffer does with that of its heap.
+    /// range of a placed buffer does with that of its heap. A driver reserves so much around them that what had them can be
+    /// created there again.
     pub reserve_ranges: &'a [GpuVirtualAddressRange],
 }
 
@@ -37,4 +39,7 @@ impl fmt::Display for GpuVirtualAddressRange {
 
 /// What a driver holds for one device. Dropping it is the DDI's `DestroyDevice`, which comes after all that the device made
 /// is gone.
-pub trait DriverDevice: Send + Sync + fmt::Debug {}
+pub trait DriverDevice: Send + Sync + fmt::Debug {
+    /// The driver's own type; a driver is handed back only what it made.
+    fn as_any(&self) -> &dyn Any;
+}

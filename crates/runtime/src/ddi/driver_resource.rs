@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use heapwright_core::GpuVirtualAddress;
 
-use super::{DriverError, DriverHeap, ResourceAllocation};
+use super::{DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation};
 
 /// Where a resource's bytes are to be.
 #[derive(Debug, Clone)]
@@ -30,6 +30,9 @@ pub trait DriverResource: Send + Sync + fmt::Debug {
 
     /// What the resource takes, the DDI's `CheckExistingResourceAllocationInfo`.
     fn existing_allocation_info(&self) -> ResourceAllocation;
+
+    /// The addresses that the resource takes: of its heap, whole multiples of its alignment; a reserved resource's own.
+    fn allocation(&self) -> GpuVirtualAddressRange;
 
     /// Makes a subresource accessible to the CPU.
     ///

@@ -67,21 +67,28 @@ pub trait Driver: Send + Sync + fmt::Debug {
     /// Pure: the same arguments give the same answer for the life of the adapter.
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation;
 
-    /// Creates resident memory, the heap half of the DDI's `CreateHeapAndResource`.
+    /// Creates resident memory for a device, the heap half of the DDI's `CreateHeapAndResource`.
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfMemory`] or [`DriverError::OutOfAddressSpace`]; nothing is held then.
-    fn create_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError>;
+    /// [`DriverError::OutOfMemory`] or [`DriverError::OutOfAddressSpace`]; [`DriverError::CannotCreateAt`] with an address.
+    /// Nothing is held then.
+    fn create_heap(
+        &self,
+        device: &dyn DriverDevice,
+        args: &HeapArgs,
+    ) -> Result<Arc<dyn DriverHeap>, DriverError>;
 
-    /// Creates a resource, the other half of the DDI's `CreateHeapAndResource`. Heap and offset are the runtime's
-    /// responsibility; a heap of this driver is the only kind that comes.
+    /// Creates a resource for a device, the other half of the DDI's `CreateHeapAndResource`. Heap and offset are the
+    /// runtime's responsibility; a heap of this driver is the only kind that comes, and only buffers come with an address.
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfAddressSpace`] for a reserved resource; nothing is held then.
+    /// [`DriverError::OutOfAddressSpace`] for a reserved resource; [`DriverError::CannotCreateAt`] with an address, which for
+    /// one in a heap is any but the heap's with the offset added. Nothing is held then.
     fn create_resource(
         &self,
+        device: &dyn DriverDevice,
         args: &ResourceArgs,
         placement: ResourcePlacement,
     ) -> Result<Arc<dyn DriverResource>, DriverError>;
@@ -106,6 +113,9 @@ pub type PagingWork = Box<dyn FnOnce() + Send>;
 pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// Where the GPU sees the first byte.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
+
+    /// How many bytes it takes, the DDI's `CheckExistingResourceAllocation` of a heap: at least what was asked for.
+    fn size(&self) -> ByteSize;
 
     /// Makes `size` bytes from `offset` accessible to the CPU and returns where the first of them is.
     ///
@@ -182,6 +192,13 @@ pub enum DriverError {
         /// What was to be reserved.
         range: GpuVirtualAddressRange,
     },
+    /// An object cannot be created at the address that was asked for.
+    CannotCreateAt {
+        /// The addresses that it would have.
+        range: GpuVirtualAddressRange,
+        /// Why not.
+        fault: CreateAtFault,
+    },
     /// The heap's memory is not visible to the CPU.
     NotCpuAccessible,
     /// Evicted more often than made resident.
@@ -211,6 +228,7 @@ impl fmt::Display for DriverError {
                 write!(f, "cannot reserve {range}: empty, or not within the GPU's address space")
             }
             Self::AddressesInUse { range } => write!(f, "cannot reserve {range}: some are in use"),
+            Self::CannotCreateAt { range, fault } => write!(f, "cannot create an object at {range}: {fault}"),
             Self::NotCpuAccessible => f.write_str("the heap's memory is not CPU-accessible"),
             Self::NotResident => f.write_str("evicted more often than made resident"),
             Self::ReservationTooLarge { requested, available } => {
@@ -221,6 +239,49 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
+
+/// Why an object cannot be created at an address (document RECREATE).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateAtFault {
+    /// The device did not reserve all of the range.
+    NotReserved {
+        /// The first address that it did not reserve.
+        address: u64,
+    },
+    /// Another object of the device is there.
+    InUse {
+        /// The first address that another has.
+        address: u64,
+    },
+    /// The object needs an address that is a multiple of this one.
+    Misaligned {
+        /// What it is to be a multiple of.
+        alignment: Alignment,
+    },
+    /// The range is not within the GPU's address space.
+    OutsideAddressSpace,
+    /// A placed resource is where its heap and offset put it.
+    Elsewhere {
+        /// Where that is.
+        address: GpuVirtualAddress,
+    },
+}
+
+impl fmt::Display for CreateAtFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotReserved { address } => {
+                write!(f, "the device did not reserve {address:#x} when it was created")
+            }
+            Self::InUse { address } => write!(f, "another object is at {address:#x}"),
+            Self::Misaligned { alignment } => write!(f, "its address must be a multiple of {alignment}"),
+            Self::OutsideAddressSpace => f.write_str("that is not within the GPU's address space"),
+            Self::Elsewhere { address } => {
+                write!(f, "it is placed in a heap, whose address and the offset make {address}")
+            }
+        }
+    }
+}
 
 /// DXGI's memory segment groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,11 +349,27 @@ pub struct DriverCaps {
     pub standard_swizzle: bool,
     /// `CrossAdapterRowMajorTextureSupported`: textures may have the layout ROW_MAJOR.
     pub cross_adapter_row_major: bool,
+    /// `D3D12_RECREATE_AT_TIER` (document RECREATE), 0 or 1, as the driver has it: [`has_recreate_at`](Self::has_recreate_at)
+    /// says whether the runtime lets it.
+    pub recreate_at_tier: u8,
     /// Largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
     pub gpu_va_bits_per_process: u32,
 }
+
+impl DriverCaps {
+    /// Whether objects may be created at addresses of the application's choice: the driver can, and is of DDI 0111 or newer.
+    ///
+    /// Document RECREATE: the DDI has it from 0109 on, and it is gated behind 0111.
+    #[must_use]
+    pub fn has_recreate_at(&self) -> bool {
+        self.recreate_at_tier > 0 && self.ddi_version >= DDI_RECREATE_AT
+    }
+}
+
+/// The DDI version that document RECREATE gates addresses of one's choice behind.
+const DDI_RECREATE_AT: u32 = 111;
 
 /// Who an adapter is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -357,4 +434,7 @@ pub struct HeapArgs {
     pub not_resident: bool,
     /// What the ledger of residency is to call it.
     pub pageable: PageableKind,
+    /// `CreateAtVirtualAddress` of DDI 0109: where the GPU is to see the first byte, among the addresses that the device
+    /// reserved; `None`, the DDI's 0, where the driver chooses.
+    pub create_at: Option<GpuVirtualAddress>,
 }

@@ -1,6 +1,6 @@
 //! A resource as the driver sees it (the DDI's `D3D12DDIARG_CREATERESOURCE`).
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use crate::format::FormatProperties;
 use crate::format::swizzle::StandardSwizzle;
@@ -15,6 +15,9 @@ pub struct ResourceArgs {
     pub tight_alignment: bool,
     /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may answer.
     pub alignment_restriction: Alignment,
+    /// `CreateAtVirtualAddress`: where the GPU is to see the first byte of a buffer; `None`, the DDI's 0, where the driver
+    /// chooses. Size and alignment do not depend on it.
+    pub create_at: Option<GpuVirtualAddress>,
 }
 
 /// A buffer or a texture.

@@ -45,7 +45,7 @@ fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
         AlignmentRequest::Tight { floor } => (true, tight_minimum.max(floor)),
         AlignmentRequest::Fixed(alignment) => (false, alignment),
     };
-    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction }
+    ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at: None }
 }
 
 /// Lays resources out one after the other like the members of a C structure.

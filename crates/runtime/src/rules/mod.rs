@@ -11,6 +11,7 @@
 //! * [`placement`]: which heap a resource may be in, and where.
 //! * [`initial`]: in which state or layout it may begin; [`clear_value`]: which clear value it may name.
 //! * [`footprints`]: `GetCopyableFootprints`; [`tiling`]: `GetResourceTiling`.
+//! * [`recreate`]: what may be created at an address of the application's choice (document RECREATE).
 //! * [`texel_box`]: boxes of texels within a subresource.
 //! * [`Options`]: what a device can be told to do differently.
 
@@ -23,6 +24,7 @@ pub(crate) mod initial;
 pub(crate) mod notice;
 mod options;
 pub(crate) mod placement;
+pub(crate) mod recreate;
 pub(crate) mod refusal;
 pub(crate) mod resource;
 pub(crate) mod texel_box;

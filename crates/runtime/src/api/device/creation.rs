@@ -10,9 +10,9 @@ use super::Device_Impl;
 use crate::api::call;
 use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
-use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
+use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool, ResourceArgs};
 use crate::rules::resource::Resource as ResourceRules;
-use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placement, under};
+use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placement, recreate, under};
 
 /// How a resource begins: the two generations of the API say it in different words.
 #[derive(Clone, Copy)]
@@ -120,6 +120,7 @@ impl Device_Impl {
         riid: *const GUID,
         ppv: *mut *mut c_void,
     ) -> windows_core::Result<()> {
+        let create_at = self.allocation_address(ppv);
         call::create(
             self.log(),
             name,
@@ -135,9 +136,10 @@ impl Device_Impl {
                 }
                 let heap = rules::heap::check(desc, self.driver().caps(), &self.options())?;
                 check_behaviour(desc.Flags)?;
+                recreate::check_heap(create_at, self.driver().caps())?;
                 Ok((desc, heap))
             },
-            |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap)?)),
+            |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap, create_at)?)),
         )
     }
 
@@ -148,6 +150,7 @@ impl Device_Impl {
         offset: u64,
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
+        let create_at = self.allocation_address(request.ppv);
         call::create(
             self.log(),
             name,
@@ -158,8 +161,9 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let heap = self.own_heap(heap)?;
                 let resource = request.check_resource(self, name)?;
+                recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 request.check_common(&resource, heap.desc().Properties.Type, self.driver().caps())?;
-                let args = allocation_info::placed_args(&resource);
+                let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 placement::check(&resource, allocation, offset, heap.desc())?;
                 Ok(PlacedPlan { desc, resource, args, allocation, heap, offset })
@@ -179,6 +183,7 @@ impl Device_Impl {
         flags: D3D12_HEAP_FLAGS,
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
+        let create_at = self.allocation_address(request.ppv);
         call::create(
             self.log(),
             name,
@@ -194,10 +199,11 @@ impl Device_Impl {
                 let options = self.options();
                 let heap_memory = rules::heap::check_implicit(properties, flags, caps, &options)?;
                 let resource = request.check_resource(self, name)?;
+                recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 placement::check_committed(&resource, properties, flags)?;
                 check_behaviour(flags)?;
                 request.check_common(&resource, properties.Type, self.driver().caps())?;
-                let args = allocation_info::committed_args(&resource);
+                let args = ResourceArgs { create_at, ..allocation_info::committed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
             },
@@ -214,6 +220,7 @@ impl Device_Impl {
         name: &'static str,
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
+        let create_at = self.allocation_address(request.ppv);
         call::create(
             self.log(),
             name,
@@ -224,8 +231,9 @@ impl Device_Impl {
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let resource = request.check_resource(self, name)?;
                 rules::resource::reserved::check(&resource, self.driver().caps().tiled_resources_tier)?;
+                recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())?;
-                let args = allocation_info::placed_args(&resource);
+                let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(ReservedPlan { desc, resource, args, allocation })
             },

@@ -131,7 +131,11 @@ impl Device_Impl {
                     size,
                     D3D12_FEATURE_DATA_D3D12_OPTIONS20 {
                         ComputeOnlyWriteWatchSupported: false.into(),
-                        RecreateAtTier: D3D12_RECREATE_AT_TIER_NOT_SUPPORTED,
+                        RecreateAtTier: if caps.has_recreate_at() {
+                            D3D12_RECREATE_AT_TIER::from(caps.recreate_at_tier)
+                        } else {
+                            D3D12_RECREATE_AT_TIER_NOT_SUPPORTED
+                        },
                     },
                 ),
                 D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => fill(

@@ -2,6 +2,7 @@
 //!
 //! * `creation`: heaps, resources and what they take.
 //! * `features`: `CheckFeatureSupport`.
+//! * `next_allocation_address`: `ID3D12DeviceTools`.
 //! * `layouts`: `GetCopyableFootprints` and `GetResourceTiling`.
 //! * `residency`, `paging`: what is resident and what is evicted; the thread that pages in.
 //! * `queueing`: queues, lists, fences, heaps of descriptors and queries.
@@ -14,6 +15,7 @@ mod features;
 mod first_generation;
 mod interfaces;
 mod layouts;
+mod next_allocation_address;
 mod paging;
 mod queueing;
 pub(super) mod removal;
@@ -26,6 +28,7 @@ use heapwright_d3d12::*;
 use windows_core::{ComObject, Interface as _, PCWSTR, implement};
 
 use self::first_generation::{FirstGenerationDevice, Shown};
+use self::next_allocation_address::NextAllocationAddress;
 use self::paging::PagingQueue;
 use self::removal::Removal;
 use super::descriptor_heap::DescriptorHeaps;
@@ -45,7 +48,8 @@ use crate::write_tracking;
     ID3D12InfoQueue1,
     ID3D12DebugDevice2,
     ID3D12DebugDevice1,
-    ID3D12DeviceConfiguration
+    ID3D12DeviceConfiguration,
+    ID3D12DeviceTools
 )]
 pub(crate) struct Device {
     driver: Arc<dyn Driver>,
@@ -56,10 +60,11 @@ pub(crate) struct Device {
     paging: PagingQueue,
     trim_notifications: TrimNotifications,
     options: Options,
+    next_allocation_address: NextAllocationAddress,
     /// What the application has for a device that is shown as the first D3D12 had it.
     shown: Shown,
     /// The driver's half. The last field, as it goes after all else.
-    _driver_device: Box<dyn DriverDevice>,
+    driver_device: Box<dyn DriverDevice>,
 }
 
 impl Device {
@@ -87,8 +92,9 @@ impl Device {
             paging,
             trim_notifications,
             options,
+            next_allocation_address: NextAllocationAddress::default(),
             shown,
-            _driver_device: driver_device,
+            driver_device,
         }))
     }
 
@@ -118,6 +124,11 @@ impl Device {
 
     pub(super) fn driver(&self) -> &dyn Driver {
         &*self.driver
+    }
+
+    /// The driver's half of the device.
+    pub(super) fn driver_device(&self) -> &dyn DriverDevice {
+        &*self.driver_device
     }
 
     /// What changes the rules of this device.

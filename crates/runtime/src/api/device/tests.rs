@@ -28,14 +28,17 @@ fn first_heap_address(driver: &dyn Driver) -> GpuVirtualAddress {
         implicit: false,
         not_resident: false,
         pageable: PageableKind::Heap,
+        create_at: None,
     };
-    driver.create_heap(&args).expect("there is room").gpu_virtual_address()
+    let device = driver.create_device(&DeviceArgs::default()).expect("it reserves nothing");
+    driver.create_heap(&*device, &args).expect("there is room").gpu_virtual_address()
 }
 
 /// RECREATE: the ranges go to the driver when the device is created, and are its until the device goes.
 #[test]
 fn a_device_holds_its_reserved_ranges_for_as_long_as_it_lives() {
-    let driver: Arc<dyn Driver> = Arc::new(HostDriver::new(HostProfile::default_profile()));
+    let driver: Arc<dyn Driver> =
+        Arc::new(HostDriver::new(&HostProfile { address_seed: Some(0), ..*HostProfile::default_profile() }));
     let start = first_heap_address(&*driver);
     let range = GpuVirtualAddressRange { start, size: ByteSize::new(1) };
     let device = create(&driver, range).expect("free");

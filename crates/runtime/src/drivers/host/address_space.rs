@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use heapwright_core::suballoc::{SuballocationId, Tlsf};
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset, HeapRange};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use super::claim;
+use super::address_owners::{AddressOwners, ReservationId};
+use super::free_addresses::Interval;
 use super::heap::HostHeap;
 use super::tiles::TileTable;
 use crate::ddi::{DriverError, GpuVirtualAddressRange};
 
-/// Where the simulated GPU's address space begins: zero and what is near it stay invalid.
-const BASE: u64 = 1 << 32;
-
 /// The address space of one simulated GPU, with its page table.
 pub(super) struct AddressSpace {
-    free: Mutex<Tlsf>,
+    owners: Mutex<AddressOwners>,
     /// What stands behind addresses, by the first of each range.
     pages: RwLock<BTreeMap<u64, Entry>>,
 }
@@ -103,12 +100,9 @@ impl fmt::Display for PageFault {
 }
 
 impl AddressSpace {
-    /// An address space of `bits` bits, more than 32.
-    pub(super) fn new(bits: u32) -> Self {
-        let size = ByteSize::new((1 << bits) - BASE);
-        let free =
-            Tlsf::new(size).expect("profiles have more than 32 and less than 63 bits of address space");
-        Self { free: Mutex::new(free), pages: RwLock::new(BTreeMap::new()) }
+    /// An address space of `bits` bits, 33 to 62, which gives out addresses from the seed's place on.
+    pub(super) fn new(bits: u32, seed: u64) -> Self {
+        Self { owners: Mutex::new(AddressOwners::new(bits, seed)), pages: RwLock::new(BTreeMap::new()) }
     }
 
     /// What stands behind `address`, at most `size` bytes of it. O(log ranges).
@@ -132,55 +126,63 @@ impl AddressSpace {
         }
     }
 
-    fn free(&self) -> MutexGuard<'_, Tlsf> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn owners(&self) -> MutexGuard<'_, AddressOwners> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for AddressSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AddressSpace").field("used", &self.free().used()).finish_non_exhaustive()
+        f.debug_struct("AddressSpace").field("free", &self.owners().free_size()).finish_non_exhaustive()
     }
 }
 
-/// Addresses that belong to one owner until dropped.
+/// Addresses that belong to one object until dropped.
 #[derive(Debug)]
 pub(super) struct AddressRange {
     space: Arc<AddressSpace>,
-    id: SuballocationId,
+    /// Whole pages.
+    pages: Interval,
+    /// The device's addresses that these are of.
+    reservation: Option<ReservationId>,
     start: GpuVirtualAddress,
+    /// As asked for.
     size: ByteSize,
 }
 
 impl AddressRange {
-    /// Addresses of the space's choice.
+    /// Addresses for `size` bytes, not zero: of the space's choice, or from `at` on.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::OutOfAddressSpace`]; [`DriverError::CannotCreateAt`] with an address.
     pub(super) fn new(
         space: &Arc<AddressSpace>,
         size: ByteSize,
         alignment: Alignment,
+        at: Option<CreateAt>,
     ) -> Result<Self, DriverError> {
+        let (pages, reservation) = match at {
+            None => (space.owners().take(size, alignment), None),
+            Some(CreateAt { address, reservation }) => {
+                let taken = space.owners().take_at(reservation, address.get(), size, alignment);
+                let range = GpuVirtualAddressRange { start: address, size };
+                let pages = taken.map_err(|fault| DriverError::CannotCreateAt { range, fault })?;
+                (Some(pages), reservation)
+            }
+        };
         let none = DriverError::OutOfAddressSpace { requested: size };
-        let range = space.free().allocate(size, alignment).map_err(|_| none)?;
-        // The base is a multiple of every heap alignment, so alignment of the offset is alignment of the address.
-        let start = GpuVirtualAddress::new(BASE + range.range.start().get()).ok_or(none)?;
-        Ok(Self { space: Arc::clone(space), id: range.id, start, size })
-    }
-
-    /// The addresses of `range` and no others. Cost: O(n) in the ranges of the space.
-    pub(super) fn at(space: &Arc<AddressSpace>, range: GpuVirtualAddressRange) -> Result<Self, DriverError> {
-        let GpuVirtualAddressRange { start, size } = range;
-        let mut free = space.free();
-        let offset = start.get().checked_sub(BASE).map(HeapOffset::new);
-        let wanted = offset
-            .and_then(|offset| HeapRange::new(offset, size))
-            .filter(|wanted| !wanted.is_empty() && HeapRange::whole(free.capacity()).contains_range(*wanted))
-            .ok_or(DriverError::AddressesInvalid { range })?;
-        let id = claim::claim(&mut free, wanted).ok_or(DriverError::AddressesInUse { range })?;
-        Ok(Self { space: Arc::clone(space), id, start, size })
+        let pages = pages.ok_or(none)?;
+        let start = GpuVirtualAddress::new(pages.start).ok_or(none)?;
+        Ok(Self { space: Arc::clone(space), pages, reservation, start, size })
     }
 
     pub(super) fn start(&self) -> GpuVirtualAddress {
         self.start
+    }
+
+    pub(super) fn size(&self) -> ByteSize {
+        self.size
     }
 
     /// Puts something behind the addresses.
@@ -193,7 +195,47 @@ impl AddressRange {
 impl Drop for AddressRange {
     fn drop(&mut self) {
         self.space.pages.write().unwrap_or_else(PoisonError::into_inner).remove(&self.start.get());
-        let freed = self.space.free().free(self.id);
-        debug_assert!(freed.is_ok(), "an address range is freed once: {freed:?}");
+        self.space.owners().give_back(self.pages, self.reservation);
+    }
+}
+
+/// An address of one's choice, and the device that is to have reserved it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CreateAt {
+    pub(super) address: GpuVirtualAddress,
+    /// `None` reserved nothing.
+    pub(super) reservation: Option<ReservationId>,
+}
+
+/// Addresses that belong to one device until dropped, so that it can create objects there.
+#[derive(Debug)]
+pub(super) struct ReservedAddresses {
+    space: Arc<AddressSpace>,
+    id: ReservationId,
+}
+
+impl ReservedAddresses {
+    /// The pages of `ranges`, which are as the application recorded them. O(n log n) in these.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::AddressesInvalid`], [`DriverError::AddressesInUse`]; nothing is reserved then.
+    pub(super) fn new(
+        space: &Arc<AddressSpace>,
+        ranges: &[GpuVirtualAddressRange],
+    ) -> Result<Self, DriverError> {
+        let id = space.owners().reserve(ranges)?;
+        Ok(Self { space: Arc::clone(space), id })
+    }
+
+    /// Which these are.
+    pub(super) fn id(&self) -> ReservationId {
+        self.id
+    }
+}
+
+impl Drop for ReservedAddresses {
+    fn drop(&mut self) {
+        self.space.owners().release(self.id);
     }
 }

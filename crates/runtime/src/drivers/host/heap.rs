@@ -145,6 +145,10 @@ impl DriverHeap for HostHeap {
         self.addresses.start()
     }
 
+    fn size(&self) -> ByteSize {
+        self.size
+    }
+
     fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
         if !self.cpu_accessible {
             return Err(DriverError::NotCpuAccessible);

@@ -4,9 +4,9 @@
 //! * [`layout`]: where a texture's blocks are.
 //! * `segment`: usage of the segment groups against capacity and budget.
 //! * `reservation`: host address space that costs memory only where it is touched.
-//! * `address_space`, `claim`, `tiles`: GPU virtual addresses and the page table; addresses of one's choice; tiles of
-//!   reserved resources.
-//! * `device`: the addresses that a device reserves.
+//! * `free_addresses`, `address_owners`, `device`: GPU virtual addresses that are free; who has which; those that a device
+//!   reserves.
+//! * `address_space`, `tiles`: the page table; tiles of reserved resources.
 //! * `heap`, `resource`: what is created.
 //! * `queue`, `execute`, `texels`, `memory_access`: threads that work, and how they reach memory.
 //!
@@ -14,10 +14,11 @@
 //! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues reach bytes only through the page
 //! table: what is evicted or gone is a page fault, and the device is lost.
 
+mod address_owners;
 mod address_space;
-mod claim;
 mod device;
 mod execute;
+mod free_addresses;
 mod heap;
 pub mod layout;
 mod memory_access;
@@ -30,12 +31,13 @@ mod texels;
 mod tiles;
 
 use std::any::Any;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use heapwright_core::{Alignment, ByteSize};
 
-use self::address_space::{AddressRange, AddressSpace};
+use self::address_space::{AddressRange, AddressSpace, CreateAt};
 use self::device::HostDevice;
 use self::heap::HostHeap;
 use self::layout::TextureLayout;
@@ -65,6 +67,9 @@ const fn alignment(bytes: u64) -> Alignment {
         None => panic!("not a power of two"),
     }
 }
+
+/// The DDI version that has addresses of one's choice (document RECREATE).
+const DDI_CREATE_AT: u32 = 109;
 
 /// A simulated GPU.
 #[derive(Debug)]
@@ -111,6 +116,7 @@ impl HostDriver {
                 tiled_resources_tier: profile.tiled_resources_tier,
                 standard_swizzle: profile.has_standard_swizzle,
                 cross_adapter_row_major: profile.has_cross_adapter_row_major,
+                recreate_at_tier: u8::from(profile.ddi_version >= DDI_CREATE_AT),
                 gpu_va_bits_per_resource: profile.gpu_va_bits_per_resource,
                 gpu_va_bits_per_process: profile.gpu_va_bits_per_process,
             },
@@ -118,7 +124,10 @@ impl HostDriver {
             texture_alignment: profile.tight_texture_alignment,
             texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
-            space: Arc::new(AddressSpace::new(profile.gpu_va_bits_per_process)),
+            space: Arc::new(AddressSpace::new(
+                profile.gpu_va_bits_per_process,
+                profile.address_seed.unwrap_or_else(seed_of_its_own),
+            )),
             residency: Arc::default(),
         }
     }
@@ -203,12 +212,17 @@ impl Driver for HostDriver {
         }
     }
 
-    fn create_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError> {
-        Ok(self.create_host_heap(args)?)
+    fn create_heap(
+        &self,
+        device: &dyn DriverDevice,
+        args: &HeapArgs,
+    ) -> Result<Arc<dyn DriverHeap>, DriverError> {
+        Ok(self.create_host_heap(args, HostDevice::create_at(device, args.create_at))?)
     }
 
     fn create_resource(
         &self,
+        device: &dyn DriverDevice,
         args: &ResourceArgs,
         placement: ResourcePlacement,
     ) -> Result<Arc<dyn DriverResource>, DriverError> {
@@ -217,7 +231,8 @@ impl Driver for HostDriver {
             ResourcePlacement::Heap { heap, offset } => HostResource::placed(args, allocation, heap, offset)?,
             ResourcePlacement::Reserved => {
                 let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-                HostResource::reserved(args, allocation, &self.space, null_access)?
+                let at = HostDevice::create_at(device, args.create_at);
+                HostResource::reserved(args, allocation, &self.space, null_access, at)?
             }
         }))
     }
@@ -239,14 +254,21 @@ impl HostDriver {
         self.segments.set_budget(group, budget);
     }
 
-    fn create_host_heap(&self, args: &HeapArgs) -> Result<Arc<HostHeap>, DriverError> {
+    fn create_host_heap(&self, args: &HeapArgs, at: Option<CreateAt>) -> Result<Arc<HostHeap>, DriverError> {
         let granularity = if args.implicit { KIB_4 } else { KIB_64 };
         let too_large = DriverError::OutOfAddressSpace { requested: args.size };
         let size = args.size.align_up(granularity).ok_or(too_large)?;
-        let addresses = AddressRange::new(&self.space, size, args.alignment.max(KIB_64))?;
+        let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
         HostHeap::create(args, size, &self.segments, self.segment_for(args), addresses, &self.residency)
     }
 }
 
+/// A seed that differs from process to process and from GPU to GPU: the standard library's keys for hashing do.
+fn seed_of_its_own() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod create_at_tests;
 #[cfg(test)]
 mod tests;

@@ -63,6 +63,12 @@ pub struct HostProfile {
     pub gpu_va_bits_per_resource: u32,
     /// Address space of a process, in bits; more than 32, at most 62.
     pub gpu_va_bits_per_process: u32,
+    /// Decides at which GPU virtual address the first object is; seeds that differ by one are far apart, and 0 is the lowest
+    /// address there is. `None` is another place for each GPU that is opened, in this process and in others.
+    ///
+    /// So a program that recreates objects at the addresses of an earlier run (document RECREATE) has them by design and not
+    /// by luck.
+    pub address_seed: Option<u64>,
 }
 
 /// A change of the local budget.
@@ -119,6 +125,7 @@ const DISCRETE: HostProfile = HostProfile {
     budget_schedule: &[],
     gpu_va_bits_per_resource: 40,
     gpu_va_bits_per_process: 44,
+    address_seed: None,
 };
 
 static PROFILES: [HostProfile; 10] = [

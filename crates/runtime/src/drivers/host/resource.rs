@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-use super::address_space::{AddressRange, AddressSpace, Target};
+use super::address_space::{AddressRange, AddressSpace, CreateAt, Target};
 use super::layout::TextureLayout;
 use super::texels;
 use super::tiles::{NullAccess, TILE_SIZE, TileTable};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
-use crate::ddi::{DriverError, DriverHeap, ResourceAllocation, ResourceArgs, ResourceKind};
+use crate::ddi::{
+    CreateAtFault, DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation, ResourceArgs,
+    ResourceKind,
+};
 
 /// A resource: a place in the address space, and how its texels lie there.
 pub(super) struct HostResource {
@@ -28,7 +31,7 @@ enum Memory {
     /// In a heap, from an offset on.
     Heap { heap: Arc<dyn DriverHeap>, offset: u64 },
     /// In addresses of its own, tile by tile.
-    Reserved { tiles: Arc<TileTable>, _addresses: AddressRange },
+    Reserved { tiles: Arc<TileTable>, addresses: AddressRange },
 }
 
 impl HostResource {
@@ -42,6 +45,13 @@ impl HostResource {
             .gpu_virtual_address()
             .checked_add(ByteSize::new(offset))
             .ok_or(DriverError::OutOfAddressSpace { requested: allocation.size })?;
+        if let Some(wanted) = args.create_at.filter(|&wanted| wanted != start) {
+            let range = GpuVirtualAddressRange { start: wanted, size: allocation.size };
+            return Err(DriverError::CannotCreateAt {
+                range,
+                fault: CreateAtFault::Elsewhere { address: start },
+            });
+        }
         Ok(Self {
             args: *args,
             layout: layout(args),
@@ -56,10 +66,11 @@ impl HostResource {
         allocation: ResourceAllocation,
         space: &Arc<AddressSpace>,
         null_access: NullAccess,
+        at: Option<CreateAt>,
     ) -> Result<Self, DriverError> {
         let none = DriverError::OutOfAddressSpace { requested: allocation.size };
         let size = allocation.size.align_up(super::KIB_64).ok_or(none)?;
-        let addresses = AddressRange::new(space, size, allocation.alignment.max(super::KIB_64))?;
+        let addresses = AddressRange::new(space, size, allocation.alignment, at)?;
         let count = usize::try_from(size.get() / TILE_SIZE).map_err(|_| none)?;
         let tiles = Arc::new(TileTable::new(count, null_access));
         addresses.map_to(Target::Tiles(Arc::downgrade(&tiles)));
@@ -69,7 +80,7 @@ impl HostResource {
             layout: layout(args),
             allocation,
             start,
-            memory: Memory::Reserved { tiles, _addresses: addresses },
+            memory: Memory::Reserved { tiles, addresses },
         })
     }
 
@@ -130,6 +141,17 @@ impl DriverResource for HostResource {
 
     fn existing_allocation_info(&self) -> ResourceAllocation {
         self.allocation
+    }
+
+    fn allocation(&self) -> GpuVirtualAddressRange {
+        let size = match &self.memory {
+            Memory::Reserved { addresses, .. } => addresses.size(),
+            Memory::Heap { .. } => {
+                let ResourceAllocation { size, alignment } = self.allocation;
+                size.align_up(alignment).unwrap_or(size)
+            }
+        };
+        GpuVirtualAddressRange { start: self.start, size }
     }
 
     fn map(&self, subresource: u32) -> Result<Option<NonNull<u8>>, DriverError> {

@@ -6,8 +6,22 @@ use super::*;
 use crate::ddi::{GpuVirtualAddressRange, PagingWork};
 use crate::residency::PageableKind;
 
-fn driver(profile: &str) -> HostDriver {
-    HostDriver::new(HostProfile::find(profile).expect("a profile of that name"))
+/// A GPU whose addresses begin at the lowest one.
+pub(super) fn driver(profile: &str) -> HostDriver {
+    let profile = HostProfile::find(profile).expect("a profile of that name");
+    HostDriver::new(&HostProfile { address_seed: Some(0), ..*profile })
+}
+
+/// Heaps of no device in particular, as one that reserves nothing makes them.
+pub(super) trait MakeHeap {
+    fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError>;
+}
+
+impl MakeHeap for HostDriver {
+    fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError> {
+        let device = self.create_device(&DeviceArgs::default()).expect("it reserves nothing");
+        self.create_heap(&*device, args)
+    }
 }
 
 fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPageProperty) -> HeapArgs {
@@ -19,14 +33,15 @@ fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPagePrope
         implicit: false,
         not_resident: false,
         pageable: PageableKind::Heap,
+        create_at: None,
     }
 }
 
-fn video(size: ByteSize) -> HeapArgs {
+pub(super) fn video(size: ByteSize) -> HeapArgs {
     args(size, MemoryPool::L1, CpuPageProperty::NotAvailable)
 }
 
-fn usage(driver: &HostDriver) -> (u64, u64) {
+pub(super) fn usage(driver: &HostDriver) -> (u64, u64) {
     let of = |group| driver.video_memory(group).current_usage.get();
     (of(SegmentGroup::Local), of(SegmentGroup::NonLocal))
 }
@@ -76,8 +91,8 @@ fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
 fn memory_is_charged_to_its_segment_group_and_given_back() {
     let size = ByteSize::from_mib(3);
     let discrete = driver("discrete");
-    let local = discrete.create_heap(&video(size)).expect("there is room");
-    let system = discrete.create_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack));
+    let local = discrete.make_heap(&video(size)).expect("there is room");
+    let system = discrete.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack));
     assert_eq!(usage(&discrete), (size.get(), size.get()));
     drop(local);
     assert_eq!(usage(&discrete), (0, size.get()));
@@ -85,7 +100,7 @@ fn memory_is_charged_to_its_segment_group_and_given_back() {
     assert_eq!(usage(&discrete), (0, 0));
 
     let uma = driver("uma");
-    let heap = uma.create_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteCombine));
+    let heap = uma.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteCombine));
     assert_eq!(usage(&uma), (size.get(), 0), "all memory is local on UMA");
     drop(heap);
 }
@@ -93,29 +108,29 @@ fn memory_is_charged_to_its_segment_group_and_given_back() {
 #[test]
 fn heaps_are_charged_in_64_kib_and_implicit_ones_in_4_kib() {
     let driver = driver("discrete");
-    let heap = driver.create_heap(&video(ByteSize::new(1))).expect("there is room");
+    let heap = driver.make_heap(&video(ByteSize::new(1))).expect("there is room");
     assert_eq!(usage(&driver).0, 64 * 1024);
     drop(heap);
     let implicit = HeapArgs { implicit: true, ..video(ByteSize::new(1)) };
-    let _heap = driver.create_heap(&implicit).expect("there is room");
+    let _heap = driver.make_heap(&implicit).expect("there is room");
     assert_eq!(usage(&driver).0, 4 * 1024);
 }
 
 #[test]
 fn what_does_not_fit_takes_nothing() {
     let driver = driver("discrete-2gib");
-    let held = driver.create_heap(&video(ByteSize::from_mib(1500))).expect("there is room");
-    let error = driver.create_heap(&video(ByteSize::from_mib(1500))).err();
+    let held = driver.make_heap(&video(ByteSize::from_mib(1500))).expect("there is room");
+    let error = driver.make_heap(&video(ByteSize::from_mib(1500))).err();
     let capacity = ByteSize::from_gib(2);
     let (requested, usage_now) = (ByteSize::from_mib(1500), ByteSize::from_mib(1500));
     assert_eq!(error, Some(DriverError::OutOfMemory { requested, usage: usage_now, capacity }));
     for size in [u64::MAX, u64::MAX - 70_000, 1 << 50] {
-        assert!(driver.create_heap(&video(ByteSize::new(size))).is_err());
+        assert!(driver.make_heap(&video(ByteSize::new(size))).is_err());
     }
     assert_eq!(usage(&driver).0, usage_now.get());
     drop(held);
     assert_eq!(usage(&driver), (0, 0));
-    let whole = driver.create_heap(&video(capacity)).expect("all of it");
+    let whole = driver.make_heap(&video(capacity)).expect("all of it");
     drop(whole);
 }
 
@@ -124,10 +139,10 @@ fn what_does_not_fit_takes_nothing() {
 fn gpu_upload_heaps_fall_back_to_system_memory_over_budget() {
     let driver = driver("discrete");
     let gpu_upload = |gib| args(ByteSize::from_gib(gib), MemoryPool::L1, CpuPageProperty::WriteCombine);
-    let held = driver.create_heap(&gpu_upload(14)).expect("within budget");
-    let over = driver.create_heap(&gpu_upload(2)).expect("in system memory");
+    let held = driver.make_heap(&gpu_upload(14)).expect("within budget");
+    let over = driver.make_heap(&gpu_upload(2)).expect("in system memory");
     assert_eq!(usage(&driver), (14 << 30, 2 << 30));
-    let local = driver.create_heap(&video(ByteSize::from_gib(2))).expect("over budget and within capacity");
+    let local = driver.make_heap(&video(ByteSize::from_gib(2))).expect("over budget and within capacity");
     assert_eq!(usage(&driver), (16 << 30, 2 << 30));
     drop((held, over, local));
 }
@@ -140,7 +155,7 @@ fn addresses_are_aligned_and_apart() {
     for i in 1..40 {
         let alignment = if i % 3 == 0 { four_mib } else { KIB_64 };
         let size = ByteSize::from_kib(i * 77);
-        let heap = driver.create_heap(&HeapArgs { alignment, ..video(size) }).expect("there is room");
+        let heap = driver.make_heap(&HeapArgs { alignment, ..video(size) }).expect("there is room");
         let start = heap.gpu_virtual_address();
         assert!(start.is_aligned(alignment) && start.get() >= 1 << 32);
         heaps.push((start.get(), size.get(), heap));
@@ -151,20 +166,20 @@ fn addresses_are_aligned_and_apart() {
     }
 }
 
-fn addresses(start: u64, size: u64) -> GpuVirtualAddressRange {
+pub(super) fn addresses(start: u64, size: u64) -> GpuVirtualAddressRange {
     let start = GpuVirtualAddress::new(start).expect("not zero");
     GpuVirtualAddressRange { start, size: ByteSize::new(size) }
 }
 
-fn device(
+pub(super) fn device(
     driver: &HostDriver,
     reserve_ranges: &[GpuVirtualAddressRange],
 ) -> Result<Box<dyn DriverDevice>, DriverError> {
     driver.create_device(&DeviceArgs { reserve_ranges })
 }
 
-/// Where the first heap of a fresh GPU is.
-const FIRST: u64 = 1 << 32;
+/// Where the first heap of a fresh GPU is, with seed 0.
+pub(super) const FIRST: u64 = 1 << 32;
 
 /// RECREATE: what a device reserves is given to nothing while it lives.
 #[test]
@@ -174,7 +189,7 @@ fn what_a_device_reserves_is_given_to_nothing_else() {
     // The first two and the fourth heap's place; a byte is enough to make a place unfit.
     let reserved = [addresses(FIRST, 2 * kib_64.get()), addresses(FIRST + 3 * kib_64.get() + 999, 1)];
     let device = device(&driver, &reserved).expect("all is free");
-    let place = || driver.create_heap(&video(kib_64)).expect("there is room");
+    let place = || driver.make_heap(&video(kib_64)).expect("there is room");
     let heaps: Vec<_> = (0..64).map(|_| place()).collect();
     for heap in &heaps {
         let start = heap.gpu_virtual_address().get();
@@ -186,7 +201,7 @@ fn what_a_device_reserves_is_given_to_nothing_else() {
     }
     drop(heaps);
     drop(device);
-    let whole = driver.create_heap(&video(ByteSize::from_kib(256))).expect("there is room");
+    let whole = driver.make_heap(&video(ByteSize::from_kib(256))).expect("there is room");
     assert_eq!(whole.gpu_virtual_address().get(), FIRST, "given back with the device");
 }
 
@@ -199,14 +214,16 @@ fn reserved_ranges_of_one_device_may_overlap_one_another() {
         addresses(FIRST, 65_536),
         addresses(FIRST + 65_000, 10_000),
         addresses(FIRST, 65_536),
-        addresses(FIRST + 75_000, 1),
+        addresses(FIRST + 131_072, 1),
     ];
     let first = device(&driver, &ranges).expect("all is free");
     for taken in ranges {
         let error = device(&driver, &[taken]).err();
         assert_eq!(error, Some(DriverError::AddressesInUse { range: taken }), "another device's");
     }
-    let second = device(&driver, &[addresses(FIRST + 75_001, 1)]).expect("free");
+    let beside = addresses(FIRST + 131_073, 1);
+    assert!(device(&driver, &[beside]).is_err(), "in a page of the first");
+    let second = device(&driver, &[addresses(FIRST + 196_608, 1)]).expect("the next page");
     drop((first, second));
     device(&driver, &ranges).expect("free again");
 }
@@ -214,7 +231,7 @@ fn reserved_ranges_of_one_device_may_overlap_one_another() {
 #[test]
 fn addresses_in_use_are_not_reserved() {
     let driver = driver("discrete");
-    let heap = driver.create_heap(&video(ByteSize::from_mib(1))).expect("there is room");
+    let heap = driver.make_heap(&video(ByteSize::from_mib(1))).expect("there is room");
     let start = heap.gpu_virtual_address().get();
     assert_eq!(start, FIRST);
     let behind = addresses(start + (1 << 20), 1 << 20);
@@ -248,10 +265,10 @@ fn a_range_to_reserve_lies_within_the_address_space() {
         assert_eq!(error, Some(DriverError::AddressesInvalid { range }), "{range}");
     }
     let all = device(&driver, &[addresses(FIRST, end - FIRST)]).expect("the whole space");
-    let full = driver.create_heap(&video(ByteSize::new(1))).err();
+    let full = driver.make_heap(&video(ByteSize::new(1))).err();
     assert_eq!(full, Some(DriverError::OutOfAddressSpace { requested: ByteSize::from_kib(64) }));
     drop(all);
-    driver.create_heap(&video(ByteSize::new(1))).expect("there is room again");
+    driver.make_heap(&video(ByteSize::new(1))).expect("there is room again");
 }
 
 #[test]
@@ -259,7 +276,7 @@ fn mapped_bytes_are_zero_first_and_keep_their_place() {
     let driver = driver("discrete");
     let size = ByteSize::from_gib(4);
     let heap =
-        driver.create_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack)).expect("there is room");
+        driver.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack)).expect("there is room");
     let start = heap.map(0, size.get()).expect("CPU-accessible");
     let middle = heap.map(2 << 30, 16).expect("CPU-accessible");
     // SAFETY: both pointers lie in the mapped heap, which lives to the end of the test, and nobody else uses it.
@@ -273,7 +290,7 @@ fn mapped_bytes_are_zero_first_and_keep_their_place() {
         heap.map(size.get(), 1).err(),
         Some(DriverError::HostOutOfMemory { requested: ByteSize::new(1) })
     );
-    let hidden = driver.create_heap(&video(size)).expect("there is room");
+    let hidden = driver.make_heap(&video(size)).expect("there is room");
     assert_eq!(hidden.map(0, 1).err(), Some(DriverError::NotCpuAccessible));
 }
 
@@ -292,7 +309,7 @@ fn reservations_have_a_bound() {
 
 /// A heap of 16 MiB on `profile` that was evicted.
 fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
-    let heap = driver(profile).create_heap(&video(ByteSize::from_mib(16))).expect("there is room");
+    let heap = driver(profile).make_heap(&video(ByteSize::from_mib(16))).expect("there is room");
     assert!(heap.is_resident(), "as it was created");
     heap.evict().expect("it is resident");
     assert!(!heap.is_resident());

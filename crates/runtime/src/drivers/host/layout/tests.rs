@@ -136,6 +136,7 @@ fn a_buffer_is_a_row_of_bytes() {
         kind: ResourceKind::Buffer { width: ByteSize::new(width) },
         tight_alignment: false,
         alignment_restriction: Alignment::ONE,
+        create_at: None,
     };
     let layout = TextureLayout::new(&args(1000));
     assert_eq!((layout.total_size().get(), layout.subresource_count()), (1000, 1));

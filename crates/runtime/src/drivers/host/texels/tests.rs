@@ -10,8 +10,8 @@ use super::super::{HostDriver, HostProfile};
 use super::resolve;
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion};
 use crate::ddi::{
-    CpuPageProperty, Driver, Extent, HeapArgs, MemoryPool, ResourceArgs, ResourceKind, TextureArgs,
-    TextureDimension, TextureMemoryLayout, TextureUsage,
+    CpuPageProperty, DeviceArgs, Driver, DriverDevice, Extent, HeapArgs, MemoryPool, ResourceArgs,
+    ResourceKind, TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
 };
 use crate::format::{self, ResolveMode, Resolver};
 use crate::residency::PageableKind;
@@ -19,6 +19,7 @@ use crate::residency::PageableKind;
 /// A driver with a heap in which textures lie 64 KiB apart.
 struct Gpu {
     driver: HostDriver,
+    device: Box<dyn DriverDevice>,
     memory: GpuMemory,
     heap: Arc<dyn crate::ddi::DriverHeap>,
 }
@@ -26,6 +27,7 @@ struct Gpu {
 impl Gpu {
     fn new() -> Self {
         let driver = HostDriver::new(HostProfile::find("discrete").expect("a profile of that name"));
+        let device = driver.create_device(&DeviceArgs::default()).expect("nothing is reserved");
         let args = HeapArgs {
             size: ByteSize::from_mib(1),
             alignment: super::super::KIB_64,
@@ -34,10 +36,11 @@ impl Gpu {
             implicit: false,
             not_resident: false,
             pageable: PageableKind::Heap,
+            create_at: None,
         };
-        let heap = driver.create_heap(&args).expect("there is room");
+        let heap = driver.create_heap(&*device, &args).expect("there is room");
         let memory = GpuMemory::new(Arc::clone(&driver.space));
-        Self { driver, memory, heap }
+        Self { driver, device, memory, heap }
     }
 
     fn texture(&self, place: u64, texture: TextureArgs) -> Arc<dyn DriverResource> {
@@ -45,9 +48,10 @@ impl Gpu {
             kind: ResourceKind::Texture(texture),
             tight_alignment: false,
             alignment_restriction: super::super::KIB_64,
+            create_at: None,
         };
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&self.heap), offset: place * 65536 };
-        self.driver.create_resource(&args, placement).expect("there is room")
+        self.driver.create_resource(&*self.device, &args, placement).expect("there is room")
     }
 }
 

@@ -1,0 +1,117 @@
+//! `ID3D12Tools1`: what tools set before devices are created (document RECREATE).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use heapwright_core::{ByteSize, GpuVirtualAddress};
+use heapwright_d3d12::*;
+use windows_core::{BOOL, ComObject, Result, implement};
+
+use super::call;
+use crate::ddi::GpuVirtualAddressRange;
+use crate::debug::MessageLog;
+use crate::rules::{Notice, Notices, Refusal};
+
+/// What the tools of one `ID3D12DeviceFactory` have set; its devices are created with it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ToolSettings(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// As they came, call after call.
+    reserve_ranges: Mutex<Vec<GpuVirtualAddressRange>>,
+    is_instrumentation_enabled: AtomicBool,
+}
+
+impl ToolSettings {
+    /// What each device reserves that is created from now on. O(ranges).
+    pub(super) fn reserve_ranges(&self) -> Vec<GpuVirtualAddressRange> {
+        self.ranges().clone()
+    }
+
+    fn ranges(&self) -> MutexGuard<'_, Vec<GpuVirtualAddressRange>> {
+        self.0.reserve_ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Changes the settings of the factory that it comes from.
+#[implement(ID3D12Tools1)]
+pub(super) struct Tools {
+    settings: ToolSettings,
+}
+
+impl Tools {
+    /// The tools of whoever has `settings`.
+    pub(super) fn create(settings: ToolSettings) -> ComObject<Self> {
+        ComObject::new(Self { settings })
+    }
+}
+
+impl ID3D12Tools_Impl for Tools_Impl {
+    fn EnableShaderInstrumentation(&self, benable: BOOL) {
+        self.settings.0.is_instrumentation_enabled.store(benable.as_bool(), Ordering::Relaxed);
+        if benable.as_bool() {
+            let mut notices = Notices::default();
+            let text = "the setting is kept and has no effect: this runtime executes no shaders";
+            notices.push(Notice::info(D3D12_MESSAGE_ID_UNKNOWN, text));
+            MessageLog::unattached().notices("ID3D12Tools::EnableShaderInstrumentation", &notices);
+        }
+    }
+
+    fn ShaderInstrumentationEnabled(&self) -> BOOL {
+        self.settings.0.is_instrumentation_enabled.load(Ordering::Relaxed).into()
+    }
+}
+
+/// `ReserveGPUVARangesAtCreate` has a result here, as in the header; document RECREATE writes `void`. It refuses what cannot
+/// be read, and nothing else: what is wrong with a range is the driver's to say when a device is created.
+impl ID3D12Tools1_Impl for Tools_Impl {
+    fn ReserveGPUVARangesAtCreate(
+        &self,
+        pranges: *const D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
+        uinumranges: u32,
+    ) -> Result<()> {
+        call::run(MessageLog::unattached(), "ID3D12Tools1::ReserveGPUVARangesAtCreate", || {
+            // SAFETY: by the COM contract pRanges is null or points to uiNumRanges ranges.
+            let ranges = unsafe { read_ranges(pranges, uinumranges) }?;
+            self.settings.ranges().extend(ranges);
+            Ok(())
+        })
+    }
+
+    fn ClearReservedGPUVARangesList(&self) {
+        self.settings.ranges().clear();
+    }
+}
+
+/// The ranges behind a pointer and a count.
+///
+/// # Errors
+///
+/// E_INVALIDARG for null with a count, and for a range that begins at zero, which is no address; D3D12 answers it for objects
+/// without one.
+///
+/// # Safety
+///
+/// `pointer` is null or points to `count` readable ranges.
+unsafe fn read_ranges(
+    pointer: *const D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
+    count: u32,
+) -> std::result::Result<Vec<GpuVirtualAddressRange>, Refusal> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    if pointer.is_null() {
+        return Err(Refusal::invalid(format!("pRanges is null and uiNumRanges is {count}")));
+    }
+    let len = usize::try_from(count).map_err(|_| Refusal::invalid("uiNumRanges is too large"))?;
+    // SAFETY: the caller's promise; the pointer is not null.
+    let ranges = unsafe { std::slice::from_raw_parts(pointer, len) };
+    let convert = |(index, range): (usize, &D3D12_GPU_VIRTUAL_ADDRESS_RANGE)| {
+        let start = GpuVirtualAddress::new(range.StartAddress.0).ok_or_else(|| {
+            Refusal::invalid(format!("pRanges[{index}].StartAddress is 0, which is no address"))
+        })?;
+        Ok(GpuVirtualAddressRange { start, size: ByteSize::new(range.SizeInBytes) })
+    };
+    ranges.iter().enumerate().map(convert).collect()
+}

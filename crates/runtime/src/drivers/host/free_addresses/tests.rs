@@ -1,0 +1,132 @@
+//! Free addresses beside a model that marks each one.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const END: u64 = 4096;
+
+fn range(start: u64, end: u64) -> Interval {
+    Interval { start, end }
+}
+
+fn free() -> FreeAddresses {
+    FreeAddresses::of(range(0, END))
+}
+
+/// The two indices say the same, and no two ranges touch.
+fn audit(free: &FreeAddresses) {
+    let by_size: BTreeSet<_> = free.ranges().map(|range| (range.len(), range.start)).collect();
+    assert_eq!(by_size, free.sizes);
+    let ranges: Vec<_> = free.ranges().collect();
+    assert!(ranges.iter().all(|range| !range.is_empty()));
+    assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start), "{ranges:?}");
+}
+
+#[test]
+fn the_ends_and_the_middle_of_what_is_free_can_be_taken() {
+    let mut free = FreeAddresses::of(range(0, 100));
+    for wanted in [range(0, 10), range(90, 100), range(40, 41), range(10, 40), range(41, 90)] {
+        assert!(free.take_at(wanted), "{wanted:?}");
+        audit(&free);
+    }
+    assert_eq!(free.ranges().count(), 0);
+    assert!(!free.take_at(range(0, 1)));
+}
+
+#[test]
+fn the_smallest_range_that_will_do_is_taken_and_of_those_the_lowest() {
+    let mut free = free();
+    for (start, end) in [(0, 1000), (1010, 2000), (2010, 3000), (3500, END)] {
+        assert!(free.take_at(range(start, end)));
+    }
+    let take = |free: &mut FreeAddresses, size, alignment| {
+        let alignment = Alignment::new(alignment).expect("a power of two");
+        free.take(ByteSize::new(size), alignment).map(|taken| taken.start)
+    };
+    assert_eq!(take(&mut free, 10, 1), Some(1000));
+    assert_eq!(take(&mut free, 10, 1), Some(2000));
+    assert_eq!(take(&mut free, 10, 1), Some(3000));
+    assert_eq!(take(&mut free, 489, 2), Some(3010));
+    assert_eq!(take(&mut free, 2, 1), None, "one byte is left");
+}
+
+/// The last resort: only a range that happens to begin well will do.
+#[test]
+fn an_alignment_is_found_where_no_range_is_large_enough_for_any_start() {
+    let mut free = free();
+    assert!(free.take_at(range(0, 4)) && free.take_at(range(20, 2048)) && free.take_at(range(2064, END)));
+    let alignment = Alignment::new(2048).expect("a power of two");
+    assert_eq!(free.take(ByteSize::new(16), alignment), Some(range(2048, 2064)));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Take { size: u64, alignment: u32 },
+    TakeAt { start: u64, size: u64 },
+    GiveBack(prop::sample::Index),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (1_u64..400, 0_u32..9).prop_map(|(size, alignment)| Step::Take { size, alignment }),
+        (0..END + 50, 0_u64..300).prop_map(|(start, size)| Step::TakeAt { start, size }),
+        any::<prop::sample::Index>().prop_map(Step::GiveBack),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_free_is_what_nobody_took(steps in prop::collection::vec(step(), 1..120)) {
+        let mut free = free();
+        let mut taken: Vec<Interval> = Vec::new();
+        let mut is_free = [true; END as usize];
+        let mark = |is_free: &mut [bool], range: Interval, value| {
+            for address in range.start..range.end {
+                let slot = &mut is_free[usize::try_from(address).expect("small")];
+                assert_ne!(*slot, value, "address {address}");
+                *slot = value;
+            }
+        };
+        for step in steps {
+            match step {
+                Step::Take { size, alignment } => {
+                    let alignment = Alignment::from_log2(alignment).expect("small");
+                    let found = free.take(ByteSize::new(size), alignment);
+                    let step = usize::try_from(alignment.get()).expect("small");
+                    let len = usize::try_from(size).expect("small");
+                    let there_is = (0..is_free.len()).step_by(step).any(|start| {
+                        is_free.get(start..start + len).is_some_and(|run| run.iter().all(|&free| free))
+                    });
+                    prop_assert_eq!(found.is_some(), there_is);
+                    if let Some(found) = found {
+                        prop_assert_eq!((found.len(), found.start % alignment.get()), (size, 0));
+                        mark(&mut is_free, found, false);
+                        taken.push(found);
+                    }
+                }
+                Step::TakeAt { start, size } => {
+                    let wanted = range(start, start + size);
+                    let missing = (start..start + size)
+                        .find(|&address| !is_free.get(usize::try_from(address).expect("small")).copied().unwrap_or(false));
+                    prop_assert_eq!(free.first_missing(wanted), missing);
+                    prop_assert_eq!(free.take_at(wanted), missing.is_none());
+                    if missing.is_none() && size > 0 {
+                        mark(&mut is_free, wanted, false);
+                        taken.push(wanted);
+                    }
+                }
+                Step::GiveBack(index) => {
+                    if !taken.is_empty() {
+                        let gone = taken.swap_remove(index.index(taken.len()));
+                        free.give_back(gone);
+                        mark(&mut is_free, gone, true);
+                    }
+                }
+            }
+            audit(&free);
+            let total: u64 = free.ranges().map(Interval::len).sum();
+            prop_assert_eq!(total, is_free.iter().filter(|&&free| free).count() as u64);
+        }
+    }
+}

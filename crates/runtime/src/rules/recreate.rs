@@ -1,0 +1,66 @@
+//! Objects at GPU virtual addresses of the application's choice (document RECREATE).
+
+use heapwright_core::GpuVirtualAddress;
+use heapwright_d3d12::{
+    D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET,
+    DXGI_ERROR_UNSUPPORTED,
+};
+
+use super::Refusal;
+use super::resource::Resource;
+use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
+
+/// Whether a heap may be at `address`, if one was set.
+///
+/// # Errors
+///
+/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED.
+pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) -> Result<(), Refusal> {
+    match address {
+        Some(address) => {
+            check_support(caps, || format!("SetNextAllocationAddress asked for an object at {address}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a resource may be at `address`, if one was set: buffers may, however they are created.
+///
+/// # Errors
+///
+/// As [`check_heap`]; E_INVALIDARG for a texture.
+pub(crate) fn check_resource(
+    address: Option<GpuVirtualAddress>,
+    resource: &Resource,
+    caps: &DriverCaps,
+) -> Result<(), Refusal> {
+    check_heap(address, caps)?;
+    match address {
+        Some(address) if resource.texture().is_some() => Err(Refusal::invalid(format!(
+            "SetNextAllocationAddress asked for a texture at {address}: only heaps and buffers can be created at an address"
+        ))
+        .with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a device may be created with `ranges` reserved.
+///
+/// # Errors
+///
+/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED and there are ranges.
+pub(crate) fn check_ranges(ranges: &[GpuVirtualAddressRange], caps: &DriverCaps) -> Result<(), Refusal> {
+    if ranges.is_empty() {
+        return Ok(());
+    }
+    check_support(caps, || format!("{} ranges of GPU virtual addresses are to be reserved", ranges.len()))
+}
+
+fn check_support(caps: &DriverCaps, what: impl FnOnce() -> String) -> Result<(), Refusal> {
+    if caps.has_recreate_at() {
+        return Ok(());
+    }
+    let message = format!("{}, and the device's RecreateAtTier is NOT_SUPPORTED", what());
+    Err(Refusal::new(DXGI_ERROR_UNSUPPORTED, message)
+        .with_id(D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT))
+}
