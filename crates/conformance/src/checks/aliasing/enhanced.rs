@@ -92,7 +92,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     refused("aliasing/e-3-nothing-initialises", "E-3", SPEC, TEXTURE, |ctx| {
         let scene = Scene::advanced(ctx)?;
         activated(&scene, false)?;
-        scene.refuses(&[("I-4", "E-3")])
+        scene.refuses(&[("E-3", "")])
     }),
     refused("aliasing/e-3-discard-of-a-defined-layout", "E-3", BARRIER, TEXTURE, |ctx| {
         let scene = Scene::advanced(ctx)?;

@@ -209,7 +209,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     refused("aliasing/g-10-tight-buffer-beside-a-small-texture", "G-10", "TIGHT, aliasing", TIGHT, |ctx| {
         let scene = Scene::advanced(ctx)?;
         small_and_buffer(ctx, &scene, 0, &tight_buffer(256))?;
-        scene.refuses(&[("I-2", "G-10")])
+        scene.refuses(&[("I-2", "G-8")])
     }),
 ];
 
