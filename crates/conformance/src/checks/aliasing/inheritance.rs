@@ -26,7 +26,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         inherits(ctx, &Hand { flags: TEXTURES | SHARED, ..HAND })
     }),
     accepted("aliasing/h-1-other-initial-state", "H-1", ALIAS, WITH_TEXTURES, |ctx| {
-        inherits(ctx, &Hand { flags: TEXTURES | SHARED, begins: COPY_SOURCE, ..HAND })
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) =
+            scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COPY_SOURCE))?;
+        scene.run(|list| list.transition(&other, COPY_SOURCE, COMMON))?;
+        hand_over(&scene, (&one, COPY_DEST, COMMON), (&other, COMMON))?;
+        scene.carried(&other, 0)?;
+        scene.accepts()
     }),
     accepted("aliasing/h-1-same-clear-value", "H-1", ALIAS, WITH_TEXTURES, |ctx| {
         clear_values(ctx, RED, RED, &[])
