@@ -73,6 +73,12 @@ impl Judge {
             }
             Note::Aliasing { before, after } => self.aliasing(step, before.as_ref(), after.as_ref()),
             Note::Barriers(barriers) => self.enhanced(step, barriers),
+            Note::Load { resource, subresources } => {
+                if let Some(id) = self.id_of(resource) {
+                    let ranges = self.resource(id).map(|resource| ranges(subresources, resource));
+                    self.load(step, id, &ranges.unwrap_or_default());
+                }
+            }
             Note::Discard { resource, subresources, is_whole, is_compute } => {
                 if let Some(id) = self.id_of(resource) {
                     let ranges = self.resource(id).map(|resource| ranges(subresources, resource));
@@ -273,12 +279,9 @@ impl Judge {
             return;
         }
         let initialises = discards && self.has(AliasingLaws::DISCARD_FLAG_INITIALISES);
-        if may_be_compressed(layout)
+        resource.needs_initialisation = may_be_compressed(layout)
             && !resource.shape.is_target
-            && self.has(AliasingLaws::UNDEFINED_NEEDS_INITIALISATION)
-        {
-            resource.needs_initialisation = true;
-        }
+            && self.has(AliasingLaws::UNDEFINED_NEEDS_INITIALISATION);
         let mut undefined = Vec::new();
         for subresource in subresources.iter().cloned().flatten() {
             for piece in resource.shape.subresource(subresource) {

@@ -33,6 +33,8 @@ pub(crate) enum Note {
     Aliasing { before: Option<Arc<dyn DriverResource>>, after: Option<Arc<dyn DriverResource>> },
     /// The barriers of one call of `Barrier`.
     Barriers(Vec<EnhancedBarrier>),
+    /// A render pass goes on with what is there.
+    Load { resource: Arc<dyn DriverResource>, subresources: Subresources },
     /// `DiscardResource`, or a render pass that discards.
     Discard {
         resource: Arc<dyn DriverResource>,

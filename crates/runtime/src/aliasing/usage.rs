@@ -211,6 +211,31 @@ impl Judge {
         }
     }
 
+    /// Whether a piece may be used without initialising it; says it where not.
+    fn check_initialised(
+        &mut self,
+        submission: &mut Submission,
+        resource: &TrackedResource,
+        piece: &Piece,
+    ) -> bool {
+        if !resource.has_duty() {
+            return true;
+        }
+        let failed = resource.content.iter(piece.units.clone()).find_map(|(run, content)| {
+            if content.initialised.covers(piece.part) {
+                return None;
+            }
+            let (rule, because) = self.why_not_initialised(resource, content, piece)?;
+            Some((run, rule, because))
+        });
+        let Some((units, rule, because)) = failed else { return true };
+        let other = self.invalidator(resource, units.start);
+        let what = "is used before a whole subresource or tile is initialised";
+        let finding = Finding::error(rule, resource, what);
+        self.say(submission, Finding { because, other, units: Some(units), ..finding });
+        false
+    }
+
     fn write(
         &mut self,
         submission: &mut Submission,
@@ -222,21 +247,8 @@ impl Judge {
         let is_whole = piece.is_whole
             || (!self.has(AliasingLaws::TILES_OF_DEFINED_LAYOUTS) && is_tile_sized(resource, piece));
         let initialises = kind == Kind::Initialise && is_whole;
-        if has_duty && !initialises {
-            let failed = resource.content.iter(piece.units.clone()).find_map(|(run, content)| {
-                if content.initialised.covers(piece.part) {
-                    return None;
-                }
-                let (rule, because) = self.why_not_initialised(resource, content, piece)?;
-                Some((run, rule, because))
-            });
-            if let Some((units, rule, because)) = failed {
-                let other = self.invalidator(resource, units.start);
-                let what = "is written before a whole subresource or tile is initialised";
-                let finding = Finding::error(rule, resource, what);
-                self.say(submission, Finding { because, other, units: Some(units), ..finding });
-                return;
-            }
+        if !initialises && !self.check_initialised(submission, resource, piece) {
+            return;
         }
         if initialises && has_duty && !self.has(AliasingLaws::UNITS_ARE_INDEPENDENT) {
             resource.content.set(0..resource.shape.unit_count(), &Content::valid());
@@ -253,6 +265,24 @@ impl Judge {
                 content.valid.add(piece.part, whole);
             });
         }
+    }
+
+    /// A render pass goes on with what is there, whatever it is worth: it must be initialised.
+    pub(super) fn load(&mut self, step: &mut Step<'_>, id: ResourceId, subresources: &[Range<u32>]) {
+        let Some(mut resource) = self.take(id) else { return };
+        let reason = Reason::Access(Kind::Write);
+        let mut undefined = self.take_hidden(step.submission, &mut resource, reason);
+        for range in subresources {
+            self.check_announcements(step.submission, &resource, range);
+            for piece in range.clone().flat_map(|index| resource.shape.subresource(index)) {
+                let places = resource.shape.places_of_units(&piece.units);
+                undefined.extend(self.take_over(step.submission, &mut resource, places, reason));
+                self.check_initialised(step.submission, &resource, &piece);
+            }
+        }
+        self.scramble(step.commands, &resource, &undefined);
+        resource.touch(step.submission.epoch, step.submission.step, D3D12_BARRIER_SYNC_RENDER_TARGET);
+        self.put(resource);
     }
 
     /// A discard: what it names may be used, and has no value.
