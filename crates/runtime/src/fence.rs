@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::aliasing::FenceHistory;
+
 /// What a fence calls once a value is reached: signals an event, wakes a thread.
 pub(crate) type OnReached = Box<dyn FnOnce() + Send>;
 
@@ -13,6 +15,8 @@ pub(crate) type OnReached = Box<dyn FnOnce() + Send>;
 pub struct Fence {
     state: Mutex<State>,
     changed: Condvar,
+    /// Who signalled what, for the tracker of aliasing.
+    history: Mutex<FenceHistory>,
 }
 
 struct State {
@@ -29,7 +33,13 @@ impl Fence {
         Self {
             state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
             changed: Condvar::new(),
+            history: Mutex::default(),
         }
+    }
+
+    /// Who signalled what, for the tracker of aliasing.
+    pub(crate) fn history(&self) -> MutexGuard<'_, FenceHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The value as of now.

@@ -10,6 +10,7 @@ use heapwright_d3d12::{
     D3D12_MESSAGE_SEVERITY, ID3D12Device, ID3D12DeviceFactory, IDXGIAdapter3, IDXGIFactory4,
 };
 
+use crate::aliasing::{AliasingTracking, Violation};
 use crate::api::adapter::Adapter;
 use crate::api::call;
 use crate::api::device::Device;
@@ -28,6 +29,8 @@ pub struct DeviceOptions {
     /// A non-zero `Alignment` beside the tight alignment flag is a floor, as headers from SDK 1.619.4 on have it, and not an
     /// error, as document TIGHT has it. Off by default.
     pub alignment_is_floor: bool,
+    /// What is tracked of [aliasing](crate::aliasing) from the beginning; nothing by default.
+    pub aliasing: Option<AliasingTracking>,
 }
 
 impl From<DeviceOptions> for Options {
@@ -131,6 +134,7 @@ impl Instance {
             let args = DeviceArgs { reserve_ranges: ranges };
             Ok(Device::create(driver, &args, DebugSettings::ON, options.into())?)
         })?;
+        device.aliasing().set(options.aliasing);
         let log = Arc::clone(device.log());
         let device = Device::shown(&device);
         Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device, gpu, log })
@@ -176,6 +180,32 @@ impl Instance {
     #[must_use]
     pub fn messages(&self) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
         self.log.stored()
+    }
+
+    /// What the device has found against the rules of [aliasing](crate::aliasing) since it began to track them, or since the last
+    /// [`clear_aliasing_violations`](Self::clear_aliasing_violations): the first 4,096, in the order in which they happened.
+    ///
+    /// What queues do is judged when they do it: wait for a fence before asking. O(violations) under the tracker's lock.
+    #[must_use]
+    pub fn aliasing_violations(&self) -> Vec<Violation> {
+        Device::behind(&self.device).map(|device| device.aliasing().violations()).unwrap_or_default()
+    }
+
+    /// Forgets what was found against the rules of aliasing.
+    pub fn clear_aliasing_violations(&self) {
+        if let Some(device) = Device::behind(&self.device) {
+            device.aliasing().clear_violations();
+        }
+    }
+
+    /// Begins to track aliasing, goes on by other rules, or ends.
+    ///
+    /// Resources that were created, and lists that were recorded, while nothing was tracked are not judged. What was found so
+    /// far is forgotten.
+    pub fn track_aliasing(&self, tracking: Option<AliasingTracking>) {
+        if let Some(device) = Device::behind(&self.device) {
+            device.aliasing().set(tracking);
+        }
     }
 
     /// All that happened to the residency of the GPU's objects since it was opened: calls of `MakeResident` and `Evict`, what was

@@ -20,6 +20,7 @@
 //! | heaps; placed, committed and reserved buffers and textures; tight alignment; GPU upload heaps | here |
 //! | footprints, tilings, format support, private data, names, residency | here |
 //! | queues, command lists with the memory commands, fences, descriptor and query heaps | here |
+//! | [`aliasing`]: validity of what resources contain, tracked; rules of aliasing and data inheritance, checked | here, once it is on |
 //! | debug layer: info queue, messages with D3D12's ids, live objects | here |
 //! | shared handles of heaps, committed resources and fences, within the process | here |
 //! | heaps shared across adapters or for display, protected sessions, sampler feedback, video formats | E_NOTIMPL |
@@ -34,6 +35,7 @@
 //! `tracing` (at level error for a broken rule, warn for what is not implemented, info for out of memory) and to the
 //! device's `ID3D12InfoQueue1`; [`debug`] says when it is stored there.
 
+pub mod aliasing;
 mod api;
 pub mod ddi;
 pub mod debug;

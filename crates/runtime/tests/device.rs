@@ -513,7 +513,7 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     let profile = HostProfile::find("uma").expect("a profile with buffers at 8 bytes");
     let strict = Instance::open(profile).expect("a fresh instance");
     assert_eq!(info(&strict, &desc).0, u64::MAX);
-    let options = DeviceOptions { alignment_is_floor: true };
+    let options = DeviceOptions { alignment_is_floor: true, ..DeviceOptions::default() };
     let later = Instance::open_with(profile, options).expect("a fresh instance");
     assert_eq!(info(&later, &desc), (1024, 256));
     assert_eq!(info(&later, &low), (1000, 8));

@@ -400,7 +400,7 @@ fn upload(ctx: &Context, bytes: &[u8]) -> Result<ID3D12Resource, Stop> {
 }
 
 /// A READBACK buffer.
-fn readback(ctx: &Context, width: u64) -> Result<ID3D12Resource, Stop> {
+pub(super) fn readback(ctx: &Context, width: u64) -> Result<ID3D12Resource, Stop> {
     ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(width)).ok(format!("{width} bytes"))
 }
 
@@ -410,7 +410,7 @@ fn fill(ctx: &Context, resource: &ID3D12Resource, value: u8) -> Result<(), Stop>
     Ok(())
 }
 
-fn read(ctx: &Context, resource: &ID3D12Resource, len: usize) -> Result<Vec<u8>, Stop> {
+pub(super) fn read(ctx: &Context, resource: &ID3D12Resource, len: usize) -> Result<Vec<u8>, Stop> {
     Ok(ctx.map(resource).ok("a READBACK buffer")?.read(0, len))
 }
 
@@ -431,7 +431,7 @@ fn through_default(ctx: &Context, list_type: D3D12_COMMAND_LIST_TYPE, len: usize
 }
 
 /// A heap of one descriptor.
-fn descriptors(
+pub(super) fn descriptors(
     ctx: &Context,
     heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     flags: D3D12_DESCRIPTOR_HEAP_FLAGS,

@@ -5,6 +5,7 @@
 mod aliasing;
 mod allocation_info;
 mod buffer;
+mod commands;
 mod copies;
 mod device;
 mod features;
@@ -21,7 +22,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 21] = [
+const TABLES: [&[Check]; 22] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -37,6 +38,7 @@ const TABLES: [&[Check]; 21] = [
     residency::CHECKS,
     fences::CHECKS,
     copies::CHECKS,
+    commands::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,
     aliasing::barriers::CHECKS,

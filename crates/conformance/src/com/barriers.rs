@@ -7,6 +7,7 @@ use windows_core::Interface;
 
 use super::Result;
 use super::commands::List;
+use super::passes::lent;
 
 /// One barrier of `ResourceBarrier`.
 #[derive(Clone, Copy)]
@@ -17,16 +18,9 @@ pub(crate) enum Barrier<'a> {
     Transition(&'a ID3D12Resource, Option<u32>, D3D12_RESOURCE_STATES, D3D12_RESOURCE_STATES),
 }
 
-/// A pointer to the same object without a reference of its own.
+/// The resource without a reference of its own, or null.
 fn borrowed(resource: Option<&ID3D12Resource>) -> ManuallyDrop<Option<ID3D12Resource>> {
-    match resource {
-        // SAFETY: an interface and an optional one are both a pointer; without a drop the reference stays the owner's,
-        // who outlives the call.
-        Some(resource) => unsafe {
-            std::mem::transmute_copy::<ID3D12Resource, ManuallyDrop<Option<ID3D12Resource>>>(resource)
-        },
-        None => ManuallyDrop::new(None),
-    }
+    resource.map_or(ManuallyDrop::new(None), lent)
 }
 
 impl Barrier<'_> {
@@ -175,48 +169,6 @@ impl List {
         }
         // SAFETY: each group is a vector's pointer and length, whose resources outlive the call.
         unsafe { list.Barrier(&groups) };
-        Ok(())
-    }
-
-    /// `BeginRenderPass` with one render target that is cleared and kept.
-    ///
-    /// # Errors
-    ///
-    /// What the list answers when it has no `ID3D12GraphicsCommandList4`.
-    pub(crate) fn begin_render_pass(
-        &self,
-        view: D3D12_CPU_DESCRIPTOR_HANDLE,
-        format: DXGI_FORMAT,
-    ) -> Result<()> {
-        let list: ID3D12GraphicsCommandList4 = self.0.cast().map_err(|error| error.code())?;
-        let clear = D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS {
-            ClearValue: D3D12_CLEAR_VALUE { Format: format, ..Default::default() },
-        };
-        let target = D3D12_RENDER_PASS_RENDER_TARGET_DESC {
-            cpuDescriptor: view,
-            BeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS {
-                Type: D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR,
-                Anonymous: D3D12_RENDER_PASS_BEGINNING_ACCESS_0 { Clear: clear },
-            },
-            EndingAccess: D3D12_RENDER_PASS_ENDING_ACCESS {
-                Type: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE,
-                ..Default::default()
-            },
-        };
-        // SAFETY: one target with a view whose heap and resource the caller keeps, and no depth stencil.
-        unsafe { list.BeginRenderPass(Some(&[target]), None, D3D12_RENDER_PASS_FLAG_NONE) };
-        Ok(())
-    }
-
-    /// `EndRenderPass`.
-    ///
-    /// # Errors
-    ///
-    /// What the list answers when it has no `ID3D12GraphicsCommandList4`.
-    pub(crate) fn end_render_pass(&self) -> Result<()> {
-        let list: ID3D12GraphicsCommandList4 = self.0.cast().map_err(|error| error.code())?;
-        // SAFETY: the list is live.
-        unsafe { list.EndRenderPass() };
         Ok(())
     }
 }

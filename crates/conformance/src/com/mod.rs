@@ -8,6 +8,7 @@
 //! * [`object`]: identity, private data, names, residency.
 //! * [`memory`]: mapped memory as bytes.
 //! * [`commands`]: queues, lists and fences; [`barriers`]: barriers of both generations.
+//! * [`passes`]: what lists do beside copies: rectangles, resolves, render passes, barriers of textures.
 //! * [`tracker`]: what a device that judges aliasing says.
 //! * [`adapter`]: DXGI's memory figures.
 
@@ -17,6 +18,7 @@ pub(crate) mod commands;
 pub(crate) mod device;
 pub(crate) mod memory;
 pub(crate) mod object;
+pub(crate) mod passes;
 pub(crate) mod tracker;
 
 use heapwright_d3d12::{E_POINTER, S_OK};

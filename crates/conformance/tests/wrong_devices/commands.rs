@@ -50,6 +50,11 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
             first.ClearRenderTargetView = clear_render_target;
             first.ClearDepthStencilView = clear_depth;
             first.ClearUnorderedAccessViewUint = clear_unordered;
+            first.ResolveSubresource = resolve;
+            let fourth = &mut table.base__.base__.base__.base__.base__.base__;
+            fourth.BeginRenderPass = begin_pass;
+            fourth.EndRenderPass = end_pass;
+            fourth.base__.base__.base__.ResolveSubresourceRegion = resolve_region;
             barriers::replace(table);
         });
     }
@@ -227,6 +232,7 @@ unsafe extern "system" fn clear_render_target(
     // SAFETY: see above.
     unsafe {
         if let Some(table) = recorded(this, Command::ClearRenderTargetView) {
+            let (rect_count, rects) = rects_of(this, rect_count, rects);
             (table.ClearRenderTargetView)(this, view, color, rect_count, rects);
         }
     }
@@ -244,6 +250,7 @@ unsafe extern "system" fn clear_depth(
     // SAFETY: see above.
     unsafe {
         if let Some(table) = recorded(this, Command::ClearDepthStencilView) {
+            let (rect_count, rects) = rects_of(this, rect_count, rects);
             (table.ClearDepthStencilView)(this, view, flags, depth, stencil, rect_count, rects);
         }
     }
@@ -261,7 +268,91 @@ unsafe extern "system" fn clear_unordered(
     // SAFETY: see above.
     unsafe {
         if let Some(table) = recorded(this, Command::ClearUnorderedAccessViewUint) {
+            let (rect_count, rects) = rects_of(this, rect_count, rects);
             (table.ClearUnorderedAccessViewUint)(this, visible, view, resource, values, rect_count, rects);
+        }
+    }
+}
+
+/// The rectangles of a clear, unless the list takes them for none.
+///
+/// # Safety
+///
+/// `this` is an intercepted list.
+unsafe fn rects_of(this: *mut c_void, count: u32, rects: *const D3D12_RECT) -> (u32, *const D3D12_RECT) {
+    // SAFETY: the caller's promise.
+    let (lies, _) = unsafe { behind::<NewestListTable>(this) };
+    if lies.ignores_rects { (0, std::ptr::null()) } else { (count, rects) }
+}
+
+unsafe extern "system" fn resolve(
+    this: *mut c_void,
+    to: *mut c_void,
+    to_index: u32,
+    from: *mut c_void,
+    from_index: u32,
+    format: DXGI_FORMAT,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if let Some(table) = recorded(this, Command::ResolveSubresource) {
+            (table.ResolveSubresource)(this, to, to_index, from, from_index, format);
+        }
+    }
+}
+
+unsafe extern "system" fn resolve_region(
+    this: *mut c_void,
+    to: *mut c_void,
+    to_index: u32,
+    x: u32,
+    y: u32,
+    from: *mut c_void,
+    from_index: u32,
+    rect: *const D3D12_RECT,
+    format: DXGI_FORMAT,
+    mode: D3D12_RESOLVE_MODE,
+) {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<NewestListTable>(this);
+        if lies.forgets != Some(Command::ResolveSubresourceRegion) {
+            let first = &table.base__.base__.base__.base__.base__.base__.base__.base__.base__;
+            let resolve = first.ResolveSubresourceRegion;
+            resolve(this, to, to_index, x, y, from, from_index, rect, format, mode);
+        }
+    }
+}
+
+unsafe extern "system" fn begin_pass(
+    this: *mut c_void,
+    count: u32,
+    targets: *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
+    depth_stencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
+    flags: D3D12_RENDER_PASS_FLAGS,
+) {
+    // SAFETY: see above; the array has that many elements, whose references stay the caller's: nothing drops them.
+    unsafe {
+        let (lies, table) = behind::<NewestListTable>(this);
+        if lies.forgets == Some(Command::RenderPass) {
+            return;
+        }
+        let given = std::slice::from_raw_parts(targets, usize::try_from(count).unwrap_or(0));
+        let mut changed = given.to_vec();
+        if let Some(lie) = lies.pass_ending {
+            changed.iter_mut().for_each(|target| lie(&mut target.EndingAccess.Type));
+        }
+        let begin = table.base__.base__.base__.base__.base__.base__.BeginRenderPass;
+        begin(this, count, changed.as_ptr(), depth_stencil, flags);
+    }
+}
+
+unsafe extern "system" fn end_pass(this: *mut c_void) {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<NewestListTable>(this);
+        if lies.forgets != Some(Command::RenderPass) {
+            (table.base__.base__.base__.base__.base__.base__.EndRenderPass)(this);
         }
     }
 }

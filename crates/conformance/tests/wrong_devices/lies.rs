@@ -70,6 +70,10 @@ pub(crate) struct Lies {
     pub(crate) tile_count: Option<fn(u32) -> u32>,
     /// `UpdateTileMappings` that maps another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
+    /// Clears that take the rectangles for none.
+    pub(crate) ignores_rects: bool,
+    /// Changes how a render pass ends.
+    pub(crate) pass_ending: Option<fn(&mut D3D12_RENDER_PASS_ENDING_ACCESS_TYPE)>,
     /// A command that lists do not record.
     pub(crate) forgets: Option<Command>,
     /// What `GetDeviceRemovedReason` answers.
@@ -109,8 +113,12 @@ pub(crate) enum Command {
     ClearRenderTargetView,
     ClearDepthStencilView,
     ClearUnorderedAccessViewUint,
+    ResolveSubresource,
+    ResolveSubresourceRegion,
     DiscardResource,
     Barrier,
+    /// `BeginRenderPass` and `EndRenderPass`.
+    RenderPass,
 }
 
 /// Which new memory is dirty.

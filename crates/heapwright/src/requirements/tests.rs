@@ -18,7 +18,8 @@ const MIB_4: u64 = 4 << 20;
 
 fn open(profile: &str, alignment_is_floor: bool) -> (Instance, DeviceCaps) {
     let profile = HostProfile::find(profile).expect("a profile of that name");
-    let gpu = Instance::open_with(profile, DeviceOptions { alignment_is_floor }).expect("a fresh instance");
+    let gpu = Instance::open_with(profile, DeviceOptions { alignment_is_floor, ..DeviceOptions::default() })
+        .expect("a fresh instance");
     let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
     let alignment_beside_tight =
         if alignment_is_floor { AlignmentBesideTight::Floor } else { AlignmentBesideTight::Invalid };

@@ -15,6 +15,7 @@ use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
 use super::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
 use super::{call, clock};
+use crate::aliasing::SubmittedList;
 use crate::ddi::command::{DriverQueue, RemovalSink, Work};
 use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
@@ -25,6 +26,8 @@ use crate::rules::Refusal;
 pub(super) struct CommandQueue {
     child: Child,
     desc: D3D12_COMMAND_QUEUE_DESC,
+    /// The queue's number for the tracker of aliasing.
+    agent: u32,
     /// `None` only while the queue goes.
     driver: Option<Box<dyn DriverQueue>>,
     /// How many submissions of lists there were; held while they are handed over, so that they stay in order.
@@ -79,9 +82,11 @@ impl CommandQueue {
         let sink: Arc<dyn RemovalSink> = removal;
         let driver = Some(device.driver().create_queue(sink)?);
         let desc = D3D12_COMMAND_QUEUE_DESC { NodeMask: 1, ..*desc };
+        let agent = device.aliasing().add_queue();
         Ok(Self {
             child: Child::new(device).counted(ObjectKind::CommandQueue),
             desc,
+            agent,
             driver,
             submissions: Mutex::default(),
             progress,
@@ -117,9 +122,23 @@ impl CommandQueue {
         for list in &*recorded {
             list.recordings.executes_until(&self.progress, *count);
         }
+        let done = Work::Signal(Arc::clone(&self.progress), *count);
+        if self.device().aliasing().is_on() {
+            self.submit([self.judged(recorded), done]);
+            return Ok(());
+        }
         let executes = recorded.drain(..).map(|list| Work::Execute(Arc::clone(&list.commands)));
-        self.submit(executes.chain([Work::Signal(Arc::clone(&self.progress), *count)]));
+        self.submit(executes.chain([done]));
         Ok(())
+    }
+
+    /// Lists as the tracker of aliasing gives them to the queue.
+    fn judged(&self, recorded: &mut Vec<Arc<Recorded>>) -> Work {
+        let lists = recorded
+            .drain(..)
+            .map(|list| SubmittedList { commands: Arc::clone(&list.commands), calls: list.calls.clone() });
+        let on_copy_queue = self.desc.Type == D3D12_COMMAND_LIST_TYPE_COPY;
+        Work::Ask(self.device().aliasing().execute(self.agent, on_copy_queue, lists.collect()))
     }
 
     fn executable(&self, index: usize, list: Option<&ID3D12CommandList>) -> Result<Arc<Recorded>, Refusal> {
@@ -169,6 +188,10 @@ impl CommandQueue {
         let mappings =
             unsafe { tile_mappings::plan(resource.rules(), &regions, heap.map(|heap| &**heap), ranges) }?;
         if !mappings.is_empty() {
+            if self.device().aliasing().is_on() {
+                let question = self.device().aliasing().update_mappings(resource.driver(), &mappings);
+                self.submit([Work::Ask(question)]);
+            }
             self.submit([Work::UpdateTileMappings { resource: Arc::clone(resource.driver()), mappings }]);
         }
         Ok(())
@@ -193,6 +216,9 @@ impl CommandQueue {
             Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
         };
         let (target, source) = (side(target, "pDstResource")?, side(source, "pSrcResource")?);
+        if self.device().aliasing().is_on() {
+            self.submit([Work::Ask(self.device().aliasing().copy_mappings(&target, &source))]);
+        }
         self.submit([Work::CopyTileMappings { target, source }]);
         Ok(())
     }
@@ -325,14 +351,24 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
 
     fn Signal(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Signal", || {
-            self.submit([Work::Signal(self.own_fence(pfence.as_ref())?, value)]);
+            let fence = self.own_fence(pfence.as_ref())?;
+            let aliasing = self.device().aliasing();
+            if aliasing.is_on() {
+                self.submit([Work::Ask(aliasing.before_signal(self.agent, &fence, value))]);
+            }
+            self.submit([Work::Signal(fence, value)]);
             Ok(())
         })
     }
 
     fn Wait(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Wait", || {
-            self.submit([Work::Wait(self.own_fence(pfence.as_ref())?, value)]);
+            let fence = self.own_fence(pfence.as_ref())?;
+            self.submit([Work::Wait(Arc::clone(&fence), value)]);
+            let aliasing = self.device().aliasing();
+            if aliasing.is_on() {
+                self.submit([Work::Ask(aliasing.after_wait(self.agent, &fence, value))]);
+            }
             Ok(())
         })
     }

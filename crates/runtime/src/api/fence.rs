@@ -122,16 +122,23 @@ implement_pageable!(Fence_Impl);
 
 impl ID3D12Fence_Impl for Fence_Impl {
     fn GetCompletedValue(&self) -> u64 {
-        self.value.value()
+        let value = self.value.value();
+        self.child.device.aliasing().cpu_saw(&self.value, value);
+        value
     }
 
     fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()> {
-        call::run(self.log(), "ID3D12Fence::SetEventOnCompletion", || complete(&self.value, value, hevent))
+        call::run(self.log(), "ID3D12Fence::SetEventOnCompletion", || {
+            complete(&self.value, value, hevent)?;
+            self.child.device.aliasing().cpu_awaits(&self.value, value);
+            Ok(())
+        })
     }
 
     fn Signal(&self, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Fence::Signal", || {
             self.child.device.removal().check_present()?;
+            self.child.device.aliasing().cpu_signals(&self.value, value);
             self.value.set(value);
             Ok(())
         })

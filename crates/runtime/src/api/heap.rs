@@ -10,6 +10,7 @@ use windows_core::{ComObject, GUID, implement};
 use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable, implement_pageable_tools};
+use crate::aliasing::Label;
 use crate::ddi::{DriverHeap, GpuVirtualAddressRange, HeapArgs};
 use crate::debug::ObjectKind;
 use crate::residency::PageableKind;
@@ -22,6 +23,8 @@ pub(super) struct Heap {
     /// As the application gave it, with the effective alignment.
     desc: D3D12_HEAP_DESC,
     memory: Arc<dyn DriverHeap>,
+    /// The name, for the tracker of aliasing, if it is on.
+    label: Option<Arc<Label>>,
 }
 
 impl Heap {
@@ -52,8 +55,12 @@ impl Heap {
         memory: Arc<dyn DriverHeap>,
         desc: D3D12_HEAP_DESC,
     ) -> Self {
+        let label = device.aliasing().is_on().then(Arc::<Label>::default);
+        if let Some(label) = &label {
+            device.aliasing().heap_created(&memory, label, desc.Flags);
+        }
         let child = Child::with_memory(device, Arc::clone(&memory)).counted(ObjectKind::Heap);
-        Self { child, desc, memory }
+        Self { child: child.labelled(label.clone()), desc, memory, label }
     }
 
     pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {
@@ -62,6 +69,11 @@ impl Heap {
 
     pub(super) fn memory(&self) -> &Arc<dyn DriverHeap> {
         &self.memory
+    }
+
+    /// The name, for the tracker of aliasing.
+    pub(super) fn label(&self) -> Arc<Label> {
+        self.label.clone().unwrap_or_default()
     }
 
     pub(super) fn child(&self) -> &Child {

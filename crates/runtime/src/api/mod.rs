@@ -28,3 +28,24 @@ mod tools;
 mod trim_notification;
 mod views;
 mod wide_string;
+
+use std::sync::Arc;
+
+use heapwright_d3d12::ID3D12Resource;
+
+use self::device::Device;
+use crate::ddi::driver_resource::DriverResource;
+use crate::rules::Refusal;
+
+/// The driver's half of a resource of `device` that the application passed as `name`.
+///
+/// # Errors
+///
+/// E_INVALIDARG for null and for what is no resource of the device.
+pub(crate) fn resource_driver(
+    device: &Device,
+    resource: Option<&ID3D12Resource>,
+    name: &str,
+) -> Result<Arc<dyn DriverResource>, Refusal> {
+    Ok(Arc::clone(object::own::<resource::Resource>(device, resource, name)?.driver()))
+}

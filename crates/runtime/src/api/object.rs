@@ -7,6 +7,7 @@ use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface, PCWSTR};
 
 use super::device::Device;
 use super::private_data::PrivateData;
+use crate::aliasing::Label;
 use crate::ddi::DriverHeap;
 use crate::debug::{LiveObject, MessageLog, ObjectKind};
 use crate::residency::PageableRecord;
@@ -20,6 +21,8 @@ pub(super) struct Child {
     memory: Option<Arc<dyn DriverHeap>>,
     /// The residency of an object that is pageable and no memory: the ledger has the object's name.
     residency: Option<Arc<PageableRecord>>,
+    /// The object's name, for the tracker of aliasing.
+    label: Option<Arc<Label>>,
     /// Counts the object for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
     _live: Option<LiveObject>,
 }
@@ -27,7 +30,14 @@ pub(super) struct Child {
 impl Child {
     /// A child without memory of its own.
     pub(super) fn new(device: ComObject<Device>) -> Self {
-        Self { device, private_data: PrivateData::default(), memory: None, residency: None, _live: None }
+        Self {
+            device,
+            private_data: PrivateData::default(),
+            memory: None,
+            residency: None,
+            label: None,
+            _live: None,
+        }
     }
 
     /// A child that is memory.
@@ -40,6 +50,11 @@ impl Child {
         Self { residency: Some(Arc::clone(residency)), ..self }
     }
 
+    /// The same child, whose name the tracker of aliasing knows by `label`.
+    pub(super) fn labelled(self, label: Option<Arc<Label>>) -> Self {
+        Self { label, ..self }
+    }
+
     /// The memory that is the object's own; what `MakeResident` and `Evict` are about.
     pub(super) fn memory(&self) -> Option<&Arc<dyn DriverHeap>> {
         self.memory.as_ref()
@@ -48,10 +63,13 @@ impl Child {
     /// `SetName`.
     pub(super) fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
         self.private_data.set_name(name)?;
-        if self.memory.is_none() && self.residency.is_none() {
+        if self.memory.is_none() && self.residency.is_none() && self.label.is_none() {
             return Ok(());
         }
         if let Some(name) = self.private_data.name() {
+            if let Some(label) = &self.label {
+                label.set(&name);
+            }
             if let Some(memory) = &self.memory {
                 memory.set_name(&name);
             }

@@ -11,6 +11,7 @@ use super::call;
 use super::device::Device;
 use super::heap::Heap;
 use super::object::{Child, implement_pageable, implement_pageable_tools};
+use crate::aliasing::{CpuPart, CreatedHome, CreatedResource, CreatedState, Identity, Label};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
 use crate::ddi::{
     DriverHeap, GpuVirtualAddressRange, HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs,
@@ -197,6 +198,76 @@ impl Resource {
         Self { castable_formats: formats.into(), ..self }
     }
 
+    /// The same resource, which the tracker of aliasing knows, if it is on.
+    pub(super) fn tracked(
+        self,
+        args: &ResourceArgs,
+        state: CreatedState,
+        clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
+    ) -> Self {
+        let aliasing = Arc::clone(self.child.device.aliasing());
+        if !aliasing.is_on() {
+            return self;
+        }
+        let label = Arc::<Label>::default();
+        let heap_label = match &self.placement {
+            Placement::Placed(heap) => heap.label(),
+            Placement::Committed(_) | Placement::Reserved => Arc::default(),
+        };
+        aliasing.resource_created(CreatedResource {
+            driver: &self.driver,
+            args,
+            allocation: self.driver.existing_allocation_info(),
+            identity: Identity { desc: self.desc, clear_value },
+            label: &label,
+            home: match &self.placement {
+                Placement::Placed(heap) => CreatedHome::Placed {
+                    heap: heap.memory(),
+                    label: &heap_label,
+                    flags: heap.desc().Flags,
+                    offset: self.heap_offset(),
+                },
+                Placement::Committed(heap) => CreatedHome::Committed { flags: heap.1 },
+                Placement::Reserved => CreatedHome::Reserved,
+            },
+            state,
+        });
+        Self { child: self.child.labelled(Some(label)), ..self }
+    }
+
+    /// Bytes from the beginning of the heap that the resource is placed in.
+    fn heap_offset(&self) -> u64 {
+        match &self.placement {
+            Placement::Placed(heap) => {
+                self.driver.gpu_virtual_address().get() - heap.memory().gpu_virtual_address().get()
+            }
+            Placement::Committed(_) | Placement::Reserved => 0,
+        }
+    }
+
+    /// The CPU accesses a part of the resource, as the call `name` tells.
+    fn track_cpu(&self, name: &'static str, part: CpuPart, is_read: bool) {
+        let aliasing = self.child.device.aliasing();
+        if aliasing.is_on() {
+            aliasing.cpu_accesses(name, &self.driver, part, is_read);
+        }
+    }
+
+    /// The part of a subresource that a range of `Map` or `Unmap` names: all of it where there is none, nothing where it is
+    /// empty.
+    fn mapped_part(&self, subresource: u32, range: Option<&D3D12_RANGE>) -> Option<CpuPart> {
+        let bytes = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        match range {
+            Some(range) if range.End <= range.Begin => None,
+            Some(range) if self.resource.texture().is_none() => {
+                Some(CpuPart::Bytes(bytes(range.Begin), bytes(range.End - range.Begin)))
+            }
+            // Bytes of a texture's subresource are counted in no way that names texels.
+            _ if self.resource.texture().is_none() => Some(CpuPart::Bytes(0, u64::MAX)),
+            _ => Some(CpuPart::Subresource(subresource)),
+        }
+    }
+
     /// The formats beside those of its family that views may have.
     pub(super) fn castable_formats(&self) -> &[DXGI_FORMAT] {
         &self.castable_formats
@@ -291,6 +362,13 @@ impl Resource {
         if counted.is_err() {
             return Err(Refusal::invalid("Map has been called 2^32 - 1 times without Unmap"));
         }
+        // SAFETY: as above. Without a range the application says nothing of what it reads.
+        if let Some(range) = unsafe { read_range.as_ref() }
+            && let Some(part) = self.mapped_part(subresource, Some(range))
+        {
+            self.track_cpu("ID3D12Resource::Map", part, true);
+        }
+        self.child.device.aliasing().cpu_maps(&self.driver, true);
         Ok(start.map_or(std::ptr::null_mut(), |start| start.as_ptr().cast()))
     }
 
@@ -355,13 +433,18 @@ impl Resource {
         if let Some(range) = unsafe { written_range.as_ref() } {
             self.check_range(range, "pWrittenRange").map_err(under(D3D12_MESSAGE_ID_UNMAP_INVALIDRANGE))?;
         }
-        self.map_count
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
-            .map(|_| ())
-            .map_err(|_| {
+        self.map_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).map_err(
+            |_| {
                 Refusal::invalid("Unmap of a resource that is not mapped")
                     .with_id(D3D12_MESSAGE_ID_RESOURCE_UNMAP_NOTMAPPED)
-            })
+            },
+        )?;
+        self.child.device.aliasing().cpu_maps(&self.driver, false);
+        // SAFETY: as above.
+        if let Some(part) = self.mapped_part(subresource, unsafe { written_range.as_ref() }) {
+            self.track_cpu("ID3D12Resource::Unmap", part, false);
+        }
+        Ok(())
     }
 }
 
@@ -453,6 +536,8 @@ impl ID3D12Resource_Impl for Resource_Impl {
                 return Err(Refusal::invalid("pSrcData is null"));
             }
             let rows = texel_rows(psrcdata.cast::<u8>(), srcrowpitch, srcdepthpitch)?;
+            let part = CpuPart::Texels(dstsubresource, region);
+            self.track_cpu("ID3D12Resource::WriteToSubresource", part, false);
             // SAFETY: by the COM contract the source is readable for the whole region at its pitches.
             Ok(unsafe { self.driver.write_subresource(dstsubresource, region, rows) }?)
         })
@@ -473,6 +558,8 @@ impl ID3D12Resource_Impl for Resource_Impl {
                 return Err(Refusal::invalid("pDstData is null"));
             }
             let rows = texel_rows(pdstdata.cast::<u8>(), dstrowpitch, dstdepthpitch)?;
+            let part = CpuPart::Texels(srcsubresource, region);
+            self.track_cpu("ID3D12Resource::ReadFromSubresource", part, true);
             // SAFETY: by the COM contract the target is writable for the whole region at its pitches.
             Ok(unsafe { self.driver.read_subresource(srcsubresource, region, rows) }?)
         })

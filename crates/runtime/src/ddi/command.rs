@@ -84,6 +84,15 @@ pub enum Command {
         /// How the plane's samples become a texel.
         resolver: Resolver,
     },
+    /// Overwrites bytes whose contents have become undefined, so that nobody relies on them. What is not there is passed over.
+    Scramble {
+        /// The resource.
+        target: Arc<dyn DriverResource>,
+        /// Bytes from its beginning, and how many.
+        ranges: Arc<[(u64, u64)]>,
+        /// Chooses what they are overwritten with.
+        seed: u64,
+    },
     /// Writes 32 bits.
     WriteImmediate {
         /// Where to, a multiple of 4.
@@ -152,11 +161,36 @@ pub enum TileMemory {
     Null,
 }
 
+/// A question to the runtime, which it answers with commands; each is asked once.
+#[derive(Clone)]
+pub struct Question(Arc<dyn Fn() -> Vec<Command> + Send + Sync>);
+
+impl Question {
+    /// The question that `ask` answers.
+    pub fn new(ask: impl Fn() -> Vec<Command> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    /// What to execute now.
+    #[must_use]
+    pub fn ask(&self) -> Vec<Command> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question").finish_non_exhaustive()
+    }
+}
+
 /// What a queue does next. Works of one queue happen in the order of submission.
 #[derive(Debug, Clone)]
 pub enum Work {
     /// The commands of one command list.
     Execute(Arc<[Command]>),
+    /// Asks what to execute, once all works before it are done.
+    Ask(Question),
     /// Sets a fence.
     Signal(Arc<Fence>, u64),
     /// Goes on once a fence has reached a value.

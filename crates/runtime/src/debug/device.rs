@@ -25,6 +25,11 @@ pub(crate) struct DeviceDebug {
 }
 
 impl DeviceDebug {
+    /// Whether `SetEnableGPUBasedValidation` came before the device.
+    pub(crate) fn validates_on_gpu(&self) -> bool {
+        self.settings.is_layer_enabled && self.settings.is_gpu_based_validation_enabled
+    }
+
     /// For a new device, under the settings of the moment.
     pub(crate) fn new(settings: DebugSettings) -> Self {
         Self {

@@ -64,9 +64,7 @@ impl ID3D12Debug2_Impl for DebugLayer_Impl {
 impl ID3D12Debug3_Impl for DebugLayer_Impl {
     fn SetEnableGPUBasedValidation(&self, enable: BOOL) {
         let enable = enable.as_bool();
-        self.keep("ID3D12Debug::SetEnableGPUBasedValidation", enable, |settings| {
-            settings.is_gpu_based_validation_enabled = enable;
-        });
+        self.settings.change(|settings| settings.is_gpu_based_validation_enabled = enable);
     }
 
     fn SetEnableSynchronizedCommandQueueValidation(&self, enable: BOOL) {

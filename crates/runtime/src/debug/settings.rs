@@ -12,7 +12,7 @@ use heapwright_d3d12::*;
 pub(crate) struct DebugSettings {
     /// Messages are stored, and `ID3D12InfoQueue` shows them.
     pub(crate) is_layer_enabled: bool,
-    /// Kept and reported; there are no shaders to validate.
+    /// The device tracks which contents are valid ([`aliasing`](crate::aliasing)), by the advanced usage model.
     pub(super) is_gpu_based_validation_enabled: bool,
     /// Kept and reported, as above.
     pub(super) gpu_based_validation_flags: D3D12_GPU_BASED_VALIDATION_FLAGS,

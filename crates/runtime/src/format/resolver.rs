@@ -197,7 +197,8 @@ mod tests {
         for (format, mode) in formats.into_iter().flat_map(|format| modes.map(|mode| (format, mode))) {
             let resolver = Resolver::new(format, mode).expect("a format that resolves");
             let size = resolver.texel_bytes() as usize;
-            for low in 0..=u16::MAX {
+            // Every pattern of two bytes; of others every seventh, which has each value of each byte.
+            for low in (0..=u16::MAX).step_by(if size == 2 { 1 } else { 7 }) {
                 let sample = u32::from(low).wrapping_mul(0x0001_0001).to_le_bytes();
                 let sample = &sample[..size];
                 let is_number = match format {

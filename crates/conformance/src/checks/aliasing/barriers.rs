@@ -13,6 +13,7 @@ use crate::answer::Stop;
 use crate::check::Check;
 use crate::com::barriers::Barrier;
 use crate::com::commands;
+use crate::com::passes::Pass;
 use crate::context::{Context, Queue};
 use crate::desc::rgba;
 
@@ -253,19 +254,18 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let (one, other) =
             scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
         let view = scene.target_view(&other, 0, 0)?;
-        let format = square().Format;
         let closed = scene.close(|list| {
             scene.write(list, &one, 0);
             list.alias(Some(&one), Some(&other));
-            ctx.answer("BeginRenderPass", list.begin_render_pass(view, format)).ok("one target")?;
-            ctx.answer("EndRenderPass", list.end_render_pass()).ok("one target")
+            ctx.answer("BeginRenderPass", list.begin_pass(view, &Pass::Clear)).ok("one target")?;
+            ctx.answer("EndRenderPass", list.end_pass()).ok("one target")
         })?;
         closed.ok("a barrier before the render pass")?;
         scene.try_run(|list| {
             scene.write(list, &one, 0);
             list.alias(Some(&one), Some(&other));
-            ctx.answer("BeginRenderPass", list.begin_render_pass(view, format)).ok("one target")?;
-            ctx.answer("EndRenderPass", list.end_render_pass()).ok("one target")?;
+            ctx.answer("BeginRenderPass", list.begin_pass(view, &Pass::Clear)).ok("one target")?;
+            ctx.answer("EndRenderPass", list.end_pass()).ok("one target")?;
             list.transition(&other, RENDER_TARGET, COPY_SOURCE);
             scene.read(list, &other, 0);
             Ok(())
@@ -277,11 +277,10 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let (one, other) =
             scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
         let view = scene.target_view(&other, 0, 0)?;
-        let format = square().Format;
         let closed = scene.close(|list| {
-            ctx.answer("BeginRenderPass", list.begin_render_pass(view, format)).ok("one target")?;
+            ctx.answer("BeginRenderPass", list.begin_pass(view, &Pass::Clear)).ok("one target")?;
             list.alias(Some(&one), Some(&other));
-            ctx.answer("EndRenderPass", list.end_render_pass()).ok("one target")
+            ctx.answer("EndRenderPass", list.end_pass()).ok("one target")
         })?;
         closed.refused("a barrier in a render pass")?;
         Ok("E_INVALIDARG".to_owned())

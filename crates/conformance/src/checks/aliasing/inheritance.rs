@@ -27,8 +27,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     }),
     accepted("aliasing/h-1-other-initial-state", "H-1", ALIAS, WITH_TEXTURES, |ctx| {
         let scene = Scene::advanced(ctx)?;
-        let (one, other) =
-            scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COPY_SOURCE))?;
+        let (one, other) = scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COPY_SOURCE))?;
         scene.run(|list| list.transition(&other, COPY_SOURCE, COMMON))?;
         hand_over(&scene, (&one, COPY_DEST, COMMON), (&other, COMMON))?;
         scene.carried(&other, 0)?;

@@ -1,11 +1,12 @@
 //! What the checks of aliasing play on: a device that tracks, a queue, and resources that share memory.
 
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, failed, require};
+use crate::answer::{Stop, Verdict, failed, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation, List};
@@ -94,7 +95,7 @@ pub(super) type Finding = (&'static str, &'static str);
 pub(super) type Rect = [u32; 4];
 
 /// Bytes of the staging buffers.
-const STAGING: u64 = 512 * KIB;
+const STAGING: u64 = 256 * KIB;
 
 /// A device that tracks, with a direct queue and bytes to copy.
 pub(super) struct Scene<'a> {
@@ -109,10 +110,11 @@ pub(super) struct Scene<'a> {
     heaps: RefCell<Vec<ID3D12Heap>>,
 }
 
-/// The byte of the source at a place; never 0, and no two granules are alike.
-fn pattern(place: usize) -> u8 {
-    u8::try_from((place + place / 251) % 251 + 1).unwrap_or(1)
-}
+/// The bytes of the source: none is 0, and no two granules are alike.
+static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let byte = |place: u64| u8::try_from((place + place / 251) % 251 + 1).unwrap_or(1);
+    (0..STAGING).map(byte).collect()
+});
 
 impl<'a> Scene<'a> {
     /// Tracks by the advanced model.
@@ -142,8 +144,7 @@ impl<'a> Scene<'a> {
         scramble_seed: Option<u64>,
     ) -> Result<Self, Stop> {
         let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(STAGING)).ok("bytes to copy")?;
-        let bytes: Vec<u8> = (0..usize::try_from(STAGING).unwrap_or(0)).map(pattern).collect();
-        ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &bytes);
+        ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &PATTERN);
         let back = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(STAGING)).ok("room for bytes")?;
         let tracker = Tracker::begin(ctx.device(), model, laws, scramble_seed);
         let tracker = ctx.answer("IHeapwrightAliasing::SetTracking", tracker).ok("a model and laws")?;
@@ -158,14 +159,14 @@ impl<'a> Scene<'a> {
 
     /// The first bytes that writes copy.
     pub(super) fn written(&self, len: usize) -> Vec<u8> {
-        (0..len).map(pattern).collect()
+        PATTERN[..len].to_vec()
     }
 
     /// Whether a granule of the source is in the same place of what reads copied to.
     pub(super) fn granule_came(&self, granule: usize) -> Result<bool, Stop> {
         let len = usize::try_from(GRANULE).unwrap_or(0);
-        let found = self.brought((granule + 1) * len)?;
-        Ok((granule * len..).zip(&found[granule * len..]).all(|(place, &byte)| byte == pattern(place)))
+        let places = granule * len..(granule + 1) * len;
+        Ok(self.brought(places.end)?[places.clone()] == PATTERN[places])
     }
 
     /// An UPLOAD buffer of bytes that are not zero.
@@ -405,7 +406,9 @@ impl<'a> Scene<'a> {
         let found = self.brought(end)?;
         let mut counts = (0, 0);
         for (start, len) in rows {
-            counts.0 += (start..start + len).filter(|&place| found[place] == pattern(place)).count();
+            let places = start..start + len;
+            let pairs = found[places.clone()].iter().zip(&PATTERN[places]);
+            counts.0 += pairs.filter(|(found, written)| found == written).count();
             counts.1 += len;
         }
         Ok(counts)
@@ -415,6 +418,18 @@ impl<'a> Scene<'a> {
     pub(super) fn carried(&self, resource: &ID3D12Resource, subresource: u32) -> Result<(), Stop> {
         let (same, all) = self.kept(resource, subresource)?;
         require(same == all, || format!("{same} of {all} bytes are those that were written"))
+    }
+
+    /// Fails unless the contents of a unit are such.
+    pub(super) fn contents(
+        &self,
+        resource: &ID3D12Resource,
+        unit: u32,
+        expected: HEAPWRIGHT_ALIASING_CONTENTS,
+    ) -> Result<(), Stop> {
+        let found = self.tracker.contents(resource, unit);
+        let found = self.ctx.answer("IHeapwrightAliasing::GetContents", found).ok("a unit")?;
+        require_eq(format!("contents of unit {unit}"), found, Some(expected))
     }
 
     /// Fails unless the tracker has nothing to say.

@@ -124,4 +124,72 @@ pub(super) const WRONG: &[WrongDevice] = &[
         lies: Lies { forgets: Some(Command::ClearUnorderedAccessViewUint), ..HONEST },
         caught_by: &["copies/clear-unordered-access"],
     },
+    WrongDevice {
+        name: "clears-everything",
+        what: "clears take their rectangles for none",
+        profile: "discrete",
+        lies: Lies { ignores_rects: true, ..HONEST },
+        caught_by: &[
+            "commands/clear-rectangles",
+            "commands/clear-rectangles-of-depth",
+            "commands/clear-rectangles-of-a-buffer",
+        ],
+    },
+    WrongDevice {
+        name: "forgets-resolvesubresource",
+        what: "lists do not record ResolveSubresource",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::ResolveSubresource), ..HONEST },
+        caught_by: &["commands/resolve"],
+    },
+    WrongDevice {
+        name: "forgets-resolvesubresourceregion",
+        what: "lists do not record ResolveSubresourceRegion",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::ResolveSubresourceRegion), ..HONEST },
+        caught_by: &["commands/resolve-region"],
+    },
+    WrongDevice {
+        name: "forgets-discardresource",
+        what: "lists do not look at DiscardResource",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::DiscardResource), ..HONEST },
+        caught_by: &["commands/discard-on-a-copy-list-refused"],
+    },
+    WrongDevice {
+        name: "forgets-barrier",
+        what: "lists do not look at enhanced barriers",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::Barrier), ..HONEST },
+        caught_by: &[
+            "commands/barrier-from-undefined-with-an-access-refused",
+            "commands/barrier-without-sync-with-an-access-refused",
+            "commands/barrier-of-another-layout-refused",
+            "commands/barrier-of-another-sync-refused",
+        ],
+    },
+    WrongDevice {
+        name: "forgets-render-passes",
+        what: "lists do not know of render passes",
+        profile: "discrete",
+        lies: Lies { forgets: Some(Command::RenderPass), ..HONEST },
+        caught_by: &[
+            "commands/render-pass-clears",
+            "commands/render-pass-resolves",
+            "commands/render-pass-left-open-refused",
+            "commands/render-pass-ended-twice-refused",
+            "commands/render-pass-refuses-copies",
+            "commands/render-pass-refuses-clears",
+        ],
+    },
+    WrongDevice {
+        name: "render-passes-resolve-nothing",
+        what: "render passes end with PRESERVE where they are to resolve",
+        profile: "discrete",
+        lies: Lies {
+            pass_ending: Some(|ending| *ending = D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE),
+            ..HONEST
+        },
+        caught_by: &["commands/render-pass-resolves"],
+    },
 ];

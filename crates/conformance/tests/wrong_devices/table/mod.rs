@@ -63,6 +63,8 @@ const HONEST: Lies = Lies {
     ignores_null_event: false,
     tile_count: None,
     tile_offset: None,
+    ignores_rects: false,
+    pass_ending: None,
     forgets: None,
     removed: None,
     orphans: false,

@@ -67,11 +67,10 @@ fn mip_size(desc: &D3D12_RESOURCE_DESC1, mip: u32) -> Result<[u32; 3], Refusal> 
     Ok([width, desc.Height, depth].map(|extent| extent.checked_shr(mip).unwrap_or(0).max(1)))
 }
 
-/// The rectangles that an application passes.
-fn read_rects<'a>((count, rects): Rects) -> Result<&'a [D3D12_RECT], Refusal> {
-    // SAFETY: by the COM contract pRects is null or has that many elements, which stay until the call returns; the
-    // slice is not kept longer.
-    unsafe { read_array(count, rects, "pRects") }
+/// The rectangles that an application passes, copied.
+fn read_rects((count, rects): Rects) -> Result<Vec<D3D12_RECT>, Refusal> {
+    // SAFETY: by the COM contract pRects is null or has that many elements, which stay until the call returns.
+    unsafe { read_array(count, rects, "pRects") }.map(<[_]>::to_vec)
 }
 
 /// A part of what a view shows: the first element and the number of elements, in x and y.
@@ -255,7 +254,7 @@ pub(super) fn clear_render_target(
     let color = unsafe { color.cast::<[f32; 4]>().as_ref() };
     let color = *color.ok_or_else(|| Refusal::invalid("ColorRGBA is null"))?;
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    fill_color(recording, &view, color, read_rects(rects)?)
+    fill_color(recording, &view, color, &read_rects(rects)?)
 }
 
 /// The plane that a view is of; of a depth stencil view, the first.
@@ -287,10 +286,10 @@ pub(super) fn clear_depth_stencil(
     let Descriptor::View(view) = descriptor else { return Ok(()) };
     let rects = read_rects(rects)?;
     if flags & D3D12_CLEAR_FLAG_DEPTH != 0 {
-        fill_depth(recording, &view, depth, rects)?;
+        fill_depth(recording, &view, depth, &rects)?;
     }
     if flags & D3D12_CLEAR_FLAG_STENCIL != 0 {
-        fill_stencil(recording, &view, stencil, rects)?;
+        fill_stencil(recording, &view, stencil, &rects)?;
     }
     Ok(())
 }
@@ -374,5 +373,5 @@ pub(super) fn clear_unordered_access(
     };
     let value = value
         .ok_or_else(|| Refusal::not_implemented(format!("clears of a view of format {}", view.format)))?;
-    fill(recording, &view, plane_of(&view), value, rects)
+    fill(recording, &view, plane_of(&view), value, &rects)
 }

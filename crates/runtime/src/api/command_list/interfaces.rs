@@ -215,7 +215,8 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             // SAFETY: by the COM contract the array has that many elements.
             let barriers = unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?;
             self.check_barriers(barriers)?;
-            recording.check_pass_barriers(device, barriers)
+            recording.check_pass_barriers(device, barriers)?;
+            recording.note_barriers(device, barriers)
         });
     }
 
@@ -457,8 +458,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record_outside_pass(
             "ID3D12GraphicsCommandList::DiscardResource",
             Allowed::DirectAndCompute,
-            |device, _| {
-                self.check_discard(own::<Resource>(device, presource.as_ref(), "pResource")?, pregion)
+            |device, recording| {
+                let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
+                self.check_discard(resource, pregion)?;
+                recording.note_discard(self.list_type, resource, pregion)
             },
         );
     }
@@ -717,7 +720,8 @@ impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
             // SAFETY: by the COM contract the array has that many elements.
             let groups = unsafe { read_array(numbarriergroups, pbarriergroups, "pBarrierGroups") }?;
             self.check_barrier_groups(groups)?;
-            recording.check_pass_barrier_groups(device, groups)
+            recording.check_pass_barrier_groups(device, groups)?;
+            recording.note_barrier_groups(device, groups)
         });
     }
 }

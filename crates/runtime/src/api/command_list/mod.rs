@@ -2,6 +2,7 @@
 //!
 //! * here: the list's states (recording, closed) and what every command does around its body.
 //! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by what they do.
+//! * `notes`: what lists record for the tracker of aliasing.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
 //! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
@@ -12,6 +13,7 @@ mod barriers;
 mod clears;
 mod copies;
 mod interfaces;
+mod notes;
 mod render_passes;
 mod resolves;
 mod texture_copies;
@@ -29,6 +31,7 @@ use super::command_allocator::{CommandAllocator_Impl, Recordings};
 use super::descriptor_heap::DescriptorTable;
 use super::device::Device;
 use super::object::{Child, implement_child};
+use crate::aliasing::{Note, RecordedCall};
 use crate::ddi::command::Command;
 use crate::debug::ObjectKind;
 use crate::rules::Refusal;
@@ -53,6 +56,9 @@ enum State {
 /// A list while it records.
 struct Recording {
     commands: Vec<Command>,
+    /// What the tracker of aliasing is told, if it is on: the calls so far, and what the one that records does beside its commands.
+    calls: Option<Vec<RecordedCall>>,
+    notes: Vec<Note>,
     /// What the first command that was refused answers.
     error: Option<HRESULT>,
     /// The shader-visible heaps of `SetDescriptorHeaps`.
@@ -96,6 +102,8 @@ impl Drop for Turn {
 /// The commands of a closed list.
 pub(super) struct Recorded {
     pub(super) commands: Arc<[Command]>,
+    /// What the tracker of aliasing is told, if it was on.
+    pub(super) calls: Option<Arc<[RecordedCall]>>,
     pub(super) recordings: Arc<Recordings>,
     generation: u64,
 }
@@ -174,8 +182,12 @@ impl CommandList {
         }
         recording.check_pass_ended()?;
         let (recordings, generation) = (Arc::clone(&recording.turn.recordings), recording.turn.generation);
-        *state =
-            State::Closed(Arc::new(Recorded { commands: recording.commands.into(), recordings, generation }));
+        *state = State::Closed(Arc::new(Recorded {
+            commands: recording.commands.into(),
+            calls: recording.calls.map(Into::into),
+            recordings,
+            generation,
+        }));
         Ok(())
     }
 
@@ -203,7 +215,11 @@ impl CommandList {
                     .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED));
             };
             self.check_allowed(allowed)?;
-            body(&self.child.device, recording)
+            let first_command = recording.commands.len();
+            recording.notes.clear();
+            body(&self.child.device, recording)?;
+            recording.note_call(name, first_command);
+            Ok(())
         });
         if let Err(error) = result
             && let State::Recording(recording) = &mut *self.lock()
@@ -260,7 +276,15 @@ impl Recording {
         list_type: D3D12_COMMAND_LIST_TYPE,
     ) -> Result<Self, Refusal> {
         let turn = Turn::begin(device, allocator, list_type)?;
-        Ok(Self { commands: Vec::new(), error: None, descriptor_heaps: Vec::new(), render_pass: None, turn })
+        Ok(Self {
+            commands: Vec::new(),
+            calls: device.aliasing().is_on().then(Vec::new),
+            notes: Vec::new(),
+            error: None,
+            descriptor_heaps: Vec::new(),
+            render_pass: None,
+            turn,
+        })
     }
 }
 

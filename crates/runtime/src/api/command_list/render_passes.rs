@@ -56,13 +56,22 @@ enum Ending {
 enum ContentAccess {
     /// They are wanted no more, at the beginning or at the end.
     Discard,
-    /// The pass goes on with what is there, or others will go on with what the pass leaves.
-    Preserve,
+    /// The pass goes on with what is there.
+    Load,
+    /// Others will go on with what the pass leaves.
+    Store,
 }
 
 /// The one place where a pass discards and preserves. Neither has a command: what is discarded may stay, and preserving is
 /// what memory does.
-fn access_contents(_recording: &mut Recording, _attachment: &Attachment, _access: ContentAccess) {}
+fn access_contents(recording: &mut Recording, attachment: &Attachment, access: ContentAccess) {
+    let Attachment { resource, view, plane, .. } = attachment;
+    match access {
+        ContentAccess::Discard => recording.note_pass_discard(resource, view, *plane),
+        ContentAccess::Load => recording.note_pass_load(resource, view, *plane),
+        ContentAccess::Store => {}
+    }
+}
 
 /// Which plane of which kind of view an access is of, and how messages call it.
 #[derive(Clone, Copy)]
@@ -305,7 +314,7 @@ fn begin_attachment(
     match (beginning, aspect) {
         (Beginning::NoAccess, _) => {}
         (Beginning::Discard, _) => access_contents(recording, attachment, ContentAccess::Discard),
-        (Beginning::Preserve, _) => access_contents(recording, attachment, ContentAccess::Preserve),
+        (Beginning::Preserve, _) => access_contents(recording, attachment, ContentAccess::Load),
         (Beginning::Clear(value), aspect) => {
             // SAFETY: every pattern of bits is a value of each member of the union; the view says which is meant.
             let (color, depth) = unsafe { (value.Anonymous.Color, value.Anonymous.DepthStencil) };
@@ -329,10 +338,10 @@ pub(super) fn end(recording: &mut Recording) -> Result<(), Refusal> {
         let access = match &mut attachment.ending {
             Ending::NoAccess => continue,
             Ending::Discard => ContentAccess::Discard,
-            Ending::Preserve => ContentAccess::Preserve,
+            Ending::Preserve => ContentAccess::Store,
             Ending::Resolve { commands, preserves_source } => {
                 recording.commands.append(commands);
-                if *preserves_source { ContentAccess::Preserve } else { ContentAccess::Discard }
+                if *preserves_source { ContentAccess::Store } else { ContentAccess::Discard }
             }
         };
         access_contents(recording, &attachment, access);

@@ -7,6 +7,7 @@ use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
 
 use super::Device_Impl;
+use crate::aliasing::CreatedState;
 use crate::api::call;
 use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
@@ -51,6 +52,23 @@ impl ResourceRequest<'_> {
         let resource = rules::resource::check_castable(desc, self.castable_formats, caps, &options)?;
         device.log().notices(name, &rules::resource::notices(desc));
         Ok(resource)
+    }
+
+    /// The same resource, which the tracker of aliasing knows, if it is on.
+    fn tracked(&self, resource: Resource, args: &ResourceArgs) -> Resource {
+        let state = match self.initial {
+            Initial::State(state) => CreatedState::State(state),
+            Initial::Layout(layout) => CreatedState::Layout(layout),
+        };
+        // SAFETY: by the COM contract pOptimizedClearValue is null or points to a clear value.
+        let clear_value = unsafe { self.clear_value.as_ref() }.map(|clear_value| {
+            // SAFETY: every pattern of bits is a colour; of a depth stencil value only the first two words are defined.
+            let bits = unsafe { clear_value.Anonymous.Color }.map(f32::to_bits);
+            let is_depth = crate::format::properties(clear_value.Format)
+                .is_some_and(|format| format.support().has(D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL));
+            (clear_value.Format, if is_depth { [bits[0], bits[1] & 0xff, 0, 0] } else { bits })
+        });
+        resource.tracked(args, state, clear_value)
     }
 
     /// The rules that do not depend on where the resource goes.
@@ -169,9 +187,9 @@ impl Device_Impl {
                 Ok(PlacedPlan { desc, resource, args, allocation, heap, offset })
             },
             |plan| {
-                Ok(ComObject::new(
-                    Resource::placed(self.to_object(), plan)?.castable_to(request.castable_formats),
-                ))
+                let args = plan.args;
+                let placed = Resource::placed(self.to_object(), plan)?.castable_to(request.castable_formats);
+                Ok(ComObject::new(request.tracked(placed, &args)))
             },
         )
     }
@@ -208,9 +226,9 @@ impl Device_Impl {
                 Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
             },
             |plan| {
-                Ok(ComObject::new(
-                    Resource::committed(self.to_object(), &plan)?.castable_to(request.castable_formats),
-                ))
+                let committed =
+                    Resource::committed(self.to_object(), &plan)?.castable_to(request.castable_formats);
+                Ok(ComObject::new(request.tracked(committed, &plan.args)))
             },
         )
     }
@@ -238,9 +256,9 @@ impl Device_Impl {
                 Ok(ReservedPlan { desc, resource, args, allocation })
             },
             |plan| {
-                Ok(ComObject::new(
-                    Resource::reserved(self.to_object(), &plan)?.castable_to(request.castable_formats),
-                ))
+                let reserved =
+                    Resource::reserved(self.to_object(), &plan)?.castable_to(request.castable_formats);
+                Ok(ComObject::new(request.tracked(reserved, &plan.args)))
             },
         )
     }

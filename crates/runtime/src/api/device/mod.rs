@@ -23,6 +23,7 @@ mod residency;
 
 use std::sync::Arc;
 
+use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::trim::*;
 use heapwright_d3d12::*;
 use windows_core::{ComObject, Interface as _, PCWSTR, implement};
@@ -35,6 +36,7 @@ use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
 use super::private_data::PrivateData;
 use super::trim_notification::TrimNotifications;
+use crate::aliasing::{AliasingTracker, AliasingTracking};
 use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
 use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 use crate::rules::{Options, Refusal};
@@ -46,6 +48,7 @@ use crate::write_tracking;
     // Beside the other: what looks into method tables knows the generated interfaces.
     ID3D12Device15,
     ID3D12InfoQueue1,
+    IHeapwrightAliasing,
     ID3D12DebugDevice2,
     ID3D12DebugDevice1,
     ID3D12DeviceConfiguration,
@@ -59,6 +62,7 @@ pub(crate) struct Device {
     descriptor_heaps: DescriptorHeaps,
     paging: PagingQueue,
     trim_notifications: TrimNotifications,
+    aliasing: Arc<AliasingTracker>,
     options: Options,
     next_allocation_address: NextAllocationAddress,
     /// What the application has for a device that is shown as the first D3D12 had it.
@@ -82,6 +86,10 @@ impl Device {
         let driver_device = driver.create_device(args)?;
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
+        let aliasing = Arc::new(AliasingTracker::new(debug.log(), driver.caps().standard_swizzle));
+        if debug.validates_on_gpu() {
+            aliasing.set(Some(AliasingTracking::ADVANCED));
+        }
         let (private_data, descriptor_heaps, paging, trim_notifications, shown) = Default::default();
         Ok(ComObject::new(Self {
             driver,
@@ -91,6 +99,7 @@ impl Device {
             descriptor_heaps,
             paging,
             trim_notifications,
+            aliasing,
             options,
             next_allocation_address: NextAllocationAddress::default(),
             shown,
@@ -134,6 +143,11 @@ impl Device {
     /// What changes the rules of this device.
     pub(super) fn options(&self) -> Options {
         Options { manual_write_tracking: write_tracking::is_installed(), ..self.options }
+    }
+
+    /// Who tracks which contents are valid.
+    pub(crate) fn aliasing(&self) -> &Arc<AliasingTracker> {
+        &self.aliasing
     }
 
     /// Whether the device is lost.

@@ -139,7 +139,12 @@ impl Device_Impl {
                 Ok((fence.value().clone(), value))
             })
             .collect::<Result<Vec<_>, Refusal>>()?;
-        fence::complete_several(&waits, flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0, event)
+        let any = flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0;
+        fence::complete_several(&waits, any, event)?;
+        for (fence, value) in &waits {
+            self.aliasing().cpu_awaits(fence, *value);
+        }
+        Ok(())
     }
 
     pub(super) fn create_descriptor_heap(

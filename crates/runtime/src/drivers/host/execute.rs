@@ -53,6 +53,12 @@ impl Executor {
                 let (target, source) = ((&*target.0, target.1), (&*source.0, source.1));
                 texels::resolve(memory, target, *target_start, source, *region, resolver)
             }
+            Command::Scramble { target, ranges, seed } => {
+                for (offset, size) in ranges.iter() {
+                    memory.scramble(address(target) + offset, *size, seed.wrapping_add(*offset));
+                }
+                Ok(())
+            }
             Command::WriteImmediate { address, value } => memory.write(address.get(), &value.to_le_bytes()),
         }
     }

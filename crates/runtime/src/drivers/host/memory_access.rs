@@ -82,6 +82,27 @@ impl GpuMemory {
         Ok(())
     }
 
+    /// Overwrites `size` bytes with what a seed makes; what the GPU cannot reach stays as it is.
+    pub(super) fn scramble(&self, target: u64, size: u64, seed: u64) {
+        const PAGE: usize = 4096;
+        let mut state = seed;
+        let mut bytes = [0; PAGE];
+        let mut done = 0;
+        while done < size {
+            for word in bytes.chunks_exact_mut(8) {
+                // SplitMix64, by Steele, Lea and Flood.
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                word.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
+            }
+            let step = usize::try_from(size - done).unwrap_or(PAGE).min(PAGE);
+            // A fault here is none of the application's.
+            let _ = self.write(target + done, &bytes[..step]);
+            done += step as u64;
+        }
+    }
+
     /// Fills `size` bytes with a pattern whose length divides it.
     pub(super) fn fill(&self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
         // A run of whole patterns, so that few spans are looked up.

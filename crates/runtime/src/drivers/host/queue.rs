@@ -103,6 +103,11 @@ impl Worker {
                 .iter()
                 .try_for_each(|command| self.executor.execute(command))
                 .map_err(|e| e.to_string()),
+            Work::Ask(question) => question
+                .ask()
+                .iter()
+                .try_for_each(|command| self.executor.execute(command))
+                .map_err(|e| e.to_string()),
             Work::Signal(fence, value) => {
                 fence.set(value);
                 Ok(())

@@ -9,6 +9,9 @@ use crate::rules::Refusal;
 
 impl CommandList {
     /// `DiscardResource`: what the bytes are afterwards is not defined, so nothing is done.
+    ///
+    /// The states that the subresources must be in are not known here. Rectangles may lie anywhere: what is outside of the
+    /// texture is nothing.
     pub(in crate::api::command_list) fn check_discard(
         &self,
         resource: &Resource_Impl,
@@ -43,9 +46,13 @@ impl CommandList {
                 return Err(Refusal::invalid("pRegion has rectangles, and the resource is no 2D texture")
                     .with_id(D3D12_MESSAGE_ID_DISCARD_NO_RECTS_FOR_NON_TEXTURE2D));
             }
-            if region.NumSubresources != 1 {
-                return Err(Refusal::invalid("pRegion has rectangles and not exactly one subresource")
-                    .with_id(D3D12_MESSAGE_ID_DISCARD_ONE_SUBRESOURCE_FOR_MIPS_WITH_RECTS));
+            // One rectangle is meant for all: subresources of different mip levels have different sizes.
+            if region.NumSubresources != 1 && desc.MipLevels > 1 {
+                return Err(Refusal::invalid(format!(
+                    "pRegion has rectangles and {} subresources of a texture of {} mip levels",
+                    region.NumSubresources, desc.MipLevels
+                ))
+                .with_id(D3D12_MESSAGE_ID_DISCARD_ONE_SUBRESOURCE_FOR_MIPS_WITH_RECTS));
             }
             if region.pRects.is_null() {
                 return Err(Refusal::invalid("pRegion->pRects is null and NumRects is not 0"));

@@ -2,9 +2,10 @@
 
 use heapwright_d3d12::*;
 
-use super::{at, extents};
+use super::{at, compatibility, extents};
 use crate::api::command_list::copies::is_buffer;
 use crate::api::command_list::{CommandList, read_array};
+use crate::api::resource::Resource;
 use crate::rules::Refusal;
 
 impl CommandList {
@@ -28,10 +29,7 @@ impl CommandList {
                 D3D12_BARRIER_TYPE_GLOBAL => {
                     read_array(count, group.Anonymous.pGlobalBarriers, "pGlobalBarriers")?
                         .iter()
-                        .try_for_each(|b| {
-                            check_access(b.SyncBefore, b.AccessBefore, "Before")?;
-                            check_access(b.SyncAfter, b.AccessAfter, "After")
-                        })
+                        .try_for_each(|barrier| self.check_global_barrier(barrier))
                 }
                 D3D12_BARRIER_TYPE_TEXTURE => {
                     read_array(count, group.Anonymous.pTextureBarriers, "pTextureBarriers")?
@@ -49,14 +47,27 @@ impl CommandList {
         }
     }
 
+    fn check_global_barrier(&self, barrier: &D3D12_GLOBAL_BARRIER) -> Result<(), Refusal> {
+        let D3D12_GLOBAL_BARRIER { SyncBefore, SyncAfter, AccessBefore, AccessAfter } = *barrier;
+        if (SyncBefore | SyncAfter) & D3D12_BARRIER_SYNC_SPLIT != 0 {
+            return Err(Refusal::invalid("a global barrier cannot be split")
+                .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC));
+        }
+        self.check_sides([(SyncBefore, AccessBefore), (SyncAfter, AccessAfter)])
+    }
+
     fn check_buffer_barrier(&self, barrier: &D3D12_BUFFER_BARRIER) -> Result<(), Refusal> {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         if !is_buffer(resource) {
             return Err(Refusal::invalid("a buffer barrier for a texture")
                 .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_RESOURCE_DIMENSION));
         }
-        check_access(barrier.SyncBefore, barrier.AccessBefore, "Before")?;
-        check_access(barrier.SyncAfter, barrier.AccessAfter, "After")?;
+        self.check_sides([
+            (barrier.SyncBefore, barrier.AccessBefore),
+            (barrier.SyncAfter, barrier.AccessAfter),
+        ])?;
+        check_resource(resource, barrier.AccessBefore, "AccessBefore")?;
+        check_resource(resource, barrier.AccessAfter, "AccessAfter")?;
         let width = resource.desc().Width;
         if barrier.Offset != 0 || (barrier.Size != u64::MAX && barrier.Size != width) {
             return Err(Refusal::invalid(format!(
@@ -85,17 +96,90 @@ impl CommandList {
             return Err(Refusal::invalid("D3D12_TEXTURE_BARRIER_FLAG_DISCARD needs LayoutBefore UNDEFINED")
                 .with_id(D3D12_MESSAGE_ID_TEXTURE_BARRIER_INVALID_FLAGS));
         }
-        check_access(barrier.SyncBefore, barrier.AccessBefore, "Before")?;
-        check_access(barrier.SyncAfter, barrier.AccessAfter, "After")?;
-        self.check_layout(barrier.LayoutBefore, barrier.AccessBefore, resource.desc(), "LayoutBefore")?;
-        if barrier.LayoutAfter == D3D12_BARRIER_LAYOUT_UNDEFINED
-            && barrier.AccessAfter != D3D12_BARRIER_ACCESS_NO_ACCESS
-        {
-            return Err(Refusal::invalid("LayoutAfter UNDEFINED with an access")
-                .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT));
+        self.check_sides([
+            (barrier.SyncBefore, barrier.AccessBefore),
+            (barrier.SyncAfter, barrier.AccessAfter),
+        ])?;
+        check_resource(resource, barrier.AccessBefore, "AccessBefore")?;
+        check_resource(resource, barrier.AccessAfter, "AccessAfter")?;
+        let (before, after) = (barrier.LayoutBefore, barrier.LayoutAfter);
+        // UNDEFINED on both sides leaves the layout, whatever it is, as it is.
+        if (before, after) != (D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_UNDEFINED) {
+            self.check_layout(before, barrier.AccessBefore, resource.desc(), "LayoutBefore")?;
+            self.check_layout(after, barrier.AccessAfter, resource.desc(), "LayoutAfter")?;
+            if self.list_type == D3D12_COMMAND_LIST_TYPE_COPY && before != after {
+                return Err(Refusal::invalid("a copy list does not change layouts")
+                    .with_id(D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT));
+            }
         }
-        self.check_layout(barrier.LayoutAfter, barrier.AccessAfter, resource.desc(), "LayoutAfter")?;
         check_subresources(&barrier.Subresources, resource.desc())
+    }
+
+    /// Checks what a barrier waits for and what waits for it, each with its accesses.
+    fn check_sides(
+        &self,
+        [before, after]: [(D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS); 2],
+    ) -> Result<(), Refusal> {
+        self.check_side(before, "Before")?;
+        self.check_side(after, "After")?;
+        if before.0 == D3D12_BARRIER_SYNC_SPLIT && after.0 == D3D12_BARRIER_SYNC_SPLIT {
+            return Err(Refusal::invalid(
+                "SyncBefore and SyncAfter are both SPLIT: a half has one other end",
+            )
+            .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC));
+        }
+        Ok(())
+    }
+
+    fn check_side(
+        &self,
+        (sync, access): (D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS),
+        which: &str,
+    ) -> Result<(), Refusal> {
+        let refuse = |message: String, id| Err(Refusal::invalid(message).with_id(id));
+        let list = self.list_kind();
+        let unknown = sync & !compatibility::syncs_of(self.list_type);
+        if unknown != 0 {
+            let message =
+                format!("Sync{which} {sync:#x} has {unknown:#x}, which a {list} list does not know");
+            return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC);
+        }
+        if sync & D3D12_BARRIER_SYNC_SPLIT != 0 && sync != D3D12_BARRIER_SYNC_SPLIT {
+            let message = format!("Sync{which} {sync:#x} combines SPLIT with another");
+            return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC);
+        }
+        let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
+        if access == none {
+            return Ok(());
+        }
+        if access & none != 0 {
+            let message = format!("Access{which} {access:#x} combines NO_ACCESS with an access");
+            return refuse(message, D3D12_MESSAGE_ID_INVALID_BARRIER_ACCESS);
+        }
+        let unknown = access & !compatibility::accesses_of(self.list_type);
+        if unknown != 0 {
+            let message =
+                format!("Access{which} {access:#x} has {unknown:#x}, which a {list} list does not know");
+            return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS);
+        }
+        if sync == D3D12_BARRIER_SYNC_NONE {
+            let message = format!("Sync{which} is NONE and Access{which} {access:#x} not NO_ACCESS");
+            return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS);
+        }
+        if let Some(bit) = compatibility::unsynchronized(sync, access) {
+            let message =
+                format!("Access{which} has {bit:#x}, which happens in nothing of Sync{which} {sync:#x}");
+            return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS);
+        }
+        Ok(())
+    }
+
+    fn list_kind(&self) -> &'static str {
+        match self.list_type {
+            D3D12_COMMAND_LIST_TYPE_COPY => "copy",
+            D3D12_COMMAND_LIST_TYPE_COMPUTE => "compute",
+            _ => "direct",
+        }
     }
 
     fn check_layout(
@@ -105,79 +189,77 @@ impl CommandList {
         desc: &D3D12_RESOURCE_DESC1,
         name: &str,
     ) -> Result<(), Refusal> {
-        let refuse = |why: &str, id| Err(Refusal::invalid(format!("{name} {layout} {why}")).with_id(id));
-        let is_layout = (D3D12_BARRIER_LAYOUT_UNDEFINED
-            ..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE)
-            .contains(&layout);
-        if !is_layout {
-            return refuse("is no D3D12_BARRIER_LAYOUT", D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT);
+        let refuse = |why: String, id| Err(Refusal::invalid(format!("{name} {layout} {why}")).with_id(id));
+        if layout == D3D12_BARRIER_LAYOUT_UNDEFINED {
+            if access == D3D12_BARRIER_ACCESS_NO_ACCESS {
+                return Ok(());
+            }
+            let why = format!("is UNDEFINED, the other is not, and the access {access:#x} is not NO_ACCESS");
+            return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
-        let direct = D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COMMON..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COPY_DEST;
-        let compute =
-            D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_COMMON..=D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_COPY_DEST;
-        let of_other_queue = match self.list_type {
-            D3D12_COMMAND_LIST_TYPE_DIRECT => compute.contains(&layout),
-            D3D12_COMMAND_LIST_TYPE_COMPUTE => direct.contains(&layout),
-            _ => direct.contains(&layout) || compute.contains(&layout),
-        };
-        if of_other_queue {
-            return refuse("belongs to queues of another type", D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT);
+        let last = D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE;
+        if !(D3D12_BARRIER_LAYOUT_COMMON..=last).contains(&layout) {
+            let why = "is no D3D12_BARRIER_LAYOUT".to_owned();
+            return refuse(why, D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT);
         }
-        let (flag, accesses) = match layout {
-            D3D12_BARRIER_LAYOUT_RENDER_TARGET => {
-                (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_BARRIER_ACCESS_RENDER_TARGET)
-            }
-            D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS
-            | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_UNORDERED_ACCESS
-            | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_UNORDERED_ACCESS => {
-                (D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS)
-            }
-            D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE => (
-                D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-                D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRITE | D3D12_BARRIER_ACCESS_DEPTH_STENCIL_READ,
-            ),
-            D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ => {
-                (D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, D3D12_BARRIER_ACCESS_DEPTH_STENCIL_READ)
-            }
-            D3D12_BARRIER_LAYOUT_COPY_SOURCE => (D3D12_RESOURCE_FLAG_NONE, D3D12_BARRIER_ACCESS_COPY_SOURCE),
-            D3D12_BARRIER_LAYOUT_COPY_DEST => (D3D12_RESOURCE_FLAG_NONE, D3D12_BARRIER_ACCESS_COPY_DEST),
-            D3D12_BARRIER_LAYOUT_SHADER_RESOURCE => {
-                (D3D12_RESOURCE_FLAG_NONE, D3D12_BARRIER_ACCESS_SHADER_RESOURCE)
-            }
-            _ => return Ok(()),
-        };
+        if !compatibility::knows_layout(self.list_type, layout) {
+            let why = format!("is none that a {} list knows", self.list_kind());
+            return refuse(why, D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT);
+        }
+        let is_simultaneous = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0;
+        if is_simultaneous && layout != D3D12_BARRIER_LAYOUT_COMMON {
+            let why = "is not COMMON, in which a texture with ALLOW_SIMULTANEOUS_ACCESS stays".to_owned();
+            return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
+        }
+        let flag = compatibility::flag_of(layout);
         if desc.Flags & flag != flag {
-            let id = D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT;
-            return refuse("needs a flag that the resource does not have", id);
+            let why = "needs a flag that the resource does not have".to_owned();
+            return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
-        if access != D3D12_BARRIER_ACCESS_NO_ACCESS && access & !accesses != 0 {
-            return refuse("does not allow the access", D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
+        let more = if is_simultaneous { compatibility::SIMULTANEOUS } else { 0 };
+        let allowed = compatibility::allowed_in(layout) | more | D3D12_BARRIER_ACCESS_NO_ACCESS;
+        if access & !allowed != 0 {
+            let why = format!("does not allow the access {:#x}", access & !allowed);
+            return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
         Ok(())
     }
 }
 
-/// Checks that an access and what it is synchronized with can go together.
-fn check_access(sync: D3D12_BARRIER_SYNC, access: D3D12_BARRIER_ACCESS, which: &str) -> Result<(), Refusal> {
-    let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
-    if access & none != 0 && access != none {
-        return Err(Refusal::invalid(format!("Access{which} {access:#x} combines NO_ACCESS with an access"))
-            .with_id(D3D12_MESSAGE_ID_INVALID_BARRIER_ACCESS));
+/// Checks that a resource can be accessed like that at all.
+fn check_resource(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str) -> Result<(), Refusal> {
+    let refuse = |why: String| {
+        Err(Refusal::invalid(format!("{name} {access:#x} {why}"))
+            .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS))
+    };
+    if access == D3D12_BARRIER_ACCESS_NO_ACCESS {
+        return Ok(());
     }
-    if sync == D3D12_BARRIER_SYNC_NONE && access != none {
-        return Err(Refusal::invalid(format!(
-            "Sync{which} is NONE and Access{which} {access:#x} not NO_ACCESS"
-        ))
-        .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS));
+    let (foreign, kind) = if is_buffer(resource) {
+        (compatibility::TEXTURE_ONLY, "buffer")
+    } else {
+        (compatibility::BUFFER_ONLY, "texture")
+    };
+    if access & foreign != 0 {
+        return refuse(format!("has {:#x}, which is no access of a {kind}", access & foreign));
     }
-    let copies = D3D12_BARRIER_ACCESS_COPY_SOURCE | D3D12_BARRIER_ACCESS_COPY_DEST;
-    let is_copy_only = access != none && access != 0 && access & !copies == 0;
-    let copy_syncs = D3D12_BARRIER_SYNC_COPY | D3D12_BARRIER_SYNC_ALL | D3D12_BARRIER_SYNC_SPLIT;
-    if is_copy_only && sync & copy_syncs == 0 {
-        return Err(Refusal::invalid(format!(
-            "Access{which} {access:#x} is of copies, which Sync{which} {sync:#x} does not have"
-        ))
-        .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS));
+    let flags = resource.desc().Flags;
+    for (accesses, flag, flag_name) in compatibility::FLAG_ACCESSES {
+        if access & accesses != 0 && flags & flag == 0 {
+            return refuse(format!("needs a resource with {flag_name}"));
+        }
+    }
+    let denied = flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
+    if denied && access & D3D12_BARRIER_ACCESS_SHADER_RESOURCE != 0 {
+        return refuse("is a shader's, and the resource has DENY_SHADER_RESOURCE".to_owned());
+    }
+    let (allowed, heap_type) = match resource.heap_type() {
+        Some(D3D12_HEAP_TYPE_UPLOAD) => (compatibility::IN_UPLOAD_HEAPS, "an UPLOAD"),
+        Some(D3D12_HEAP_TYPE_READBACK) => (compatibility::IN_READBACK_HEAPS, "a READBACK"),
+        _ => return Ok(()),
+    };
+    if access & !allowed != 0 {
+        return refuse(format!("has {:#x}, which is no access in {heap_type} heap", access & !allowed));
     }
     Ok(())
 }

@@ -4,8 +4,10 @@
 //! barrier tells; which state a resource really is in is not tracked.
 //!
 //! * `legacy`, `enhanced`, `discard`: the three calls.
+//! * `compatibility`: what of enhanced barriers goes together, as tables.
 //! * `subresources`: counting them.
 
+mod compatibility;
 mod discard;
 mod enhanced;
 mod legacy;

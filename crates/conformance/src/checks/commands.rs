@@ -1,0 +1,311 @@
+//! Clears of rectangles, resolves, render passes, and what lists refuse.
+
+use heapwright_d3d12::*;
+
+use super::copies::{descriptors, read, readback};
+use crate::answer::{Stop, Verdict, require, skipped};
+use crate::check::{Check, Need, check};
+use crate::com;
+use crate::com::commands::{self, CopyLocation, List};
+use crate::com::device::{self, Home};
+use crate::com::passes::Pass;
+use crate::context::{Context, Queue};
+use crate::desc::{buffer, depth_buffer, multisampled, render_target, rgba, with_flags};
+
+const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
+const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
+const BARRIERS: &[Need] = &[Need::Textures, Need::EnhancedBarriers];
+const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
+const PASSES: &str = "DirectX-Specs, RenderPasses.md";
+const ENHANCED: &str = "DirectX-Specs, D3D12EnhancedBarriers.md";
+
+const fn rect(left: i32, top: i32, right: i32, bottom: i32) -> RECT {
+    RECT { left, top, right, bottom }
+}
+
+/// Two rectangles that touch nothing of one another, and one without texels.
+const RECTS: [RECT; 3] = [rect(1, 1, 3, 2), rect(8, 2, 12, 8), rect(5, 5, 5, 9)];
+
+fn is_in_rects(x: usize, y: usize) -> bool {
+    ((1..3).contains(&x) && y == 1) || ((8..12).contains(&x) && (2..8).contains(&y))
+}
+
+pub(super) const CHECKS: &[Check] = &[
+    check("commands/clear-rectangles", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
+        let target = Target::new(ctx, &render_target(64, 8))?;
+        let queue = ctx.queue(DIRECT)?;
+        queue.run(|list| list.clear_target_rects(target.view, &RECTS))?;
+        let found = target.texels(ctx, &queue)?;
+        expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
+        Ok("two rectangles, and nothing beside them".to_owned())
+    }),
+    check("commands/clear-rectangles-of-depth", "D3D12, ClearDepthStencilView", TEXTURES, |ctx| {
+        let target = Target::new(ctx, &depth_buffer(64, 8))?;
+        let queue = ctx.queue(DIRECT)?;
+        queue.run(|list| {
+            list.clear_depth_rects(target.view, 0.25, &[]);
+            list.clear_depth_rects(target.view, 0.5, &RECTS);
+        })?;
+        let found = target.texels(ctx, &queue)?;
+        expect(&found, |x, y| (if is_in_rects(x, y) { 0.5_f32 } else { 0.25 }).to_le_bytes())?;
+        Ok("0.5 in two rectangles, 0.25 beside them".to_owned())
+    }),
+    check("commands/clear-rectangles-of-a-buffer", "D3D12, ClearUnorderedAccessViewUint", &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+        let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+        let resource = created(ctx, &desc, state)?;
+        let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+        let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
+        commands::create_raw_view(ctx.device(), &resource, 256, &visible);
+        let view = commands::create_raw_view(ctx.device(), &resource, 256, &heap);
+        let target = readback(ctx, 1024)?;
+        queue.run(|list| {
+            let rects = [rect(3, 0, 7, 1), rect(100, 0, 101, 1)];
+            list.clear_unordered_rects(&resource, &visible, view, 0x0102_0304, &rects);
+            list.transition(&resource, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
+            list.copy_resource(&target, &resource);
+        })?;
+        let found = read(ctx, &target, 1024)?;
+        for (index, element) in found.chunks(4).enumerate() {
+            let is_cleared = (3..7).contains(&index) || index == 100;
+            let expected = if is_cleared { [4, 3, 2, 1] } else { [0; 4] };
+            require(element == expected, || {
+                format!("element {index}: expected {expected:?}, found {element:?}")
+            })?;
+        }
+        Ok("five elements, and nothing beside them".to_owned())
+    }),
+    check("commands/resolve", "D3D12, ResolveSubresource", TEXTURES, |ctx| {
+        let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
+        let resolved = Target::resolved(ctx, &rgba(64, 8))?;
+        queue.run(|list| {
+            list.clear_target_rects(source.view, &RECTS);
+            source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
+            list.resolve(&resolved.texture, &source.texture, RGBA);
+        })?;
+        let found = resolved.texels(ctx, &queue)?;
+        expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
+        Ok("4 samples each".to_owned())
+    }),
+    check("commands/resolve-region", "DirectX-Specs, ProgrammableSamplePositions.md", TEXTURES, |ctx| {
+        let options: Result<D3D12_FEATURE_DATA_D3D12_OPTIONS2, _> = device::feature(ctx.device());
+        if !options.is_ok_and(|options| options.ProgrammableSamplePositionsTier > 0) {
+            return skipped("the device has no programmable sample positions");
+        }
+        let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
+        let resolved = Target::resolved(ctx, &rgba(64, 8))?;
+        let mut called = Ok(());
+        queue.run(|list| {
+            list.clear_target_rects(source.view, &[]);
+            source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
+            let from = (&source.texture, rect(2, 1, 5, 3));
+            called = list.resolve_region((&resolved.texture, 10, 4), from, RGBA);
+        })?;
+        ctx.answer("ID3D12GraphicsCommandList1", called).ok("a direct list")?;
+        let found = resolved.texels(ctx, &queue)?;
+        let is_in = |x, y| (10..13).contains(&x) && (4..6).contains(&y);
+        expect(&found, |x, y| if is_in(x, y) { [255; 4] } else { [0; 4] })?;
+        Ok("3 by 2 texels to another place".to_owned())
+    }),
+    check("commands/render-pass-clears", PASSES, TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        let mut called = Ok(());
+        queue.run(|list| called = in_pass(list, &target, &Pass::Clear, |_| ()))?;
+        ctx.answer("ID3D12GraphicsCommandList4", called).ok("a direct list")?;
+        let mut called = Ok(());
+        expect(&target.texels(ctx, &queue)?, |_, _| [255; 4])?;
+        queue.run(|list| {
+            list.transition(&target.texture, D3D12_RESOURCE_STATE_COPY_SOURCE, target.state);
+            called = in_pass(list, &target, &Pass::Preserve, |_| ());
+        })?;
+        ctx.answer("ID3D12GraphicsCommandList4", called).ok("a direct list")?;
+        expect(&target.texels(ctx, &queue)?, |_, _| [255; 4])?;
+        Ok("white, and the next pass preserves it".to_owned())
+    }),
+    check("commands/render-pass-resolves", PASSES, TEXTURES, |ctx| {
+        let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
+        let resolved = Target::resolved(ctx, &rgba(64, 8))?;
+        let mut called = Ok(());
+        queue.run(|list| {
+            let pass = Pass::ClearAndResolve(&source.texture, &resolved.texture);
+            called = in_pass(list, &source, &pass, |_| ());
+        })?;
+        ctx.answer("ID3D12GraphicsCommandList4", called).ok("a direct list")?;
+        expect(&resolved.texels(ctx, &queue)?, |_, _| [255; 4])?;
+        Ok("what the pass cleared".to_owned())
+    }),
+    check("commands/render-pass-left-open-refused", PASSES, TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        close_fails(ctx, &queue, "a render pass that has not ended", |list| {
+            list.begin_pass(target.view, &Pass::Preserve)
+        })
+    }),
+    check("commands/render-pass-ended-twice-refused", PASSES, TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        close_fails(ctx, &queue, "EndRenderPass without a pass", |list| {
+            in_pass(list, &target, &Pass::Preserve, |_| ())?;
+            list.end_pass()
+        })
+    }),
+    check("commands/render-pass-refuses-copies", PASSES, TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        let [from, to] = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK]
+            .map(|heap_type| ctx.commit(heap_type, &buffer(256)).ok("256 bytes"));
+        let (from, to) = (from?, to?);
+        close_fails(ctx, &queue, "CopyBufferRegion in a render pass", |list| {
+            in_pass(list, &target, &Pass::Preserve, |list| list.copy_buffer((&to, 0), (&from, 0), 256))
+        })
+    }),
+    check("commands/render-pass-refuses-clears", PASSES, TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        close_fails(ctx, &queue, "ClearRenderTargetView in a render pass", |list| {
+            in_pass(list, &target, &Pass::Preserve, |list| list.clear_target_rects(target.view, &[]))
+        })
+    }),
+    check("commands/discard-on-a-copy-list-refused", "D3D12, DiscardResource", TEXTURES, |ctx| {
+        let (target, queue) =
+            (Target::new(ctx, &render_target(64, 8))?, ctx.queue(D3D12_COMMAND_LIST_TYPE_COPY)?);
+        close_fails(ctx, &queue, "DiscardResource on a copy list", |list| {
+            list.discard(&target.texture);
+            Ok(())
+        })
+    }),
+    check("commands/barrier-activates", ENHANCED, BARRIERS, |ctx| {
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        let mut called = Ok(());
+        queue.run(|list| {
+            let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
+            let before = (D3D12_BARRIER_SYNC_NONE, none, D3D12_BARRIER_LAYOUT_UNDEFINED);
+            called = list.target_barrier(&target.texture, before);
+        })?;
+        ctx.answer("ID3D12GraphicsCommandList7", called).ok("a direct list")?;
+        Ok("UNDEFINED, NO_ACCESS and SYNC_NONE".to_owned())
+    }),
+    check("commands/barrier-from-undefined-with-an-access-refused", ENHANCED, BARRIERS, |ctx| {
+        let access = D3D12_BARRIER_ACCESS_RENDER_TARGET;
+        let before = (D3D12_BARRIER_SYNC_RENDER_TARGET, access, D3D12_BARRIER_LAYOUT_UNDEFINED);
+        refuses_barrier(ctx, "LayoutBefore UNDEFINED with AccessBefore RENDER_TARGET", before)
+    }),
+    check("commands/barrier-without-sync-with-an-access-refused", ENHANCED, BARRIERS, |ctx| {
+        let access = D3D12_BARRIER_ACCESS_RENDER_TARGET;
+        let before = (D3D12_BARRIER_SYNC_NONE, access, D3D12_BARRIER_LAYOUT_RENDER_TARGET);
+        refuses_barrier(ctx, "SyncBefore NONE with AccessBefore RENDER_TARGET", before)
+    }),
+    check("commands/barrier-of-another-layout-refused", ENHANCED, BARRIERS, |ctx| {
+        let access = D3D12_BARRIER_ACCESS_COPY_DEST;
+        let before = (D3D12_BARRIER_SYNC_COPY, access, D3D12_BARRIER_LAYOUT_COPY_SOURCE);
+        refuses_barrier(ctx, "AccessBefore COPY_DEST in COPY_SOURCE", before)
+    }),
+    check("commands/barrier-of-another-sync-refused", ENHANCED, BARRIERS, |ctx| {
+        let access = D3D12_BARRIER_ACCESS_COPY_SOURCE;
+        let before = (D3D12_BARRIER_SYNC_DRAW, access, D3D12_BARRIER_LAYOUT_COPY_SOURCE);
+        refuses_barrier(ctx, "SyncBefore DRAW with AccessBefore COPY_SOURCE", before)
+    }),
+];
+
+fn created(
+    ctx: &Context,
+    desc: &D3D12_RESOURCE_DESC,
+    state: D3D12_RESOURCE_STATES,
+) -> Result<ID3D12Resource, Stop> {
+    let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
+    ctx.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
+}
+
+/// A texture of 64 by 8 texels of 4 bytes, the state that it is in, and its view if it has one.
+struct Target {
+    texture: ID3D12Resource,
+    state: D3D12_RESOURCE_STATES,
+    view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    /// Where the view is.
+    _heap: Option<ID3D12DescriptorHeap>,
+}
+
+impl Target {
+    /// A render target or a depth buffer.
+    fn new(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
+        let is_depth = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0;
+        let (heap_type, state) = if is_depth {
+            (D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_RESOURCE_STATE_DEPTH_WRITE)
+        } else {
+            (D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_RESOURCE_STATE_RENDER_TARGET)
+        };
+        let texture = created(ctx, desc, state)?;
+        let heap = descriptors(ctx, heap_type, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
+        let view = if is_depth {
+            commands::create_depth_stencil_view(ctx.device(), &texture, &heap)
+        } else {
+            commands::create_render_target_view(ctx.device(), &texture, &heap)
+        };
+        Ok(Self { texture, state, view, _heap: Some(heap) })
+    }
+
+    /// What something is resolved to.
+    fn resolved(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
+        let state = D3D12_RESOURCE_STATE_RESOLVE_DEST;
+        let texture = created(ctx, desc, state)?;
+        Ok(Self { texture, state, view: D3D12_CPU_DESCRIPTOR_HANDLE::default(), _heap: None })
+    }
+
+    fn becomes(&self, list: &List, state: D3D12_RESOURCE_STATES) {
+        list.transition(&self.texture, self.state, state);
+    }
+
+    /// Its rows of 256 bytes; the texture is in COPY_SOURCE afterwards.
+    fn texels(&self, ctx: &Context, queue: &Queue<'_>) -> Result<Vec<u8>, Stop> {
+        let desc = com::memory::desc(&self.texture);
+        let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
+        let target = readback(ctx, footprints.total)?;
+        queue.run(|list| {
+            self.becomes(list, D3D12_RESOURCE_STATE_COPY_SOURCE);
+            let to = CopyLocation::Footprint(&target, footprints.layouts[0]);
+            list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(&self.texture, 0), None);
+        })?;
+        read(ctx, &target, 8 * 256)
+    }
+}
+
+/// Fails the check unless 64 by 8 texels are what is expected of each.
+fn expect(found: &[u8], expected: impl Fn(usize, usize) -> [u8; 4]) -> Result<(), Stop> {
+    for (index, texel) in found.chunks(4).enumerate() {
+        let (x, y) = (index % 64, index / 64);
+        let expected = expected(x, y);
+        require(texel == expected, || format!("texel ({x}, {y}): expected {expected:?}, found {texel:?}"))?;
+    }
+    Ok(())
+}
+
+/// Records a render pass with something in it.
+fn in_pass(list: &List, target: &Target, pass: &Pass<'_>, inside: impl FnOnce(&List)) -> com::Result<()> {
+    list.begin_pass(target.view, pass)?;
+    inside(list);
+    list.end_pass()
+}
+
+/// Fails the check unless `Close` refuses what is recorded.
+fn close_fails(
+    ctx: &Context,
+    queue: &Queue<'_>,
+    what: &str,
+    record: impl FnOnce(&List) -> com::Result<()>,
+) -> Verdict {
+    let reset = commands::reset_allocator(&queue.allocator);
+    ctx.answer("ID3D12CommandAllocator::Reset", reset).ok("an allocator that is not in use")?;
+    let reset = queue.list.reset(&queue.allocator);
+    ctx.answer("ID3D12GraphicsCommandList::Reset", reset).ok("a closed list")?;
+    let recorded = record(&queue.list);
+    let closed = queue.list.close();
+    ctx.answer("QueryInterface of a newer command list", recorded).ok(what)?;
+    ctx.answer("ID3D12GraphicsCommandList::Close", closed).fails(what)
+}
+
+fn refuses_barrier(
+    ctx: &Context,
+    what: &str,
+    before: (D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS, D3D12_BARRIER_LAYOUT),
+) -> Verdict {
+    let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+    close_fails(ctx, &queue, what, |list| list.target_barrier(&target.texture, before))
+}

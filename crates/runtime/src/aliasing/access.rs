@@ -1,0 +1,178 @@
+//! Which resources a command accesses, where, and how.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use heapwright_d3d12::*;
+
+use super::shape::{Piece, Shape};
+use crate::ddi::command::{Command, TexelLocation};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+
+/// How a command accesses a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read,
+    /// A write that counts as an initialisation where it is of a whole unit: a clear or a copy.
+    Initialise,
+    /// Any other write.
+    Write,
+}
+
+impl Kind {
+    pub(super) fn is_read(self) -> bool {
+        self == Self::Read
+    }
+}
+
+/// An access of a resource.
+#[derive(Debug, Clone)]
+pub(super) struct Access<'a> {
+    pub(super) resource: &'a Arc<dyn DriverResource>,
+    pub(super) part: AccessedPart<'a>,
+    pub(super) kind: Kind,
+    /// What a barrier must wait for.
+    pub(super) sync: D3D12_BARRIER_SYNC,
+    /// The state that COMMON is promoted to.
+    pub(super) state: D3D12_RESOURCE_STATES,
+}
+
+/// Which part of a resource is accessed, in the command's terms.
+#[derive(Debug, Clone)]
+pub(super) enum AccessedPart<'a> {
+    Whole,
+    Bytes(u64, u64),
+    Texels(u32, TexelRegion),
+    Tiles(&'a [u32]),
+}
+
+impl AccessedPart<'_> {
+    pub(super) fn pieces(&self, shape: &Shape) -> Vec<Piece> {
+        match self {
+            Self::Whole => shape.whole(),
+            Self::Bytes(start, size) => shape.bytes(*start, *size),
+            Self::Texels(subresource, region) => shape.texel_region(*subresource, *region),
+            Self::Tiles(tiles) => shape.tiles(tiles),
+        }
+    }
+
+    pub(super) fn subresources(&self, shape: &Shape) -> Range<u32> {
+        match self {
+            Self::Texels(subresource, _) => *subresource..subresource.saturating_add(1),
+            Self::Whole | Self::Bytes(..) | Self::Tiles(_) => 0..shape.subresource_count(),
+        }
+    }
+}
+
+/// How the call that recorded a command accesses its target and its source.
+struct Manner {
+    target: Kind,
+    sync: D3D12_BARRIER_SYNC,
+    target_state: D3D12_RESOURCE_STATES,
+    source_state: D3D12_RESOURCE_STATES,
+}
+
+/// The names of the calls whose commands are no copies; the end of the name decides.
+fn manner(call: &str, unordered_clears_initialise: bool) -> Manner {
+    let method = call.rsplit("::").next().unwrap_or(call);
+    let manner = |target, sync, target_state| Manner { target, sync, target_state, source_state: 0 };
+    match method {
+        "ClearRenderTargetView" => {
+            manner(Kind::Initialise, D3D12_BARRIER_SYNC_RENDER_TARGET, D3D12_RESOURCE_STATE_RENDER_TARGET)
+        }
+        "ClearDepthStencilView" => {
+            manner(Kind::Initialise, D3D12_BARRIER_SYNC_DEPTH_STENCIL, D3D12_RESOURCE_STATE_DEPTH_WRITE)
+        }
+        "BeginRenderPass" => {
+            manner(Kind::Initialise, D3D12_BARRIER_SYNC_RENDER_TARGET, D3D12_RESOURCE_STATE_RENDER_TARGET)
+        }
+        "ClearUnorderedAccessViewUint" | "ClearUnorderedAccessViewFloat" => manner(
+            if unordered_clears_initialise { Kind::Initialise } else { Kind::Write },
+            D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW,
+            D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+        ),
+        "ResolveSubresource" | "ResolveSubresourceRegion" | "EndRenderPass" => Manner {
+            target: Kind::Write,
+            sync: D3D12_BARRIER_SYNC_RESOLVE,
+            target_state: D3D12_RESOURCE_STATE_RESOLVE_DEST,
+            source_state: D3D12_RESOURCE_STATE_RESOLVE_SOURCE,
+        },
+        _ => Manner {
+            target: Kind::Initialise,
+            sync: D3D12_BARRIER_SYNC_COPY,
+            target_state: D3D12_RESOURCE_STATE_COPY_DEST,
+            source_state: D3D12_RESOURCE_STATE_COPY_SOURCE,
+        },
+    }
+}
+
+/// The accesses of a command that `call` recorded: what it reads first.
+pub(super) fn of_command<'a>(
+    command: &'a Command,
+    call: &str,
+    unordered_clears_initialise: bool,
+) -> Vec<Access<'a>> {
+    let Manner { target: kind, sync, target_state, source_state } = manner(call, unordered_clears_initialise);
+    let read = |resource, part| Access { resource, part, kind: Kind::Read, sync, state: source_state };
+    let write = |resource, part| Access { resource, part, kind, sync, state: target_state };
+    match command {
+        Command::CopyBuffer { target, source, size } => vec![
+            read(&source.0, AccessedPart::Bytes(source.1, *size)),
+            write(&target.0, AccessedPart::Bytes(target.1, *size)),
+        ],
+        Command::CopyTexels { target, target_start, source, region } => {
+            let target_region = TexelRegion { start: *target_start, size: region.size };
+            let (source, source_part) = location(source, *region);
+            let (target, target_part) = location(target, target_region);
+            vec![read(source, source_part), write(target, target_part)]
+        }
+        Command::CopyTexture { target, source } => {
+            vec![read(source, AccessedPart::Whole), write(target, AccessedPart::Whole)]
+        }
+        Command::CopyTiles { tiled, tiles, buffer, to_tiles } => {
+            let bytes = AccessedPart::Bytes(buffer.1, tiles.len() as u64 * super::granularity::KIB_64);
+            let tiles = AccessedPart::Tiles(tiles);
+            if *to_tiles {
+                vec![read(&buffer.0, bytes), write(tiled, tiles)]
+            } else {
+                vec![read(tiled, tiles), write(&buffer.0, bytes)]
+            }
+        }
+        Command::FillTexels { target, subresource, region, .. } => {
+            vec![write(target, AccessedPart::Texels(*subresource, *region))]
+        }
+        Command::FillBuffer { target, size, .. } => {
+            vec![write(&target.0, AccessedPart::Bytes(target.1, *size))]
+        }
+        Command::ResolveTexels { target, target_start, source, region, .. } => {
+            let target_region = TexelRegion { start: *target_start, size: region.size };
+            vec![
+                read(&source.0, AccessedPart::Texels(source.1, *region)),
+                write(&target.0, AccessedPart::Texels(target.1, target_region)),
+            ]
+        }
+        // An address names no resource.
+        Command::WriteImmediate { .. } | Command::Scramble { .. } => Vec::new(),
+    }
+}
+
+/// The resource of a location, and the part of it that texels of a region take.
+fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<dyn DriverResource>, AccessedPart<'_>) {
+    match location {
+        TexelLocation::Subresource { resource, index } => (resource, AccessedPart::Texels(*index, region)),
+        TexelLocation::Footprint { buffer, offset, row_pitch, slice_pitch, block_size, block_texels } => {
+            let [width, height] = [0, 1].map(|axis: usize| {
+                let block = block_texels[axis].max(1);
+                (
+                    u64::from(region.start[axis] / block),
+                    u64::from((region.start[axis] + region.size[axis]).div_ceil(block)),
+                )
+            });
+            let (first, last) = (u64::from(region.start[2]), u64::from(region.start[2] + region.size[2]) - 1);
+            let block = u64::from(*block_size);
+            let start = offset + first * slice_pitch + height.0 * row_pitch + width.0 * block;
+            let end = offset + last * slice_pitch + (height.1.max(1) - 1) * row_pitch + width.1 * block;
+            (buffer, AccessedPart::Bytes(start, end.saturating_sub(start)))
+        }
+    }
+}

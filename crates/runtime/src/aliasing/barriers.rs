@@ -1,0 +1,358 @@
+//! What barriers do: activate, order, and change states.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use heapwright_d3d12::aliasing::AliasingLaws;
+use heapwright_d3d12::*;
+
+use super::content::{Cause, Content};
+use super::coverage::Coverage;
+use super::handover::Reason;
+use super::judge::{Finding, Judge, Step};
+use super::note::{BarrierTarget, EnhancedBarrier, Note, Subresources};
+use super::resource::{Home, ResourceId, TrackedResource};
+use super::rule::Rule;
+use super::state::BarrierState;
+use super::submission::Submission;
+use super::usage::discard_piece;
+use super::violation::Severity;
+use crate::ddi::driver_resource::DriverResource;
+
+/// Accesses that write: what a barrier after them flushes.
+const WRITES: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_RENDER_TARGET
+    | D3D12_BARRIER_ACCESS_UNORDERED_ACCESS
+    | D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRITE
+    | D3D12_BARRIER_ACCESS_STREAM_OUTPUT
+    | D3D12_BARRIER_ACCESS_COPY_DEST
+    | D3D12_BARRIER_ACCESS_RESOLVE_DEST
+    | D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_WRITE;
+
+/// Layouts whose contents may be compressed, and so must be initialised.
+fn may_be_compressed(layout: D3D12_BARRIER_LAYOUT) -> bool {
+    matches!(
+        layout,
+        D3D12_BARRIER_LAYOUT_RENDER_TARGET
+            | D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_WRITE
+            | D3D12_BARRIER_LAYOUT_UNORDERED_ACCESS
+            | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_UNORDERED_ACCESS
+            | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_UNORDERED_ACCESS
+    )
+}
+
+/// Subresources as ranges.
+fn ranges(subresources: &Subresources, resource: &TrackedResource) -> Vec<Range<u32>> {
+    match subresources {
+        Subresources::All => std::iter::once(0..resource.shape.subresource_count()).collect(),
+        Subresources::Some(each) => each.iter().map(|&index| index..index.saturating_add(1)).collect(),
+    }
+}
+
+impl Judge {
+    /// What a call does that is no command, in its order.
+    pub(super) fn note_all(&mut self, step: &mut Step<'_>, notes: &[Note]) {
+        if self.has(AliasingLaws::ARRAY_IN_ORDER) {
+            for note in notes {
+                self.note(step, note);
+            }
+            return;
+        }
+        let is_aliasing = |note: &&Note| matches!(note, Note::Aliasing { .. });
+        for note in notes.iter().filter(is_aliasing).chain(notes.iter().filter(|note| !is_aliasing(note))) {
+            self.note(step, note);
+        }
+    }
+
+    fn note(&mut self, step: &mut Step<'_>, note: &Note) {
+        step.submission.next_step();
+        match note {
+            Note::Transition { resource, subresources, after } => {
+                if let Some(id) = self.id_of(resource) {
+                    self.transition(step, id, subresources, *after);
+                }
+            }
+            Note::Aliasing { before, after } => self.aliasing(step, before.as_ref(), after.as_ref()),
+            Note::Barriers(barriers) => self.enhanced(step, barriers),
+            Note::Load { resource, subresources } => {
+                if let Some(id) = self.id_of(resource) {
+                    let ranges = self.resource(id).map(|resource| ranges(subresources, resource));
+                    self.load(step, id, &ranges.unwrap_or_default());
+                }
+            }
+            Note::Discard { resource, subresources, is_whole, is_compute } => {
+                if let Some(id) = self.id_of(resource) {
+                    let ranges = self.resource(id).map(|resource| ranges(subresources, resource));
+                    self.discard(step, id, &ranges.unwrap_or_default(), (*is_whole, *is_compute));
+                }
+            }
+        }
+    }
+
+    fn transition(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ResourceId,
+        subresources: &Subresources,
+        after: D3D12_RESOURCE_STATES,
+    ) {
+        let Some(mut resource) = self.take(id) else { return };
+        self.use_by_transition(step, &mut resource);
+        for range in ranges(subresources, &resource) {
+            resource.state.set(range, &BarrierState::legacy(after));
+        }
+        resource.last_seen = Some(step.submission.epoch);
+        self.put(resource);
+    }
+
+    /// A change of state is a use of the memory where the state means something to it.
+    fn use_by_transition(&mut self, step: &mut Step<'_>, resource: &mut TrackedResource) {
+        if resource.shape.is_stateless() {
+            return;
+        }
+        let all = 0..resource.shape.place_count();
+        let undefined = self.take_over(step.submission, resource, all, Reason::Transition);
+        self.scramble(step.commands, resource, &undefined);
+    }
+
+    fn aliasing(
+        &mut self,
+        step: &mut Step<'_>,
+        before: Option<&Arc<dyn DriverResource>>,
+        after: Option<&Arc<dyn DriverResource>>,
+    ) {
+        let before_id = before.and_then(|before| self.id_of(before));
+        let after_id = after.and_then(|after| self.id_of(after));
+        // A resource that is not tracked is none of null's.
+        if (before.is_some() && before_id.is_none()) || (after.is_some() && after_id.is_none()) {
+            return;
+        }
+        if self.terms.is_simple && after.is_none() && self.has(AliasingLaws::SIMPLE_NAMES_AFTER) {
+            let finding = Finding {
+                rule: Rule::B3,
+                because: None,
+                severity: Severity::Error,
+                resource: None,
+                other: before_id,
+                units: None,
+                what: "an aliasing barrier names no resource that becomes active",
+            };
+            self.say(step.submission, finding);
+        }
+        self.remark(step.submission, before_id, after_id);
+        step.submission.aliasing(before_id, after_id, self.terms.laws);
+        let Some(mut resource) = after_id.and_then(|id| self.take(id)) else { return };
+        resource.was_activated = true;
+        resource.came_from_undefined = false;
+        let all = 0..resource.shape.place_count();
+        if self.terms.is_simple {
+            let undefined = self.take_over(step.submission, &mut resource, all, Reason::Activation);
+            self.scramble(step.commands, &resource, &undefined);
+        } else if resource.owned.all(all, |owned| *owned) && resource.has_duty() {
+            // Nobody else used it since; what was initialised before the activation does not count all the same.
+            if self.has(AliasingLaws::INITIALISE_AFTER_ACTIVATION) {
+                let units = 0..resource.shape.unit_count();
+                resource.content.update(units, |content| {
+                    if content.initialised != Coverage::None {
+                        *content = Content::undefined(Cause::Activated);
+                    }
+                });
+            }
+        }
+        if !self.has(AliasingLaws::STATE_SURVIVES_BARRIER) {
+            resource.state.set(0..u32::MAX, &BarrierState::COMMON);
+        }
+        self.put(resource);
+    }
+
+    /// Rule B-8: what could be cheaper.
+    fn remark(&mut self, submission: &mut Submission, before: Option<ResourceId>, after: Option<ResourceId>) {
+        if !self.has(AliasingLaws::REMARKS) {
+            return;
+        }
+        let is_idle = |id: Option<ResourceId>| {
+            let resource = id.and_then(|id| self.resource(id));
+            resource.is_some_and(|resource| resource.touch_in(submission.epoch).is_none())
+        };
+        let what = match (before, after) {
+            (None, None) => "an aliasing barrier between any two resources waits for everything",
+            (Some(_), Some(_)) if is_idle(before) && is_idle(after) => {
+                "an aliasing barrier between resources that this ExecuteCommandLists has not used does nothing"
+            }
+            _ => return,
+        };
+        let finding = Finding {
+            rule: Rule::B8,
+            because: None,
+            severity: Severity::Info,
+            resource: None,
+            other: after.or(before),
+            units: None,
+            what,
+        };
+        self.say(submission, finding);
+    }
+
+    /// The barriers of one call.
+    fn enhanced(&mut self, step: &mut Step<'_>, barriers: &[EnhancedBarrier]) {
+        self.check_call(step.submission, barriers);
+        // Those that wait come before those that hold back: a call has no order.
+        for barrier in barriers {
+            let id = self.target(barrier);
+            if matches!(barrier.target, BarrierTarget::Global) || id.is_some() {
+                step.submission.enhanced(id, barrier.sync_before);
+            }
+        }
+        for barrier in barriers {
+            let Some(mut resource) = self.target(barrier).and_then(|id| self.take(id)) else { continue };
+            self.apply(step, &mut resource, barrier);
+            self.put(resource);
+        }
+    }
+
+    fn target(&self, barrier: &EnhancedBarrier) -> Option<ResourceId> {
+        match &barrier.target {
+            BarrierTarget::Global => None,
+            BarrierTarget::Buffer(resource) | BarrierTarget::Texture { resource, .. } => self.id_of(resource),
+        }
+    }
+
+    fn apply(&mut self, step: &mut Step<'_>, resource: &mut TrackedResource, barrier: &EnhancedBarrier) {
+        let now = step.submission.epoch;
+        if self.has(AliasingLaws::SYNC_NONE_IS_ALONE) {
+            if barrier.sync_before == D3D12_BARRIER_SYNC_NONE && resource.last_seen == Some(now) {
+                let what = "was used before a barrier with SyncBefore NONE";
+                self.say(step.submission, Finding::error(Rule::E7, resource, what));
+            }
+            if resource.ended_in == Some(now) {
+                let what = "is in a barrier after one with SyncAfter NONE";
+                self.say(step.submission, Finding::error(Rule::E7, resource, what));
+            }
+        }
+        let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
+        let subresources = match &barrier.target {
+            BarrierTarget::Texture { subresources, .. } => ranges(subresources, resource),
+            BarrierTarget::Buffer(_) | BarrierTarget::Global => ranges(&Subresources::All, resource),
+        };
+        for range in &subresources {
+            let is_ended = !resource.no_access.all(range.clone(), |ended| !ended);
+            if is_ended && barrier.access_before != none && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
+                let what = "is in a barrier with another AccessBefore after one to NO_ACCESS";
+                self.say(step.submission, Finding::error(Rule::E4, resource, what));
+            }
+            resource.no_access.set(range.clone(), &(barrier.access_after == none));
+        }
+        resource.last_seen = Some(now);
+        if barrier.sync_after == D3D12_BARRIER_SYNC_NONE {
+            resource.ended_in = Some(now);
+        }
+        let BarrierTarget::Texture { layout_before, layout_after, discards, .. } = &barrier.target else {
+            return;
+        };
+        let undefined = D3D12_BARRIER_LAYOUT_UNDEFINED;
+        match (*layout_before == undefined, *layout_after == undefined) {
+            // Memory alone.
+            (_, true) => return,
+            (true, false) => self.activate(step, resource, &subresources, *layout_after, *discards),
+            (false, false) if layout_before != layout_after => self.use_by_transition(step, resource),
+            (false, false) => {}
+        }
+        for range in subresources {
+            resource.state.set(range, &BarrierState::Layout(*layout_after));
+        }
+    }
+
+    /// A barrier from UNDEFINED: nothing is inherited.
+    fn activate(
+        &mut self,
+        step: &mut Step<'_>,
+        resource: &mut TrackedResource,
+        subresources: &[Range<u32>],
+        layout: D3D12_BARRIER_LAYOUT,
+        discards: bool,
+    ) {
+        let all = 0..resource.shape.place_count();
+        let reason = if self.terms.is_simple { Reason::Activation } else { Reason::Transition };
+        self.take_over(step.submission, resource, all, reason);
+        resource.was_activated = true;
+        resource.came_from_undefined = true;
+        if resource.home == Home::Committed && !discards {
+            return;
+        }
+        let initialises = discards && self.has(AliasingLaws::DISCARD_FLAG_INITIALISES);
+        resource.needs_initialisation = may_be_compressed(layout)
+            && !resource.shape.is_target
+            && self.has(AliasingLaws::UNDEFINED_NEEDS_INITIALISATION);
+        let mut undefined = Vec::new();
+        for subresource in subresources.iter().cloned().flatten() {
+            for piece in resource.shape.subresource(subresource) {
+                if resource.shape.packed_tiles(piece.units.start).is_none() {
+                    undefined.push(piece.units.clone());
+                }
+                if initialises {
+                    discard_piece(resource, &piece, true);
+                } else {
+                    resource.invalidate(piece.units.clone(), Cause::Activated);
+                }
+            }
+        }
+        self.scramble(step.commands, resource, &undefined);
+    }
+
+    /// Rules E-5 and E-6: barriers of one call that have to do with the same memory.
+    fn check_call(&mut self, submission: &mut Submission, barriers: &[EnhancedBarrier]) {
+        let changes = |barrier: &EnhancedBarrier| match &barrier.target {
+            BarrierTarget::Texture { layout_before, layout_after, .. } => {
+                layout_before != layout_after && *layout_after != D3D12_BARRIER_LAYOUT_UNDEFINED
+            }
+            BarrierTarget::Buffer(_) | BarrierTarget::Global => false,
+        };
+        let discards = |barrier: &EnhancedBarrier| {
+            matches!(&barrier.target, BarrierTarget::Texture { discards: true, .. })
+        };
+        for barrier in barriers.iter().filter(|barrier| changes(barrier)) {
+            for other in barriers {
+                let (Some(one), Some(two)) = (self.target(barrier), self.target(other)) else { continue };
+                let flushes = other.access_before != D3D12_BARRIER_ACCESS_NO_ACCESS
+                    && other.access_before & WRITES != 0;
+                if one == two || !(changes(other) || flushes) || !self.overlap(one, two) {
+                    continue;
+                }
+                let (rule, law, what) = if discards(barrier) {
+                    (
+                        Rule::E5,
+                        AliasingLaws::DISCARD_STANDS_APART,
+                        "is discarded by a barrier beside one that flushes or changes the layout of what it overlaps",
+                    )
+                } else if changes(other) && !discards(other) {
+                    (
+                        Rule::E6,
+                        AliasingLaws::CALL_HAS_NO_ORDER,
+                        "changes its layout in the same call as a resource that it overlaps",
+                    )
+                } else {
+                    continue;
+                };
+                if !self.has(law) {
+                    continue;
+                }
+                let Some(resource) = self.take(one) else { continue };
+                let finding = Finding::error(rule, &resource, what);
+                self.say(submission, Finding { other: Some(two), ..finding });
+                self.put(resource);
+            }
+        }
+    }
+
+    /// Whether two resources share bytes of a heap.
+    fn overlap(&self, one: ResourceId, two: ResourceId) -> bool {
+        let memory = |id| {
+            self.resource(id).map(|resource| resource.memory_of_places(&(0..resource.shape.place_count())))
+        };
+        let (Some(one), Some(two)) = (memory(one), memory(two)) else { return false };
+        one.iter().any(|(heap, bytes, _)| {
+            two.iter().any(|(other, others, _)| {
+                heap == other && !super::granularity::common(bytes, others).is_empty()
+            })
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! Which parts of a unit something holds for.
+
+/// A box of texels of a subresource, or bytes of a buffer along x; half-open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// The subresource; 0 in a buffer.
+    pub(crate) subresource: u32,
+    pub(crate) start: [u64; 3],
+    pub(crate) end: [u64; 3],
+}
+
+impl Region {
+    /// Bytes of a buffer.
+    pub(super) fn bytes(start: u64, end: u64) -> Self {
+        Self { subresource: 0, start: [start, 0, 0], end: [end, 1, 1] }
+    }
+
+    fn is_empty(&self) -> bool {
+        (0..3).any(|axis| self.start[axis] >= self.end[axis])
+    }
+
+    /// What both have in common, if anything.
+    pub(super) fn intersection(&self, other: &Self) -> Option<Self> {
+        let start = [0, 1, 2].map(|axis: usize| self.start[axis].max(other.start[axis]));
+        let end = [0, 1, 2].map(|axis: usize| self.end[axis].min(other.end[axis]));
+        let common = Self { subresource: self.subresource, start, end };
+        (self.subresource == other.subresource && !common.is_empty()).then_some(common)
+    }
+
+    /// What is left without `other`, in at most six boxes.
+    fn without(&self, other: &Self) -> Vec<Self> {
+        let Some(common) = self.intersection(other) else { return vec![*self] };
+        let mut rest = *self;
+        let mut parts = Vec::new();
+        for axis in 0..3 {
+            let (mut before, mut after) = (rest, rest);
+            before.end[axis] = common.start[axis];
+            after.start[axis] = common.end[axis];
+            parts.extend([before, after].into_iter().filter(|part| !part.is_empty()));
+            rest.start[axis] = common.start[axis];
+            rest.end[axis] = common.end[axis];
+        }
+        parts
+    }
+
+    /// Both as one, where they make a box together.
+    fn joined(&self, other: &Self) -> Option<Self> {
+        let same = |axis: usize| self.start[axis] == other.start[axis] && self.end[axis] == other.end[axis];
+        let touch = |axis: usize| self.start[axis] <= other.end[axis] && other.start[axis] <= self.end[axis];
+        let axis = (0..3).find(|&axis| (0..3).all(|other| other == axis || same(other)))?;
+        if self.subresource != other.subresource || !touch(axis) {
+            return None;
+        }
+        let mut joined = *self;
+        joined.start[axis] = self.start[axis].min(other.start[axis]);
+        joined.end[axis] = self.end[axis].max(other.end[axis]);
+        Some(joined)
+    }
+}
+
+/// A part of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it.
+    Full,
+    /// What of it lies in a region.
+    Region(Region),
+}
+
+/// Parts of a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Coverage {
+    None,
+    Full,
+    /// Boxes, in no order; they may overlap.
+    Parts(Vec<Region>),
+}
+
+/// As many boxes are remembered of a unit; one more, and it counts as covered: in doubt for the application.
+const MAX_PARTS: usize = 64;
+
+impl Coverage {
+    /// Whether all of a part is covered.
+    pub(super) fn covers(&self, part: Part) -> bool {
+        match (self, part) {
+            (Self::Full, _) => true,
+            (Self::None, _) | (Self::Parts(_), Part::Full) => false,
+            (Self::Parts(parts), Part::Region(region)) => {
+                let mut left = vec![region];
+                for part in parts {
+                    left = left.iter().flat_map(|rest| rest.without(part)).collect();
+                    if left.is_empty() {
+                        return true;
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    /// Covers a part, too. `whole` is all of the unit, where that is one box.
+    pub(super) fn add(&mut self, part: Part, whole: Option<Region>) {
+        let region = match part {
+            _ if *self == Self::Full => return,
+            Part::Full => {
+                *self = Self::Full;
+                return;
+            }
+            Part::Region(region) => region,
+        };
+        if self.covers(part) {
+            return;
+        }
+        let mut parts = match std::mem::replace(self, Self::Full) {
+            Self::Parts(parts) => parts,
+            Self::None | Self::Full => Vec::new(),
+        };
+        let mut joined = region;
+        // Each join may make another one possible.
+        while let Some((index, both)) =
+            parts.iter().enumerate().find_map(|(index, part)| Some((index, part.joined(&joined)?)))
+        {
+            parts.swap_remove(index);
+            joined = both;
+        }
+        parts.push(joined);
+        if parts.len() > MAX_PARTS {
+            return;
+        }
+        let parts = Self::Parts(parts);
+        if !whole.is_some_and(|whole| parts.covers(Part::Region(whole))) {
+            *self = parts;
+        }
+    }
+
+    /// The boxes that are covered of a unit that is `whole`.
+    pub(super) fn regions(&self, whole: Region) -> Vec<Region> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Full => vec![whole],
+            Self::Parts(parts) => parts.clone(),
+        }
+    }
+
+    /// Covers a region no longer. `whole` is all of the unit, where that is one box; where it is none, nothing is covered then.
+    pub(super) fn remove(&mut self, region: Region, whole: Option<Region>) {
+        let parts = match (std::mem::replace(self, Self::None), whole) {
+            (Self::Full, Some(whole)) => vec![whole],
+            (Self::Parts(parts), _) => parts,
+            (Self::None, _) | (Self::Full, None) => return,
+        };
+        let left: Vec<Region> = parts.iter().flat_map(|part| part.without(&region)).collect();
+        if !left.is_empty() {
+            *self = if left.len() > MAX_PARTS { Self::None } else { Self::Parts(left) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SIZE: u64 = 6;
+
+    fn region() -> impl Strategy<Value = Region> {
+        let axis = || (0..SIZE, 0..SIZE).prop_map(|(a, b)| (a.min(b), a.max(b) + 1));
+        (0_u32..2, axis(), axis(), 0_u64..2).prop_map(|(subresource, x, y, z)| Region {
+            subresource,
+            start: [x.0, y.0, z],
+            end: [x.1, y.1, z + 1],
+        })
+    }
+
+    fn texels(region: Region) -> impl Iterator<Item = (u32, u64, u64, u64)> {
+        let at = move |axis: usize| region.start[axis]..region.end[axis];
+        at(0).flat_map(move |x| at(1).flat_map(move |y| at(2).map(move |z| (region.subresource, x, y, z))))
+    }
+
+    proptest! {
+        #[test]
+        fn a_coverage_is_a_set_of_texels(
+            steps in proptest::collection::vec((any::<bool>(), region()), 0..24),
+            asked in region(),
+        ) {
+            let mut coverage = Coverage::None;
+            let mut set = std::collections::BTreeSet::new();
+            for (is_added, region) in steps {
+                if is_added {
+                    coverage.add(Part::Region(region), None);
+                    set.extend(texels(region));
+                } else {
+                    coverage.remove(region, None);
+                    for texel in texels(region) {
+                        set.remove(&texel);
+                    }
+                }
+                prop_assert_eq!(
+                    coverage.covers(Part::Region(asked)),
+                    texels(asked).all(|texel| set.contains(&texel))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_covered_piece_by_piece_is_covered_in_full() {
+        let whole = Region::bytes(0, 256);
+        let mut coverage = Coverage::None;
+        for start in [192, 128, 64, 0] {
+            assert!(!coverage.covers(Part::Region(whole)));
+            coverage.add(Part::Region(Region::bytes(start, start + 64)), Some(whole));
+        }
+        assert_eq!(coverage, Coverage::Full);
+        coverage.remove(Region::bytes(10, 20), Some(whole));
+        assert!(coverage.covers(Part::Region(Region::bytes(20, 256))));
+        assert!(!coverage.covers(Part::Region(Region::bytes(19, 21))));
+    }
+
+    #[test]
+    fn too_many_parts_count_as_all() {
+        let mut coverage = Coverage::None;
+        for index in 0..=MAX_PARTS as u64 {
+            assert_ne!(coverage, Coverage::Full);
+            coverage.add(Part::Region(Region::bytes(index * 2, index * 2 + 1)), None);
+        }
+        assert_eq!(coverage, Coverage::Full);
+    }
+}

@@ -1,0 +1,445 @@
+//! Memory goes from one resource to another: who loses what, and who inherits it.
+
+use std::ops::Range;
+
+use heapwright_d3d12::aliasing::AliasingLaws;
+
+use super::access::Kind;
+use super::clock::CPU;
+use super::content::{Cause, Content};
+use super::coverage::{Coverage, Part, Region};
+use super::granularity::{KIB_64, common, expand};
+use super::inheritance::{self, Circumstances, Transfer};
+use super::judge::{Finding, Judge};
+use super::resource::{HeapId, ResourceId, TrackedResource};
+use super::rule::Rule;
+use super::submission::Submission;
+use super::violation::Severity;
+
+/// Why a resource takes memory over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    Access(Kind),
+    /// A transition, or an enhanced barrier that changes a layout.
+    Transition,
+    /// A barrier that activates it.
+    Activation,
+}
+
+/// Bytes that a resource is about to use and another has used.
+#[derive(Debug, Clone)]
+struct Conflict {
+    user: ResourceId,
+    /// In the heap: those of the other resource within the granules that count.
+    bytes: Range<u64>,
+    /// Where they begin in the other resource.
+    offset: u64,
+}
+
+/// Bytes of a heap that a resource takes over, and where they begin in it.
+#[derive(Debug, Clone)]
+struct Taken {
+    heap: HeapId,
+    bytes: Range<u64>,
+    offset: u64,
+}
+
+/// What became of contents.
+#[derive(Debug, Clone)]
+enum Outcome {
+    Inherited,
+    Lost(Rule),
+    /// Some units were not inherited: those of the one resource, and of the other.
+    Partly(Vec<(u32, u32, Rule)>),
+}
+
+impl Judge {
+    /// Makes a resource the last user of its places. Answers the units whose contents have become undefined with that.
+    pub(super) fn take_over(
+        &mut self,
+        submission: &mut Submission,
+        resource: &mut TrackedResource,
+        places: Range<u32>,
+        reason: Reason,
+    ) -> Vec<Range<u32>> {
+        if resource.owned.all(places.clone(), |owned| *owned) {
+            return Vec::new();
+        }
+        let lost: Vec<Range<u32>> =
+            resource.owned.iter(places).filter(|(_, owned)| !**owned).map(|(run, _)| run).collect();
+        let mut undefined = Vec::new();
+        let mut is_said = false;
+        for places in lost {
+            for (heap, bytes, offset) in resource.memory_of_places(&places) {
+                let taken = Taken { heap, bytes, offset };
+                let conflicts = self.conflicts(resource, &taken);
+                if self.terms.is_simple && !is_said && reason != Reason::Activation {
+                    is_said = true;
+                    self.say_inactive(submission, resource, conflicts.first().map(|conflict| conflict.user));
+                }
+                undefined.extend(self.settle(submission, resource, &taken, &conflicts, reason));
+            }
+            if !self.is_harmless(reason) {
+                resource.owned.set(places, &true);
+            }
+        }
+        if !self.terms.is_simple
+            && matches!(reason, Reason::Access(_))
+            && !resource.was_activated
+            && self.has(AliasingLaws::ADVANCED_BEGINS_INACTIVE)
+        {
+            resource.was_activated = true;
+            let what = "is used for the first time without a barrier that activates it";
+            let finding = Finding::error(Rule::I12, resource, what);
+            self.say(submission, Finding { severity: Severity::Warning, ..finding });
+        }
+        undefined
+    }
+
+    /// Whether an access leaves others as they are, which is against law I-1.
+    fn is_harmless(&self, reason: Reason) -> bool {
+        reason == Reason::Access(Kind::Read) && !self.has(AliasingLaws::READS_INVALIDATE)
+    }
+
+    fn say_inactive(
+        &mut self,
+        submission: &mut Submission,
+        resource: &TrackedResource,
+        other: Option<ResourceId>,
+    ) {
+        if !resource.was_activated {
+            if self.has(AliasingLaws::BEGINS_INACTIVE) {
+                let what = "is used before an aliasing barrier activates it";
+                self.say(submission, Finding::error(Rule::I12, resource, what));
+            }
+        } else if self.has(AliasingLaws::ONE_IS_ACTIVE) {
+            let what = "is used after a resource that it overlaps was activated";
+            self.say(submission, Finding { other, ..Finding::error(Rule::I13, resource, what) });
+        }
+    }
+
+    /// Who used memory that a resource is about to use.
+    fn conflicts(&self, resource: &TrackedResource, taken: &Taken) -> Vec<Conflict> {
+        let Some(heap) = self.heap_of(taken.heap) else { return Vec::new() };
+        let reach = expand(&taken.bytes, heap.memory.largest_granule);
+        heap.memory
+            .uses(&reach)
+            .filter(|(_, user, _)| *user != resource.id)
+            .filter_map(|(used, user, offset)| {
+                let other = self.resource(user)?;
+                let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
+                let hit = common(&expand(&taken.bytes, granule), &used);
+                let offset = offset + hit.start.saturating_sub(used.start);
+                (!hit.is_empty()).then_some(Conflict { user, bytes: hit, offset })
+            })
+            .collect()
+    }
+
+    /// Settles who loses what. Answers the units whose contents have become undefined.
+    fn settle(
+        &mut self,
+        submission: &mut Submission,
+        resource: &mut TrackedResource,
+        taken: &Taken,
+        conflicts: &[Conflict],
+        reason: Reason,
+    ) -> Vec<Range<u32>> {
+        let mut undefined = Vec::new();
+        let mut checked: Vec<ResourceId> = Vec::new();
+        for conflict in conflicts {
+            let Some(mut other) = self.take(conflict.user) else { continue };
+            let is_there = other.is_still_at(taken.heap, &conflict.bytes, conflict.offset);
+            let outcome = if is_there {
+                self.hand_over(&other, resource, taken, conflict)
+            } else {
+                Outcome::Lost(Rule::I14)
+            };
+            if !checked.contains(&other.id) {
+                checked.push(other.id);
+                self.check_order(submission, resource, &other, &outcome, reason);
+            }
+            match &outcome {
+                Outcome::Inherited => {}
+                Outcome::Lost(rule) => {
+                    let granule =
+                        resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
+                    let hit = common(&expand(&conflict.bytes, granule), &taken.bytes);
+                    let start = taken.offset + (hit.start - taken.bytes.start);
+                    let places = resource.shape.places_of_bytes(&(start..start + (hit.end - hit.start)));
+                    let units = resource.shape.units_of_places(&places);
+                    let cause = Cause::Invalidated { by: other.id, because: *rule };
+                    resource.invalidate(units.clone(), cause);
+                    undefined.push(units);
+                }
+                Outcome::Partly(units) => {
+                    for &(_, unit, rule) in units {
+                        let cause = Cause::Invalidated { by: other.id, because: rule };
+                        resource.invalidate(unit..unit + 1, cause);
+                        undefined.push(unit..unit + 1);
+                    }
+                }
+            }
+            if is_there && !self.is_harmless(reason) {
+                self.lose(&mut other, resource.id, conflict, &taken.bytes, &outcome);
+            }
+            self.put(other);
+        }
+        if !self.is_harmless(reason) {
+            let mut counts = Vec::new();
+            if let Some(heap) = usize::try_from(taken.heap.0).ok().and_then(|index| self.heaps.get_mut(index))
+            {
+                let count = |user, by| counts.push((user, by));
+                heap.memory.set(taken.bytes.clone(), resource.id, taken.offset, count);
+            }
+            for (user, by) in counts {
+                if user == resource.id {
+                    resource.use_count += by;
+                } else if let Some(other) = self.resource_mut(user) {
+                    other.use_count += by;
+                }
+            }
+        }
+        undefined
+    }
+
+    /// Whether barriers and fences stand between the last access of the other resource and this one.
+    fn check_order(
+        &mut self,
+        submission: &mut Submission,
+        resource: &TrackedResource,
+        other: &TrackedResource,
+        outcome: &Outcome,
+        reason: Reason,
+    ) {
+        if self.terms.is_simple || submission.epoch.agent == CPU || reason == Reason::Activation {
+            return;
+        }
+        let now = submission.epoch;
+        for touch in &other.touches {
+            if touch.epoch.agent == CPU {
+                continue;
+            }
+            if touch.epoch.agent != now.agent {
+                let seen = self.clock(now.agent).has_seen(touch.epoch);
+                if !seen && self.has(AliasingLaws::FENCES_ORDER_QUEUES) {
+                    let what = "is used while another queue may still use a resource that it overlaps";
+                    let finding = Finding::error(Rule::B9, resource, what);
+                    self.say(submission, Finding { other: Some(other.id), ..finding });
+                }
+                continue;
+            }
+            let is_earlier = touch.epoch != now;
+            if is_earlier && self.has(AliasingLaws::SUBMISSIONS_ARE_ORDERED) {
+                continue;
+            }
+            let last = if is_earlier { super::resource::Touch { step: 0, ..*touch } } else { *touch };
+            let Err(rule) = submission.check_order(other.id, last, resource.id, self.terms.laws) else {
+                continue;
+            };
+            let is_inherited = matches!(outcome, Outcome::Inherited);
+            if is_inherited && !self.has(AliasingLaws::INHERITANCE_NEEDS_BARRIER) {
+                continue;
+            }
+            let (rule, severity, what) = match (rule, reason) {
+                (Rule::E1, _) => (
+                    rule,
+                    Severity::Error,
+                    "is used without barriers that wait for a resource that it overlaps",
+                ),
+                (_, Reason::Transition) if self.has(AliasingLaws::ARRAY_IN_ORDER) => {
+                    (Rule::B6, Severity::Warning, "is transitioned before the barrier that activates it")
+                }
+                (_, Reason::Transition) => continue,
+                (Rule::B1, _) if is_inherited => (
+                    Rule::H9,
+                    Severity::Error,
+                    "inherits from a resource used in the same ExecuteCommandLists, with no aliasing barrier between",
+                ),
+                _ => (
+                    rule,
+                    Severity::Error,
+                    "overlaps a resource used in the same ExecuteCommandLists, with no aliasing barrier for both between",
+                ),
+            };
+            if rule == Rule::B1 && !self.has(AliasingLaws::BARRIER_WITHIN_SUBMISSION) {
+                continue;
+            }
+            let finding = Finding::error(rule, resource, what);
+            self.say(submission, Finding { severity, other: Some(other.id), ..finding });
+        }
+    }
+
+    /// Gives contents to a resource from one that used the memory before it.
+    fn hand_over(
+        &self,
+        from: &TrackedResource,
+        to: &mut TrackedResource,
+        taken: &Taken,
+        conflict: &Conflict,
+    ) -> Outcome {
+        let shared = common(&taken.bytes, &conflict.bytes);
+        if shared.is_empty() {
+            return Outcome::Lost(Rule::G8);
+        }
+        // Where both call the heap's byte 0, in their own bytes: the same where they lie in one place.
+        let in_from = i128::from(conflict.offset) - i128::from(conflict.bytes.start);
+        let in_to = i128::from(taken.offset) - i128::from(taken.bytes.start);
+        let of = Circumstances {
+            laws: self.terms.laws,
+            is_simple: self.terms.is_simple,
+            is_shared: self.heap_of(taken.heap).is_some_and(|heap| heap.is_shared),
+            same_place: in_from == in_to,
+            has_standard_swizzle: self.has_standard_swizzle,
+        };
+        let transfer = match inheritance::between(from, to, of) {
+            Ok(transfer) => transfer,
+            Err(rule) => return Outcome::Lost(rule),
+        };
+        let theirs = conflict.offset + (shared.start - conflict.bytes.start);
+        let ours = taken.offset + (shared.start - taken.bytes.start);
+        let size = shared.end - shared.start;
+        if transfer == Transfer::Bytes {
+            return match inheritance::check_states((from, 0), (to, 0), transfer, of) {
+                Ok(()) => {
+                    inherit_bytes(from, to, theirs, ours, size);
+                    Outcome::Inherited
+                }
+                Err(rule) => Outcome::Lost(rule),
+            };
+        }
+        let units = to.shape.units_of_places(&to.shape.places_of_bytes(&(ours..ours + size)));
+        let count = units.len();
+        let mut failed: Vec<(u32, u32, Rule)> = Vec::new();
+        for unit in units {
+            let from_unit = if from.shape.is_defined() {
+                let at = to.shape.bytes_of_unit(unit).start.max(ours) - ours;
+                let place = from.shape.places_of_bytes(&(theirs + at..theirs + at + 1));
+                from.shape.units_of_places(&place).start
+            } else {
+                unit
+            };
+            let checked = inheritance::check_states((from, from_unit), (to, unit), transfer, of);
+            let content = from.content.get(from_unit).cloned();
+            let rule = match (checked, content) {
+                (Err(rule), _) => rule,
+                (Ok(()), Some(content)) if transfer == Transfer::Units || is_all_or_nothing(&content) => {
+                    to.content.set(unit..unit + 1, &content);
+                    continue;
+                }
+                (Ok(()), _) => Rule::G9,
+            };
+            failed.push((from_unit, unit, rule));
+        }
+        match failed.first() {
+            None => Outcome::Inherited,
+            Some(&(_, _, rule)) if failed.len() == count => Outcome::Lost(rule),
+            Some(_) => Outcome::Partly(failed),
+        }
+    }
+
+    /// A resource loses bytes to another; contents stay where they were inherited, as they may come back.
+    fn lose(
+        &self,
+        other: &mut TrackedResource,
+        by: ResourceId,
+        conflict: &Conflict,
+        taken: &Range<u64>,
+        outcome: &Outcome,
+    ) {
+        let size = conflict.bytes.end - conflict.bytes.start;
+        let lost = conflict.offset..conflict.offset + size;
+        let places = other.shape.places_of_bytes(&lost);
+        other.owned.set(places.clone(), &false);
+        let rule = match outcome {
+            Outcome::Inherited => return,
+            Outcome::Partly(units) => {
+                for &(unit, _, because) in units {
+                    other.invalidate(unit..unit + 1, Cause::Invalidated { by, because });
+                }
+                return;
+            }
+            Outcome::Lost(rule) => *rule,
+        };
+        let invalidated = |because| Cause::Invalidated { by, because };
+        let all = 0..other.shape.unit_count();
+        let hits_hidden = other.shape.hidden_place().is_some_and(|hidden| places.contains(&hidden));
+        if hits_hidden && self.has(AliasingLaws::HIDDEN_MEMORY) {
+            other.invalidate(all, invalidated(Rule::I11));
+            return;
+        }
+        let units = other.shape.units_of_places(&places);
+        if !other.shape.is_defined() {
+            if self.has(AliasingLaws::UNDEFINED_LAYOUT_IS_ONE) || self.terms.is_simple {
+                let is_part = lost.start > 0 || lost.end < other.shape.size;
+                let because = if is_part && rule != Rule::G8 { Rule::I9 } else { rule };
+                other.invalidate(all, invalidated(because));
+            } else {
+                // As if subresources lay in a row, which nobody has promised.
+                let count = u64::from(all.end).max(1);
+                let each = (other.shape.size / count).max(1);
+                let unit = |byte: u64| u32::try_from(byte / each).unwrap_or(u32::MAX).min(all.end);
+                other.invalidate(unit(lost.start)..unit(lost.end + each - 1), invalidated(rule));
+            }
+            return;
+        }
+        let is_in_state = other.shape.is_stateless()
+            || other.state.all(0..u32::MAX, |state| state.is_common())
+            || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE);
+        if !is_in_state || self.terms.is_simple {
+            let because = if self.terms.is_simple { rule } else { Rule::I9 };
+            other.invalidate(all, invalidated(because));
+        }
+        let packed = !self.has(AliasingLaws::PACKED_MIPS_ARE_ONE)
+            && other.shape.packed_tiles(places.start).is_some_and(|tiles| tiles.start != places.start);
+        if packed {
+            return;
+        }
+        // Of a unit that is overlapped in part, nothing is left either.
+        let hit = common(taken, &conflict.bytes);
+        let is_partial = !(hit.end - hit.start).is_multiple_of(KIB_64) && lost.end != other.shape.size;
+        let because = if is_partial { Rule::G9 } else { rule };
+        other.invalidate(units, invalidated(because));
+    }
+}
+
+/// Whether contents are valid in full, or not at all.
+fn is_all_or_nothing(content: &Content) -> bool {
+    !matches!(content.valid, Coverage::Parts(_))
+}
+
+/// Gives `size` bytes of a buffer, from `theirs` on, to another, where they are at `ours`. O(units).
+fn inherit_bytes(from: &TrackedResource, to: &mut TrackedResource, theirs: u64, ours: u64, size: u64) {
+    let from_units = from.shape.places_of_bytes(&(theirs..theirs + size));
+    let to_units = to.shape.places_of_bytes(&(ours..ours + size));
+    let is_aligned = ours.is_multiple_of(KIB_64)
+        && (size.is_multiple_of(KIB_64) || ours.saturating_add(size) >= to.shape.size);
+    if is_aligned && from.content.all(from_units.clone(), Content::is_valid) {
+        to.content.set(to_units, &Content::valid());
+        return;
+    }
+    let taken = Region::bytes(ours, ours + size);
+    for unit in to_units {
+        let Some(whole) = to.shape.whole_of_unit(unit) else { continue };
+        let Some(part) = whole.intersection(&taken) else { continue };
+        let Some(mut content) = to.content.get(unit).cloned() else { continue };
+        content.valid.remove(part, Some(whole));
+        content.initialised.remove(part, Some(whole));
+        let source = theirs + (part.start[0] - ours)..theirs + (part.end[0] - ours);
+        for from_unit in from.shape.places_of_bytes(&source) {
+            let Some(other) = from.content.get(from_unit) else { continue };
+            if !other.is_valid() {
+                content.cause = other.cause;
+            }
+            let Some(bounds) = from.shape.whole_of_unit(from_unit) else { continue };
+            for region in other.valid.regions(bounds) {
+                let Some(region) = region.intersection(&Region::bytes(source.start, source.end)) else {
+                    continue;
+                };
+                let moved = Region::bytes(region.start[0] - theirs + ours, region.end[0] - theirs + ours);
+                content.valid.add(Part::Region(moved), Some(whole));
+                content.initialised.add(Part::Region(moved), Some(whole));
+            }
+        }
+        to.content.set(unit..unit + 1, &content);
+    }
+}

@@ -1,0 +1,97 @@
+//! Tiles of reserved resources that are mapped anew (rule I-14).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use heapwright_d3d12::aliasing::AliasingLaws;
+
+use super::content::{Cause, Content};
+use super::granularity::KIB_64;
+use super::judge::Judge;
+use super::resource::{HeapId, Home, Label, ResourceId, TileHome, TrackedResource};
+use crate::ddi::DriverHeap;
+use crate::ddi::command::{TileMapping, TileMemory};
+
+impl Judge {
+    /// What `UpdateTileMappings` does. Heaps are made known by it, if they are not yet.
+    pub(super) fn update_mappings(&mut self, id: ResourceId, mappings: &[TileMapping]) {
+        for mapping in mappings {
+            let tiles = mapping.first..mapping.first.saturating_add(mapping.count);
+            let home = match &mapping.memory {
+                TileMemory::Null => None,
+                TileMemory::Heap { heap, first } => Some(TileHome {
+                    heap: self.heap_of_tiles(heap),
+                    shift: i64::from(*first) - i64::from(mapping.first),
+                    repeated: false,
+                }),
+                TileMemory::Repeated { heap, tile } => {
+                    Some(TileHome { heap: self.heap_of_tiles(heap), shift: i64::from(*tile), repeated: true })
+                }
+            };
+            self.map(id, tiles, home);
+        }
+    }
+
+    /// What `CopyTileMappings` does: each tile of the one stands where the tile of the other does.
+    pub(super) fn copy_mappings(
+        &mut self,
+        (target, target_tiles): (ResourceId, &[u32]),
+        (source, source_tiles): (ResourceId, &[u32]),
+    ) {
+        let Some(Home::Reserved(homes)) = self.resource(source).map(|resource| &resource.home) else {
+            return;
+        };
+        // Read all before writing any: both may be the same resource.
+        let read: Vec<Option<TileHome>> =
+            source_tiles.iter().map(|&tile| homes.get(tile).copied().flatten()).collect();
+        for ((&to, &from), home) in target_tiles.iter().zip(source_tiles).zip(read) {
+            let moved = home.map(|home| {
+                let by = i64::from(from) - i64::from(to);
+                let shift = if home.repeated { home.shift } else { home.shift + by };
+                TileHome { shift, ..home }
+            });
+            self.map(target, to..to.saturating_add(1), moved);
+        }
+    }
+
+    fn heap_of_tiles(&mut self, heap: &Arc<dyn DriverHeap>) -> HeapId {
+        self.heap(heap, &Arc::new(Label::default()), None)
+    }
+
+    fn map(&mut self, id: ResourceId, tiles: Range<u32>, home: Option<TileHome>) {
+        let uninitialises = self.has(AliasingLaws::MAPPING_UNINITIALISES);
+        let Some(mut resource) = self.take(id) else { return };
+        if let Home::Reserved(homes) = &mut resource.home {
+            homes.set(tiles.clone(), &home);
+            // What is mapped nowhere reads as zero and overlaps nothing.
+            let content = match home {
+                Some(_) if uninitialises => Content::undefined(Cause::Mapped),
+                _ => Content::valid(),
+            };
+            resource.owned.set(tiles.clone(), &home.is_none());
+            let units = resource.shape.units_of_places(&tiles);
+            resource.content.set(units, &content);
+        }
+        if let Some(home) = home {
+            self.admit(home.heap, &resource);
+        }
+        self.put(resource);
+    }
+}
+
+impl TrackedResource {
+    /// Whether bytes of a heap, which the resource used at `offset`, are still behind it: its tiles may be elsewhere by now.
+    pub(super) fn is_still_at(&self, heap: HeapId, bytes: &Range<u64>, offset: u64) -> bool {
+        let Home::Reserved(homes) = &self.home else { return true };
+        let first = u32::try_from(offset / KIB_64).unwrap_or(u32::MAX);
+        let heap_tile = bytes.start / KIB_64;
+        let count = (bytes.end - 1) / KIB_64 - heap_tile + 1;
+        (0..count).all(|index| {
+            let tile = first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+            homes.get(tile).copied().flatten().is_some_and(|home| {
+                let at = if home.repeated { home.shift } else { i64::from(tile) + home.shift };
+                home.heap == heap && u64::try_from(at) == Ok(heap_tile + index)
+            })
+        })
+    }
+}

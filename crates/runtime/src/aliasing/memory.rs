@@ -1,0 +1,154 @@
+//! Who used which bytes of a heap last.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::granularity::KIB_64;
+use super::resource::ResourceId;
+
+/// The last users of the bytes of a heap, in ranges that do not overlap. Bytes that nobody used are in none.
+#[derive(Debug, Default)]
+pub(super) struct HeapMemory {
+    /// By the first byte.
+    used: BTreeMap<u64, Use>,
+    /// The largest granularity of the resources that used it: how far a conflict reaches.
+    pub(super) largest_granule: u64,
+}
+
+/// A range that a resource used last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Use {
+    end: u64,
+    pub(super) user: ResourceId,
+    /// What the resource calls the range's first byte, counted from its beginning. Its tiles need not lie in the heap as they
+    /// do in the resource.
+    pub(super) offset: u64,
+}
+
+impl HeapMemory {
+    /// The uses that intersect a range, cut to it, and where each begins in its resource. O(log uses + found).
+    pub(super) fn uses(&self, range: &Range<u64>) -> impl Iterator<Item = (Range<u64>, ResourceId, u64)> {
+        let first = self.used.range(..=range.start).next_back().map_or(range.start, |(&start, _)| start);
+        let range = range.clone();
+        self.used.range(first..range.end).filter_map(move |(&start, used)| {
+            let cut = start.max(range.start)..used.end.min(range.end);
+            (cut.start < cut.end).then(|| {
+                let offset = used.offset + (cut.start - start);
+                (cut, used.user, offset)
+            })
+        })
+    }
+
+    /// Notes that `user` used `range`, which begins `offset` bytes into it. Answers how many ranges are known more than before,
+    /// by their users. O(log uses + replaced), amortised O(log uses).
+    pub(super) fn set(
+        &mut self,
+        range: Range<u64>,
+        user: ResourceId,
+        offset: u64,
+        mut count: impl FnMut(ResourceId, i64),
+    ) {
+        if range.is_empty() {
+            return;
+        }
+        self.clear(&range, &mut count);
+        let (mut range, mut offset) = (range, offset);
+        // One with its neighbours where they go on in the resource, too.
+        if let Some((&start, before)) = self.used.range(..range.start).next_back()
+            && before.end == range.start
+            && before.user == user
+            && before.offset + (before.end - start) == offset
+        {
+            (range.start, offset) = (start, before.offset);
+            count(user, -1);
+        }
+        if let Some(after) = self.used.get(&range.end).copied()
+            && after.user == user
+            && after.offset == offset + (range.end - range.start)
+        {
+            self.used.remove(&range.end);
+            range.end = after.end;
+            count(user, -1);
+        }
+        self.used.insert(range.start, Use { end: range.end, user, offset });
+        count(user, 1);
+    }
+
+    /// Forgets who used a range.
+    fn clear(&mut self, range: &Range<u64>, count: &mut impl FnMut(ResourceId, i64)) {
+        if let Some((&start, used)) = self.used.range(..range.start).next_back()
+            && used.end > range.start
+        {
+            let used = *used;
+            self.used.insert(start, Use { end: range.start, ..used });
+            self.used.insert(range.start, Use { offset: used.offset + (range.start - start), ..used });
+            count(used.user, 1);
+        }
+        while let Some((&start, used)) = self.used.range(range.start..range.end).next() {
+            let used = *used;
+            self.used.remove(&start);
+            count(used.user, -1);
+            if used.end > range.end {
+                let offset = used.offset + (range.end - start);
+                self.used.insert(range.end, Use { offset, ..used });
+                count(used.user, 1);
+            }
+        }
+    }
+
+    /// A resource of that granularity is about to use the heap.
+    pub(super) fn admit(&mut self, granule: u64) {
+        self.largest_granule = self.largest_granule.max(granule).max(KIB_64);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "heaps of a few bytes")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_last_user_of_each_byte_is_known(
+            steps in proptest::collection::vec((0_u64..40, 1_u64..20, 1_u64..4, 0_u64..3), 1..40),
+            asked in (0_u64..40, 1_u64..20),
+        ) {
+            let mut memory = HeapMemory::default();
+            let mut bytes = vec![None; 64];
+            let mut counts = BTreeMap::<ResourceId, i64>::new();
+            for (start, size, user, offset) in steps {
+                let user = ResourceId(user);
+                memory.set(start..start + size, user, offset, |user, by| *counts.entry(user).or_default() += by);
+                for byte in start..start + size {
+                    bytes[byte as usize] = Some((user, offset + (byte - start)));
+                }
+            }
+            let mut found = vec![None; 64];
+            for (range, user, offset) in memory.uses(&(0..64)) {
+                for byte in range.clone() {
+                    found[byte as usize] = Some((user, offset + (byte - range.start)));
+                }
+            }
+            prop_assert_eq!(&found, &bytes);
+            let mut part = vec![None; 64];
+            for (range, user, offset) in memory.uses(&(asked.0..asked.0 + asked.1)) {
+                for byte in range.clone() {
+                    part[byte as usize] = Some((user, offset + (byte - range.start)));
+                }
+            }
+            for byte in 0..64_u64 {
+                let expected =
+                    if (asked.0..asked.0 + asked.1).contains(&byte) { bytes[byte as usize] } else { None };
+                prop_assert_eq!(part[byte as usize], expected);
+            }
+            let mut ranges = BTreeMap::<ResourceId, i64>::new();
+            for used in memory.used.values() {
+                *ranges.entry(used.user).or_default() += 1;
+            }
+            counts.retain(|_, count| *count != 0);
+            prop_assert_eq!(counts, ranges);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A resource as the tracker sees it.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError, Weak};
+
+use heapwright_d3d12::*;
+
+use super::clock::Epoch;
+use super::content::{Cause, Content};
+use super::coverage::Coverage;
+use super::runs::Runs;
+use super::shape::Shape;
+use super::state::BarrierState;
+use crate::ddi::driver_resource::DriverResource;
+
+/// Numbers a resource that is tracked, from 1 on; never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ResourceId(pub(crate) u64);
+
+/// Numbers a heap that is tracked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct HeapId(pub(super) u64);
+
+/// The name of an object, which the application may change at any time.
+#[derive(Default)]
+pub(crate) struct Label(Mutex<Option<Box<str>>>);
+
+impl Label {
+    pub(crate) fn set(&self, name: &str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.into());
+    }
+
+    pub(super) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_deref().map(str::to_owned)
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.get())
+    }
+}
+
+/// Where a resource's bytes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Home {
+    /// In memory of its own, which nothing overlaps.
+    Committed,
+    Placed {
+        heap: HeapId,
+        offset: u64,
+    },
+    /// Tile by tile in a tile of a heap, or nowhere.
+    Reserved(Runs<Option<TileHome>>),
+}
+
+/// What a run of tiles is mapped to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TileHome {
+    pub(super) heap: HeapId,
+    /// The heap's tile less the resource's, so that tiles in a row are equal.
+    pub(super) shift: i64,
+    /// All tiles are at the same one.
+    pub(super) repeated: bool,
+}
+
+/// The last access by an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Touch {
+    pub(super) epoch: Epoch,
+    /// The step of the submission.
+    pub(super) step: u64,
+    /// What a barrier has to wait for: all of what accessed it since the submission began.
+    pub(super) sync: D3D12_BARRIER_SYNC,
+}
+
+/// What descriptions have to agree in for data to be inherited.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Identity {
+    pub(crate) desc: D3D12_RESOURCE_DESC1,
+    /// Format and the value's bits, as the application gave it.
+    pub(crate) clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
+}
+
+/// A resource whose contents are tracked.
+#[derive(Debug)]
+pub(super) struct TrackedResource {
+    pub(super) id: ResourceId,
+    /// Keeps the address by which commands find it from being used again.
+    pub(super) driver: Weak<dyn DriverResource>,
+    pub(super) label: std::sync::Arc<Label>,
+    pub(super) identity: Identity,
+    pub(super) shape: Shape,
+    pub(super) home: Home,
+    /// By unit.
+    pub(super) content: Runs<Content>,
+    /// By place: whether the resource was the last to use it.
+    pub(super) owned: Runs<bool>,
+    /// By subresource.
+    pub(super) state: Runs<BarrierState>,
+    /// By subresource: a barrier ended accesses.
+    pub(super) no_access: Runs<bool>,
+    /// The last access of each agent that has accessed it.
+    pub(super) touches: Vec<Touch>,
+    /// It was activated by a barrier, ever.
+    pub(super) was_activated: bool,
+    /// It came from LayoutBefore UNDEFINED to a layout that may be compressed without being a target.
+    pub(super) needs_initialisation: bool,
+    /// The last activation was an enhanced barrier's.
+    pub(super) came_from_undefined: bool,
+    /// The submission in which it was last accessed or in a barrier.
+    pub(super) last_seen: Option<Epoch>,
+    /// The submission in which a barrier said that nothing comes after.
+    pub(super) ended_in: Option<Epoch>,
+    /// `Map` without `Unmap`: the CPU may write at any time.
+    pub(super) map_count: u32,
+    /// Ranges of heaps that it used last.
+    pub(super) use_count: i64,
+}
+
+impl TrackedResource {
+    /// Whether it must be initialised before it is used.
+    pub(super) fn has_duty(&self) -> bool {
+        self.home != Home::Committed && (self.shape.is_target || self.needs_initialisation)
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.driver.strong_count() == 0
+    }
+
+    /// The state of subresources of a unit; of the first one that is not in COMMON, if any.
+    pub(super) fn state_of_unit(&self, unit: u32) -> BarrierState {
+        let mut found = BarrierState::COMMON;
+        for (_, state) in self.state.iter(self.shape.subresources_of_unit(unit)) {
+            found = *state;
+            if !state.is_common() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The last access in a submission.
+    pub(super) fn touch_in(&self, epoch: Epoch) -> Option<Touch> {
+        self.touches.iter().copied().find(|touch| touch.epoch == epoch)
+    }
+
+    /// Notes an access.
+    pub(super) fn touch(&mut self, epoch: Epoch, step: u64, sync: D3D12_BARRIER_SYNC) {
+        self.last_seen = Some(epoch);
+        match self.touches.iter_mut().find(|touch| touch.epoch.agent == epoch.agent) {
+            Some(touch) => {
+                let before = if touch.epoch == epoch { touch.sync } else { 0 };
+                *touch = Touch { epoch, step, sync: before | sync };
+            }
+            None => self.touches.push(Touch { epoch, step, sync }),
+        }
+    }
+
+    /// Contents of units are lost. What was lost before keeps the reason that it was lost for.
+    pub(super) fn invalidate(&mut self, units: Range<u32>, cause: Cause) {
+        let undefined = Content::undefined(cause);
+        let is_by_other = |cause| matches!(cause, Cause::Invalidated { .. });
+        self.content.update(units, |content| {
+            let is_lost = content.initialised == Coverage::None && is_by_other(content.cause);
+            if !(is_lost && is_by_other(cause)) {
+                content.clone_from(&undefined);
+            }
+        });
+    }
+
+    /// Where bytes of places are in heaps: heap, bytes there, and where they begin in the resource.
+    pub(super) fn memory_of_places(&self, places: &Range<u32>) -> Vec<(HeapId, Range<u64>, u64)> {
+        use super::granularity::KIB_64;
+        match &self.home {
+            Home::Committed => Vec::new(),
+            Home::Placed { heap, offset } => {
+                let bytes = self.shape.bytes_of_places(places);
+                vec![(*heap, offset + bytes.start..offset + bytes.end, bytes.start)]
+            }
+            Home::Reserved(tiles) => tiles
+                .iter(places.clone())
+                .filter_map(|(run, home)| Some((run, (*home)?)))
+                .flat_map(|(run, home)| {
+                    let at = |tile: u32| u64::try_from(i64::from(tile) + home.shift).unwrap_or(0) * KIB_64;
+                    let offset = |tile: u32| u64::from(tile) * KIB_64;
+                    if home.repeated {
+                        let tile = u64::try_from(home.shift).unwrap_or(0) * KIB_64;
+                        run.map(|index| (home.heap, tile..tile + KIB_64, offset(index))).collect()
+                    } else {
+                        let start = at(run.start);
+                        let end = start + offset(run.end - run.start);
+                        vec![(home.heap, start..end, offset(run.start))]
+                    }
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! How a resource is cut: into units, whose contents are tracked, and into places, which other resources can take.
+
+use std::ops::Range;
+
+use super::coverage::{Part, Region};
+use super::granularity::{Granularity, KIB_64};
+use crate::ddi::driver_resource::TexelRegion;
+use crate::ddi::{
+    Extent, ResourceAllocation, ResourceArgs, ResourceKind, SubresourceTiles, TextureArgs,
+    TextureMemoryLayout, TileGrid,
+};
+
+/// Bytes from one row of a ROW_MAJOR texture to the next are a multiple of this, as in a copyable footprint.
+const ROW_PITCH_ALIGNMENT: u64 = 256;
+
+/// How a resource is cut.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shape {
+    kind: Kind,
+    /// What it takes of a heap, in bytes.
+    pub(super) size: u64,
+    pub(super) granularity: Granularity,
+    /// A render target or depth stencil.
+    pub(super) is_target: bool,
+    /// Of a texture.
+    pub(super) texture: Option<TextureArgs>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    /// A buffer: units and places are 64 KiB, counted from its beginning.
+    Buffer { width: u64 },
+    /// A layout that nobody knows: units are subresources, and there is one place.
+    Opaque,
+    /// 64 KiB tiles, which are units and places; one more place if there is memory behind them.
+    Tiles(Box<TileGrid>),
+    /// Rows: units and places are 64 KiB.
+    Rows { row_pitch: u64 },
+}
+
+/// Some units, and how much of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) units: Range<u32>,
+    pub(super) part: Part,
+    /// It is a whole subresource or a whole tile: enough to initialise it.
+    pub(super) is_whole: bool,
+}
+
+impl Piece {
+    fn full(units: Range<u32>) -> Self {
+        Self { units, part: Part::Full, is_whole: true }
+    }
+}
+
+impl Shape {
+    pub(super) fn new(args: &ResourceArgs, allocation: ResourceAllocation) -> Self {
+        let size = allocation.size.get();
+        let alignment = allocation.alignment.get();
+        let (kind, granularity, texture) = match args.kind {
+            ResourceKind::Buffer { width } => {
+                let granularity = if alignment < KIB_64 {
+                    Granularity::TightBuffer(alignment)
+                } else {
+                    Granularity::Buffer
+                };
+                (Kind::Buffer { width: width.get() }, granularity, None)
+            }
+            ResourceKind::Texture(texture) => {
+                (Kind::of_texture(&texture), Granularity::Texture(alignment), Some(texture))
+            }
+        };
+        let is_target = texture.is_some_and(|texture| texture.usage.is_render_target_or_depth_stencil());
+        Self { kind, size, granularity, is_target, texture }
+    }
+
+    pub(super) fn is_buffer(&self) -> bool {
+        matches!(self.kind, Kind::Buffer { .. })
+    }
+
+    /// Whether the layout says which bytes are which texels, at least tile by tile.
+    pub(super) fn is_defined(&self) -> bool {
+        !matches!(self.kind, Kind::Opaque)
+    }
+
+    /// Whether it has 64 KiB tiles that are initialised one by one.
+    pub(super) fn has_tiles(&self) -> bool {
+        matches!(self.kind, Kind::Tiles(_))
+    }
+
+    pub(super) fn is_row_major(&self) -> bool {
+        matches!(self.kind, Kind::Rows { .. })
+    }
+
+    /// Every state is compatible with every other (buffers, simultaneous access, cross-adapter).
+    pub(super) fn is_stateless(&self) -> bool {
+        self.texture.is_none_or(|texture| texture.usage.simultaneous_access || texture.usage.cross_adapter)
+    }
+
+    pub(super) fn subresource_count(&self) -> u32 {
+        self.texture.map_or(1, |texture| texture.subresource_count())
+    }
+
+    pub(super) fn unit_count(&self) -> u32 {
+        match &self.kind {
+            Kind::Buffer { .. } | Kind::Rows { .. } => tiles_in(self.size),
+            Kind::Opaque => self.subresource_count(),
+            Kind::Tiles(grid) => grid.tile_count(),
+        }
+    }
+
+    pub(super) fn place_count(&self) -> u32 {
+        match &self.kind {
+            Kind::Opaque => 1,
+            _ => self.unit_count() + u32::from(self.hidden_place().is_some()),
+        }
+    }
+
+    /// The place of memory behind the last tile, which belongs to the whole resource.
+    pub(super) fn hidden_place(&self) -> Option<u32> {
+        match &self.kind {
+            Kind::Tiles(grid) if u64::from(grid.tile_count()) * KIB_64 < self.size => Some(grid.tile_count()),
+            _ => None,
+        }
+    }
+
+    /// Bytes from the beginning of the resource.
+    pub(super) fn bytes_of_places(&self, places: &Range<u32>) -> Range<u64> {
+        if matches!(self.kind, Kind::Opaque) {
+            return 0..self.size;
+        }
+        let end = if places.end >= self.place_count() {
+            self.size
+        } else {
+            (u64::from(places.end) * KIB_64).min(self.size)
+        };
+        u64::from(places.start) * KIB_64..end
+    }
+
+    /// The places that bytes from the beginning of the resource are in.
+    pub(super) fn places_of_bytes(&self, bytes: &Range<u64>) -> Range<u32> {
+        if matches!(self.kind, Kind::Opaque) {
+            return 0..1;
+        }
+        let last = self.place_count();
+        let place = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX).min(last);
+        let start = place(bytes.start / KIB_64).min(last.saturating_sub(1));
+        start..place(bytes.end.div_ceil(KIB_64)).max(start + 1).min(last)
+    }
+
+    /// Bytes of a unit from the beginning of the resource, where it is known which they are.
+    pub(super) fn bytes_of_unit(&self, unit: u32) -> Range<u64> {
+        self.bytes_of_places(&self.places_of_units(&(unit..unit + 1)))
+    }
+
+    /// The places that an access to units uses.
+    pub(super) fn places_of_units(&self, units: &Range<u32>) -> Range<u32> {
+        match &self.kind {
+            Kind::Opaque => 0..1,
+            Kind::Buffer { .. } | Kind::Rows { .. } => units.clone(),
+            Kind::Tiles(grid) => match self.packed_tiles(units.start) {
+                Some(tiles) if units.end <= tiles.end => tiles,
+                _ => units.start..units.end.min(grid.tile_count()),
+            },
+        }
+    }
+
+    /// The units that lose their contents with their places, as far as the layout tells: all where it does not.
+    pub(super) fn units_of_places(&self, places: &Range<u32>) -> Range<u32> {
+        match &self.kind {
+            Kind::Opaque => 0..self.unit_count(),
+            Kind::Buffer { .. } | Kind::Rows { .. } => places.clone(),
+            Kind::Tiles(_) => {
+                let start = self.packed_tiles(places.start).map_or(places.start, |tiles| tiles.start);
+                start..places.end.min(self.unit_count()).max(start)
+            }
+        }
+    }
+
+    /// The tiles of the packed mips that `tile` is one of.
+    pub(super) fn packed_tiles(&self, tile: u32) -> Option<Range<u32>> {
+        let Kind::Tiles(grid) = &self.kind else { return None };
+        let in_packed = tile.checked_sub(grid.first_packed_tile())?;
+        let slice = in_packed.checked_div(grid.packed_tiles_per_slice)?;
+        let start = grid.first_packed_tile() + slice * grid.packed_tiles_per_slice;
+        (tile < grid.tile_count()).then_some(start..start + grid.packed_tiles_per_slice)
+    }
+
+    /// The subresources that a unit has texels of.
+    pub(super) fn subresources_of_unit(&self, unit: u32) -> Range<u32> {
+        let Some(texture) = self.texture else { return 0..1 };
+        match &self.kind {
+            Kind::Buffer { .. } => 0..1,
+            Kind::Opaque => unit..unit + 1,
+            Kind::Rows { .. } => 0..texture.subresource_count(),
+            Kind::Tiles(grid) => {
+                let all = 0..texture.subresource_count();
+                if let Some(packed) = self.packed_tiles(unit) {
+                    let slice =
+                        (packed.start - grid.first_packed_tile()) / grid.packed_tiles_per_slice.max(1);
+                    return slice * texture.mip_levels + grid.standard_mips..(slice + 1) * texture.mip_levels;
+                }
+                let at = all.clone().find(|&index| {
+                    self.standard_tiles(index).is_some_and(|(tiles, first)| {
+                        (first..first + u32::try_from(tiles.volume()).unwrap_or(u32::MAX)).contains(&unit)
+                    })
+                });
+                at.map_or(all, |index| index..index + 1)
+            }
+        }
+    }
+
+    /// All of a unit as a box, where it is one.
+    pub(super) fn whole_of_unit(&self, unit: u32) -> Option<Region> {
+        match &self.kind {
+            Kind::Buffer { width } => {
+                let start = u64::from(unit) * KIB_64;
+                Some(Region::bytes(start, (start + KIB_64).min(*width)))
+            }
+            Kind::Opaque => {
+                let texture = self.texture?;
+                let at = texture.subresource(unit)?;
+                Some(whole(unit, texture.mip_extent(at.mip, at.plane)))
+            }
+            Kind::Tiles(_) | Kind::Rows { .. } => None,
+        }
+    }
+
+    /// All of the resource.
+    pub(super) fn whole(&self) -> Vec<Piece> {
+        vec![Piece::full(0..self.unit_count())]
+    }
+
+    /// Bytes of a buffer.
+    pub(super) fn bytes(&self, start: u64, size: u64) -> Vec<Piece> {
+        let Kind::Buffer { width } = self.kind else { return self.whole() };
+        let (start, end) = (start.min(width), start.saturating_add(size).min(width));
+        if start >= end {
+            return Vec::new();
+        }
+        let mut pieces = Vec::new();
+        let first_full = start.div_ceil(KIB_64);
+        // The last unit is full when the buffer ends in it.
+        let end_full = if end == width { width.div_ceil(KIB_64) } else { end / KIB_64 };
+        let unit = |index: u64| u32::try_from(index).unwrap_or(u32::MAX);
+        let part = |from: u64, to: u64| {
+            let index = unit(from / KIB_64);
+            Piece { units: index..index + 1, part: Part::Region(Region::bytes(from, to)), is_whole: false }
+        };
+        if first_full * KIB_64 != start {
+            pieces.push(part(start, end.min(first_full * KIB_64)));
+        }
+        if first_full < end_full {
+            pieces.push(Piece::full(unit(first_full)..unit(end_full)));
+        }
+        if end_full >= first_full && end_full * KIB_64 < end {
+            pieces.push(part(end_full * KIB_64, end));
+        }
+        pieces
+    }
+
+    /// Whole tiles of a reserved resource.
+    pub(super) fn tiles(&self, tiles: &[u32]) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for &tile in tiles {
+            match pieces.last_mut() {
+                Some(last) if last.units.end == tile => last.units.end += 1,
+                _ => pieces.push(Piece::full(tile..tile + 1)),
+            }
+        }
+        pieces
+    }
+
+    /// All of a subresource.
+    pub(super) fn subresource(&self, index: u32) -> Vec<Piece> {
+        let Some(texture) = self.texture else { return self.whole() };
+        let Some(at) = texture.subresource(index) else { return Vec::new() };
+        let extent = texture.mip_extent(at.mip, at.plane);
+        self.texels(index, &whole(index, extent))
+    }
+
+    /// A region of texels, as commands name it.
+    pub(super) fn texel_region(&self, index: u32, region: TexelRegion) -> Vec<Piece> {
+        let start = region.start.map(u64::from);
+        let size = region.size.map(u64::from);
+        let end = [0, 1, 2].map(|axis: usize| start[axis] + size[axis]);
+        self.texels(index, &Region { subresource: index, start, end })
+    }
+
+    fn texels(&self, index: u32, region: &Region) -> Vec<Piece> {
+        let Some(texture) = self.texture else { return self.whole() };
+        let Some(at) = texture.subresource(index) else { return Vec::new() };
+        let extent = texture.mip_extent(at.mip, at.plane);
+        // Copies of compressed formats name whole blocks, beyond the last texels.
+        let Some(region) = whole(index, extent).intersection(region) else { return Vec::new() };
+        let is_whole = region == whole(index, extent);
+        match &self.kind {
+            Kind::Buffer { .. } => self.whole(),
+            Kind::Opaque if is_whole => vec![Piece::full(index..index + 1)],
+            Kind::Opaque => {
+                vec![Piece { units: index..index + 1, part: Part::Region(region), is_whole: false }]
+            }
+            Kind::Rows { .. } if is_whole => self.whole(),
+            Kind::Rows { row_pitch } => {
+                let (first, last) = (region.start[1] * row_pitch, (region.end[1] - 1) * row_pitch + 1);
+                let (first, last) = ((first / KIB_64), last.div_ceil(KIB_64));
+                let unit = |index: u64| u32::try_from(index).unwrap_or(u32::MAX).min(self.unit_count());
+                vec![Piece { units: unit(first)..unit(last), part: Part::Region(region), is_whole: false }]
+            }
+            Kind::Tiles(grid) => match grid.subresource(at.mip, at.slice) {
+                None => Vec::new(),
+                Some(SubresourceTiles::Packed { .. }) => {
+                    let first = grid.first_packed_tile() + grid.packed_tiles_per_slice * at.slice;
+                    vec![Piece { units: first..first + 1, part: Part::Region(region), is_whole }]
+                }
+                Some(SubresourceTiles::Standard { tiles, first_tile }) => {
+                    if is_whole {
+                        let count = u32::try_from(tiles.volume()).unwrap_or(u32::MAX);
+                        return vec![Piece::full(first_tile..first_tile.saturating_add(count))];
+                    }
+                    tile_pieces(grid, &texture, tiles, first_tile, extent, &region)
+                }
+            },
+        }
+    }
+
+    fn standard_tiles(&self, subresource: u32) -> Option<(Extent, u32)> {
+        let (Kind::Tiles(grid), Some(texture)) = (&self.kind, self.texture) else { return None };
+        let at = texture.subresource(subresource)?;
+        match grid.subresource(at.mip, at.slice)? {
+            SubresourceTiles::Standard { tiles, first_tile } => Some((tiles, first_tile)),
+            SubresourceTiles::Packed { .. } => None,
+        }
+    }
+}
+
+impl Kind {
+    fn of_texture(texture: &TextureArgs) -> Self {
+        match texture.layout {
+            TextureMemoryLayout::Unknown => Self::Opaque,
+            TextureMemoryLayout::RowMajor => {
+                let row = u64::from(texture.mip_blocks(0, 0).width) * u64::from(texture.format.block_bytes);
+                Self::Rows {
+                    row_pitch: row.checked_next_multiple_of(ROW_PITCH_ALIGNMENT).unwrap_or(u64::MAX),
+                }
+            }
+            TextureMemoryLayout::UndefinedSwizzle64Kib | TextureMemoryLayout::StandardSwizzle64Kib => {
+                // Planar formats have no tiles; what shares the layout's name is opaque then.
+                TileGrid::new(texture).map_or(Self::Opaque, |grid| Self::Tiles(Box::new(grid)))
+            }
+        }
+    }
+}
+
+fn tiles_in(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(KIB_64)).unwrap_or(u32::MAX - 1)
+}
+
+/// All texels of a subresource.
+fn whole(subresource: u32, extent: Extent) -> Region {
+    let end = [extent.width, extent.height, extent.depth].map(u64::from);
+    Region { subresource, start: [0; 3], end }
+}
+
+/// The tiles of a subresource that a region touches; those of a row that it covers are one piece.
+fn tile_pieces(
+    grid: &TileGrid,
+    texture: &TextureArgs,
+    tiles: Extent,
+    first_tile: u32,
+    extent: Extent,
+    region: &Region,
+) -> Vec<Piece> {
+    let format = texture.format;
+    let shape = [
+        u64::from(grid.shape.width) * u64::from(format.block_width.max(1)),
+        u64::from(grid.shape.height) * u64::from(format.block_height.max(1)),
+        u64::from(grid.shape.depth),
+    ]
+    .map(|size| size.max(1));
+    let extent = [extent.width, extent.height, extent.depth].map(u64::from);
+    let [columns, rows, layers] =
+        [0, 1, 2].map(|axis: usize| region.start[axis] / shape[axis]..region.end[axis].div_ceil(shape[axis]));
+    let mut pieces: Vec<Piece> = Vec::new();
+    for z in layers {
+        for y in rows.clone() {
+            for x in columns.clone() {
+                let at = [x, y, z];
+                let tile = Region {
+                    subresource: region.subresource,
+                    start: [0, 1, 2].map(|axis: usize| at[axis] * shape[axis]),
+                    end: [0, 1, 2].map(|axis: usize| ((at[axis] + 1) * shape[axis]).min(extent[axis])),
+                };
+                let Some(common) = tile.intersection(region) else { continue };
+                let offset = (z * u64::from(tiles.height) + y) * u64::from(tiles.width) + x;
+                let unit = first_tile.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX));
+                if common != tile {
+                    let units = unit..unit + 1;
+                    pieces.push(Piece { units, part: Part::Region(common), is_whole: false });
+                    continue;
+                }
+                match pieces.last_mut() {
+                    Some(last) if last.is_whole && last.units.end == unit => last.units.end += 1,
+                    _ => pieces.push(Piece::full(unit..unit + 1)),
+                }
+            }
+        }
+    }
+    pieces
+}

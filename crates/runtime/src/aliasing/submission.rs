@@ -1,0 +1,176 @@
+//! One `ExecuteCommandLists`: which barriers it had so far, and which pairs of resources they order.
+
+use std::collections::{HashMap, HashSet};
+
+use heapwright_d3d12::aliasing::AliasingLaws;
+use heapwright_d3d12::*;
+
+use super::clock::Epoch;
+use super::resource::{ResourceId, Touch};
+use super::rule::Rule;
+use super::violation::Place;
+
+/// A submission while it is judged. Steps are numbered from 1 on; 0 is before all of them.
+#[derive(Debug)]
+pub(super) struct Submission {
+    pub(super) epoch: Epoch,
+    pub(super) on_copy_queue: bool,
+    pub(super) step: u64,
+    /// The command that is judged.
+    pub(super) place: Place,
+    /// What was said already, so that a list says it once: rule, resource, other.
+    said: HashSet<(Rule, Option<ResourceId>, Option<ResourceId>)>,
+    /// Resources whose state an access promoted.
+    pub(super) promoted: Vec<ResourceId>,
+    legacy: LegacyBarriers,
+    enhanced: EnhancedBarriers,
+}
+
+/// The last step of each kind of aliasing barrier.
+#[derive(Debug, Default)]
+struct LegacyBarriers {
+    any: u64,
+    from: HashMap<ResourceId, u64>,
+    to: HashMap<ResourceId, u64>,
+    pairs: HashMap<(ResourceId, ResourceId), u64>,
+    /// Barriers to a resource, whatever they come from.
+    all_to: HashMap<ResourceId, u64>,
+}
+
+/// The barriers that wait for a resource, and those that hold one back.
+#[derive(Debug, Default)]
+struct EnhancedBarriers {
+    releases: HashMap<ResourceId, (u64, D3D12_BARRIER_SYNC)>,
+    acquires: HashMap<ResourceId, u64>,
+    global: Vec<(u64, D3D12_BARRIER_SYNC)>,
+}
+
+impl Submission {
+    pub(super) fn new(epoch: Epoch, on_copy_queue: bool) -> Self {
+        Self {
+            epoch,
+            on_copy_queue,
+            step: 0,
+            place: Place { list: Some(0), call: 0, name: "" },
+            said: HashSet::new(),
+            promoted: Vec::new(),
+            legacy: LegacyBarriers::default(),
+            enhanced: EnhancedBarriers::default(),
+        }
+    }
+
+    /// The next step; those of one call of `Barrier` are one.
+    pub(super) fn next_step(&mut self) -> u64 {
+        self.step += 1;
+        self.step
+    }
+
+    /// Whether this is said for the first time.
+    pub(super) fn say(
+        &mut self,
+        rule: Rule,
+        resource: Option<ResourceId>,
+        other: Option<ResourceId>,
+    ) -> bool {
+        self.said.insert((rule, resource, other))
+    }
+
+    /// An aliasing barrier.
+    pub(super) fn aliasing(
+        &mut self,
+        before: Option<ResourceId>,
+        after: Option<ResourceId>,
+        laws: AliasingLaws,
+    ) {
+        let step = self.step;
+        if let Some(after) = after {
+            self.legacy.all_to.insert(after, step);
+        }
+        match (before, after) {
+            _ if !laws.contains(AliasingLaws::PAIRS_ARE_EXACT) => self.legacy.any = step,
+            (None, None) if laws.contains(AliasingLaws::NULL_IS_ANY) => self.legacy.any = step,
+            (Some(before), None) if laws.contains(AliasingLaws::NULL_IS_ANY) => {
+                self.legacy.from.insert(before, step);
+            }
+            (None, Some(after)) if laws.contains(AliasingLaws::NULL_IS_ANY) => {
+                self.legacy.to.insert(after, step);
+            }
+            (Some(before), Some(after)) => {
+                self.legacy.pairs.insert((before, after), step);
+            }
+            _ => {}
+        }
+    }
+
+    /// An enhanced barrier on a resource, or on all.
+    pub(super) fn enhanced(&mut self, resource: Option<ResourceId>, sync_before: D3D12_BARRIER_SYNC) {
+        match resource {
+            None => self.enhanced.global.push((self.step, sync_before)),
+            Some(resource) => {
+                self.enhanced.releases.insert(resource, (self.step, sync_before));
+                self.enhanced.acquires.insert(resource, self.step);
+            }
+        }
+    }
+
+    /// Whether barriers stand between an access of `before` in this submission and one of `after` now.
+    ///
+    /// # Errors
+    ///
+    /// The rule that is broken.
+    pub(super) fn check_order(
+        &self,
+        before: ResourceId,
+        last: Touch,
+        after: ResourceId,
+        laws: AliasingLaws,
+    ) -> Result<(), Rule> {
+        let steps = |map: &HashMap<ResourceId, u64>, id| map.get(&id).copied().unwrap_or(0);
+        let pair = self.legacy.pairs.get(&(before, after)).copied().unwrap_or(0);
+        let matching =
+            [self.legacy.any, steps(&self.legacy.from, before), steps(&self.legacy.to, after), pair];
+        let latest = matching.into_iter().max().unwrap_or(0);
+        let is_in_time = latest > last.step || !laws.contains(AliasingLaws::BARRIER_AFTER_LAST_ACCESS);
+        if latest != 0 && is_in_time {
+            return Ok(());
+        }
+        if self.orders(before, last, after, laws) {
+            return Ok(());
+        }
+        if steps(&self.legacy.all_to, after) > last.step {
+            return Err(Rule::B4);
+        }
+        if latest != 0 {
+            return Err(Rule::B5);
+        }
+        let is_enhanced = self.enhanced.releases.contains_key(&before)
+            || self.enhanced.acquires.contains_key(&after)
+            || !self.enhanced.global.is_empty();
+        if is_enhanced {
+            return if laws.contains(AliasingLaws::ENHANCED_BARRIERS_ORDER) { Err(Rule::E1) } else { Ok(()) };
+        }
+        Err(Rule::B1)
+    }
+
+    /// Whether enhanced barriers wait for `before` and then hold `after` back.
+    fn orders(&self, before: ResourceId, last: Touch, after: ResourceId, laws: AliasingLaws) -> bool {
+        let covers = |sync: D3D12_BARRIER_SYNC| {
+            sync & D3D12_BARRIER_SYNC_ALL != 0
+                || last.sync & !sync == 0
+                || !laws.contains(AliasingLaws::SYNC_COVERS_ACCESSES)
+        };
+        let waits = |step: u64, sync: D3D12_BARRIER_SYNC| step > last.step && covers(sync);
+        let of_all = self.enhanced.global.iter().filter(|(step, sync)| waits(*step, *sync));
+        // A global barrier waits for the one and holds the other back.
+        if of_all.clone().next().is_some() {
+            return true;
+        }
+        let Some(&(released, sync)) = self.enhanced.releases.get(&before) else { return false };
+        if !waits(released, sync) {
+            return false;
+        }
+        let acquired = self.enhanced.acquires.get(&after).copied().unwrap_or(0);
+        let last_of_all = self.enhanced.global.last().map_or(0, |(step, _)| *step);
+        acquired.max(last_of_all) >= released
+    }
+}

@@ -1,0 +1,505 @@
+//! The tracker of a device: whom the rest of the runtime tells what happens, in what order.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use heapwright_d3d12::aliasing::*;
+use heapwright_d3d12::*;
+
+use super::access::{Access, Kind, of_command};
+use super::clock::{CPU, Clock};
+use super::content::{Cause, Content};
+use super::judge::{Judge, Step, Terms};
+use super::note::RecordedCall;
+use super::options::{AliasingTracking, UsageModel};
+use super::resource::{Home, Identity, Label, ResourceId, TrackedResource};
+use super::runs::Runs;
+use super::shape::{Piece, Shape};
+use super::state::BarrierState;
+use super::submission::Submission;
+use super::usage::Usage;
+use super::violation::{Place, Severity, Violation};
+use crate::ddi::command::{Command, Question, TileMapping};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
+use crate::debug::MessageLog;
+use crate::fence::Fence;
+
+/// As many violations are kept; later ones are counted and logged.
+const MAX_VIOLATIONS: usize = 4096;
+
+/// Tracks the validity of the contents of a device's resources, while it is on.
+pub(crate) struct AliasingTracker {
+    is_on: AtomicBool,
+    last_agent: AtomicU32,
+    has_standard_swizzle: bool,
+    log: Arc<MessageLog>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tracking: Option<AliasingTracking>,
+    judge: Option<Judge>,
+    violations: Vec<Violation>,
+    count: u64,
+    /// Fences and values that the CPU has asked to be told of.
+    awaited: Vec<(Arc<Fence>, u64)>,
+}
+
+/// A resource that was created.
+pub(crate) struct CreatedResource<'a> {
+    pub(crate) driver: &'a Arc<dyn DriverResource>,
+    pub(crate) args: &'a ResourceArgs,
+    pub(crate) allocation: ResourceAllocation,
+    pub(crate) identity: Identity,
+    pub(crate) label: &'a Arc<Label>,
+    pub(crate) home: CreatedHome<'a>,
+    pub(crate) state: CreatedState,
+}
+
+/// Where it was created.
+pub(crate) enum CreatedHome<'a> {
+    Committed { flags: D3D12_HEAP_FLAGS },
+    Placed { heap: &'a Arc<dyn DriverHeap>, label: &'a Arc<Label>, flags: D3D12_HEAP_FLAGS, offset: u64 },
+    Reserved,
+}
+
+/// How it begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CreatedState {
+    State(D3D12_RESOURCE_STATES),
+    Layout(D3D12_BARRIER_LAYOUT),
+}
+
+/// A list as the tracker needs it.
+#[derive(Debug, Clone)]
+pub(crate) struct SubmittedList {
+    pub(crate) commands: Arc<[Command]>,
+    /// Nothing where the list was recorded while the tracker was off.
+    pub(crate) calls: Option<Arc<[RecordedCall]>>,
+}
+
+/// How the CPU accesses a resource.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CpuPart {
+    Bytes(u64, u64),
+    Subresource(u32),
+    Texels(u32, TexelRegion),
+}
+
+impl AliasingTracker {
+    pub(crate) fn new(log: &Arc<MessageLog>, has_standard_swizzle: bool) -> Self {
+        Self {
+            is_on: AtomicBool::new(false),
+            last_agent: AtomicU32::new(CPU),
+            has_standard_swizzle,
+            log: Arc::clone(log),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Whether anything is tracked: one relaxed load, which is all that it costs while it is off.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Begins to track, goes on by other rules, or ends. What is known of resources stays while it goes on.
+    pub(crate) fn set(&self, tracking: Option<AliasingTracking>) {
+        let mut state = self.lock();
+        state.tracking = tracking;
+        state.violations.clear();
+        state.count = 0;
+        state.awaited.clear();
+        match tracking {
+            None => state.judge = None,
+            Some(tracking) => {
+                let terms = Terms {
+                    is_simple: tracking.model == UsageModel::Simple,
+                    laws: tracking.laws,
+                    scramble: tracking.scramble_seed,
+                };
+                match &mut state.judge {
+                    Some(judge) => judge.terms = terms,
+                    None => state.judge = Some(Judge::new(terms, self.has_standard_swizzle)),
+                }
+            }
+        }
+        self.is_on.store(tracking.is_some(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn tracking(&self) -> Option<AliasingTracking> {
+        self.lock().tracking
+    }
+
+    /// A number for a new queue.
+    pub(crate) fn add_queue(&self) -> u32 {
+        self.last_agent.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The violations that are kept.
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        self.lock().violations.clone()
+    }
+
+    pub(crate) fn violation_count(&self) -> u64 {
+        self.lock().count
+    }
+
+    pub(crate) fn violation(&self, index: u64) -> Option<Violation> {
+        self.lock().violations.get(usize::try_from(index).ok()?).cloned()
+    }
+
+    pub(crate) fn clear_violations(&self) {
+        let mut state = self.lock();
+        state.violations.clear();
+        state.count = 0;
+    }
+
+    /// What is known of the contents of a unit.
+    pub(crate) fn contents(
+        &self,
+        resource: &Arc<dyn DriverResource>,
+        unit: u32,
+    ) -> Option<HEAPWRIGHT_ALIASING_CONTENTS> {
+        let state = self.lock();
+        let judge = state.judge.as_ref()?;
+        let resource = judge.resource(judge.id_of(resource)?)?;
+        Some(resource.content.get(unit)?.summary())
+    }
+
+    /// A heap was created.
+    pub(crate) fn heap_created(
+        &self,
+        heap: &Arc<dyn DriverHeap>,
+        label: &Arc<Label>,
+        flags: D3D12_HEAP_FLAGS,
+    ) {
+        self.judge("CreateHeap", |judge| {
+            judge.heap(heap, label, Some(flags));
+        });
+    }
+
+    /// A resource was created.
+    pub(crate) fn resource_created(&self, created: CreatedResource<'_>) {
+        self.judge("CreateResource", |judge| {
+            let shape = Shape::new(created.args, created.allocation);
+            let undefined = |zeroed| Content::undefined(Cause::Created { zeroed });
+            let not_zeroed = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
+            let (home, content, is_owned) = match created.home {
+                CreatedHome::Committed { flags } => {
+                    let content = if flags & not_zeroed == 0 { Content::valid() } else { undefined(false) };
+                    (Home::Committed, content, true)
+                }
+                CreatedHome::Placed { heap, label, flags, offset } => {
+                    let heap = judge.heap(heap, label, Some(flags));
+                    let is_zeroed = judge.heap_of(heap).is_none_or(|heap| heap.is_zeroed);
+                    (Home::Placed { heap, offset }, undefined(is_zeroed), false)
+                }
+                // Tiles without memory read as zero.
+                CreatedHome::Reserved => {
+                    (Home::Reserved(Runs::new(shape.place_count(), None)), Content::valid(), true)
+                }
+            };
+            let state = match created.state {
+                CreatedState::State(state) => BarrierState::legacy(state),
+                // Buffers have no layout.
+                CreatedState::Layout(_) if shape.is_buffer() => BarrierState::COMMON,
+                CreatedState::Layout(layout) => BarrierState::Layout(layout),
+            };
+            judge.add(created.driver, |id| TrackedResource {
+                id,
+                driver: Arc::downgrade(created.driver),
+                label: Arc::clone(created.label),
+                identity: created.identity,
+                content: Runs::new(shape.unit_count(), content),
+                owned: Runs::new(shape.place_count(), is_owned),
+                state: Runs::new(shape.subresource_count(), state),
+                no_access: Runs::new(shape.subresource_count(), false),
+                shape,
+                home,
+                touches: Vec::new(),
+                was_activated: false,
+                needs_initialisation: false,
+                came_from_undefined: false,
+                last_seen: None,
+                ended_in: None,
+                map_count: 0,
+                use_count: 0,
+            });
+        });
+    }
+
+    /// What a queue executes in place of lists: their commands, judged when it comes to them.
+    pub(crate) fn execute(
+        self: &Arc<Self>,
+        agent: u32,
+        on_copy_queue: bool,
+        lists: Vec<SubmittedList>,
+    ) -> Question {
+        let known = self.known_to_cpu();
+        let this = Arc::clone(self);
+        Question::new(move || {
+            let judged = this.judge("ExecuteCommandLists", |judge| {
+                judge.clock(agent).join(&known);
+                execute(judge, agent, on_copy_queue, &lists)
+            });
+            judged.unwrap_or_else(|| lists.iter().flat_map(|list| list.commands.iter().cloned()).collect())
+        })
+    }
+
+    /// What a queue does before it signals a fence.
+    pub(crate) fn before_signal(self: &Arc<Self>, agent: u32, fence: &Arc<Fence>, value: u64) -> Question {
+        let known = self.known_to_cpu();
+        let (this, fence) = (Arc::clone(self), Arc::clone(fence));
+        Question::new(move || {
+            this.judge("Signal", |judge| {
+                judge.clock(agent).join(&known);
+                fence.history().signalled(value, judge.clock(agent));
+            });
+            Vec::new()
+        })
+    }
+
+    /// What a queue does after it has waited for a fence.
+    pub(crate) fn after_wait(self: &Arc<Self>, agent: u32, fence: &Arc<Fence>, value: u64) -> Question {
+        let (this, fence) = (Arc::clone(self), Arc::clone(fence));
+        Question::new(move || {
+            this.judge("Wait", |judge| {
+                if let Some(clock) = fence.history().reached(value) {
+                    judge.clock(agent).join(clock);
+                }
+            });
+            Vec::new()
+        })
+    }
+
+    /// What a queue does before it changes what tiles are mapped to.
+    pub(crate) fn update_mappings(
+        self: &Arc<Self>,
+        resource: &Arc<dyn DriverResource>,
+        mappings: &[TileMapping],
+    ) -> Question {
+        let (this, resource, mappings) = (Arc::clone(self), Arc::clone(resource), mappings.to_vec());
+        Question::new(move || {
+            this.judge("UpdateTileMappings", |judge| {
+                if let Some(id) = judge.id_of(&resource) {
+                    judge.update_mappings(id, &mappings);
+                }
+            });
+            Vec::new()
+        })
+    }
+
+    /// As [`update_mappings`](Self::update_mappings), for a copy of mappings.
+    pub(crate) fn copy_mappings(
+        self: &Arc<Self>,
+        target: &(Arc<dyn DriverResource>, Vec<u32>),
+        source: &(Arc<dyn DriverResource>, Vec<u32>),
+    ) -> Question {
+        let (this, target, source) = (Arc::clone(self), target.clone(), source.clone());
+        Question::new(move || {
+            this.judge("CopyTileMappings", |judge| {
+                if let (Some(to), Some(from)) = (judge.id_of(&target.0), judge.id_of(&source.0)) {
+                    judge.copy_mappings((to, &target.1), (from, &source.1));
+                }
+            });
+            Vec::new()
+        })
+    }
+
+    /// The CPU is about to signal a fence.
+    pub(crate) fn cpu_signals(&self, fence: &Fence, value: u64) {
+        if self.is_on() {
+            let known = self.known_to_cpu();
+            fence.history().signalled(value, &known);
+        }
+    }
+
+    /// The CPU has seen that a fence has reached a value.
+    pub(crate) fn cpu_saw(&self, fence: &Fence, value: u64) {
+        if self.is_on() {
+            self.judge("GetCompletedValue", |judge| {
+                if let Some(clock) = fence.history().reached(value) {
+                    judge.clock(CPU).join(clock);
+                }
+            });
+        }
+    }
+
+    /// The CPU wants to be told when a fence reaches a value: from then on it knows.
+    pub(crate) fn cpu_awaits(&self, fence: &Arc<Fence>, value: u64) {
+        if self.is_on() {
+            self.lock().awaited.push((Arc::clone(fence), value));
+        }
+    }
+
+    /// The CPU reads or writes a part of a resource.
+    pub(crate) fn cpu_accesses(
+        &self,
+        name: &'static str,
+        resource: &Arc<dyn DriverResource>,
+        part: CpuPart,
+        is_read: bool,
+    ) {
+        self.judge(name, |judge| {
+            let Some(id) = judge.id_of(resource) else { return };
+            let Some(shape) = judge.resource(id).map(|resource| resource.shape.clone()) else { return };
+            let (pieces, subresources) = cpu_pieces(&shape, part);
+            let epoch = judge.clock(CPU).advance(CPU);
+            let mut submission = Submission::new(epoch, false);
+            submission.place = Place { list: None, call: 0, name };
+            submission.next_step();
+            let kind = if is_read { Kind::Read } else { Kind::Initialise };
+            let usage = Usage { pieces, subresources, kind, sync: 0, state: 0 };
+            // The CPU's view of undefined bytes stays what it is: nothing executes commands for it.
+            let mut commands = Vec::new();
+            let mut step = Step { submission: &mut submission, commands: &mut commands };
+            judge.use_resource(&mut step, id, &usage);
+        });
+    }
+
+    /// The CPU maps a resource, or unmaps it.
+    pub(crate) fn cpu_maps(&self, resource: &Arc<dyn DriverResource>, is_mapped: bool) {
+        self.judge("Map", |judge| {
+            if let Some(resource) = judge.id_of(resource).and_then(|id| judge.resource_mut(id)) {
+                let count = resource.map_count;
+                resource.map_count =
+                    if is_mapped { count.saturating_add(1) } else { count.saturating_sub(1) };
+            }
+        });
+    }
+
+    /// What the CPU knows to have happened.
+    fn known_to_cpu(&self) -> Clock {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(judge) = &mut state.judge else { return Clock::default() };
+        state.awaited.retain(|(fence, value)| {
+            let is_reached = fence.value() >= *value;
+            if is_reached && let Some(clock) = fence.history().reached(*value) {
+                judge.clock(CPU).join(clock);
+            }
+            !is_reached
+        });
+        judge.clock(CPU).clone()
+    }
+
+    /// Does something under the lock, if the tracker is on, and tells what was found outside of it.
+    fn judge<T>(&self, name: &'static str, body: impl FnOnce(&mut Judge) -> T) -> Option<T> {
+        if !self.is_on() {
+            return None;
+        }
+        let (result, found) = {
+            let mut state = self.lock();
+            let judge = state.judge.as_mut()?;
+            let result = body(judge);
+            let found = std::mem::take(&mut judge.found);
+            state.count += found.len() as u64;
+            let room = MAX_VIOLATIONS.saturating_sub(state.violations.len());
+            state.violations.extend(found.iter().take(room).cloned());
+            (result, found)
+        };
+        for violation in found {
+            self.tell(name, &violation);
+        }
+        Some(result)
+    }
+
+    fn tell(&self, name: &'static str, violation: &Violation) {
+        let severity = match violation.severity {
+            Severity::Error => D3D12_MESSAGE_SEVERITY_ERROR,
+            Severity::Warning => D3D12_MESSAGE_SEVERITY_WARNING,
+            Severity::Info => D3D12_MESSAGE_SEVERITY_INFO,
+        };
+        self.log.report(name, severity, D3D12_MESSAGE_ID_UNKNOWN, violation);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Judges the lists of a submission. Answers their commands, with what overwrites undefined bytes between them.
+fn execute(judge: &mut Judge, agent: u32, on_copy_queue: bool, lists: &[SubmittedList]) -> Vec<Command> {
+    let epoch = judge.clock(agent).advance(agent);
+    let mut submission = Submission::new(epoch, on_copy_queue);
+    let mut commands = Vec::with_capacity(lists.iter().map(|list| list.commands.len()).sum());
+    for (number, list) in (0..).zip(lists) {
+        let Some(calls) = &list.calls else {
+            commands.extend(list.commands.iter().cloned());
+            continue;
+        };
+        for (index, call) in (0..).zip(calls.iter()) {
+            submission.place = Place { list: Some(number), call: index, name: call.name };
+            let mut step = Step { submission: &mut submission, commands: &mut commands };
+            judge.note_all(&mut step, &call.notes);
+            let end = usize::try_from(index)
+                .ok()
+                .and_then(|index| calls.get(index + 1))
+                .map_or(list.commands.len(), |next| next.first_command);
+            for command in list.commands.get(call.first_command..end).unwrap_or_default() {
+                perform(judge, &mut submission, &mut commands, command, call.name);
+            }
+        }
+    }
+    decay(judge, &mut submission);
+    commands
+}
+
+fn perform(
+    judge: &mut Judge,
+    submission: &mut Submission,
+    commands: &mut Vec<Command>,
+    command: &Command,
+    call: &str,
+) {
+    submission.next_step();
+    let milder = judge.has(AliasingLaws::UNORDERED_CLEARS_INITIALISE);
+    for access in of_command(command, call, milder) {
+        let Some((id, usage)) = resolve(judge, &access) else { continue };
+        judge.use_resource(&mut Step { submission, commands }, id, &usage);
+    }
+    commands.push(command.clone());
+}
+
+fn resolve(judge: &Judge, access: &Access<'_>) -> Option<(ResourceId, Usage)> {
+    let id = judge.id_of(access.resource)?;
+    let shape = &judge.resource(id)?.shape;
+    let usage = Usage {
+        pieces: access.part.pieces(shape),
+        subresources: access.part.subresources(shape),
+        kind: access.kind,
+        sync: access.sync,
+        state: access.state,
+    };
+    Some((id, usage))
+}
+
+/// States that were promoted are COMMON again.
+fn decay(judge: &mut Judge, submission: &mut Submission) {
+    let mut promoted = std::mem::take(&mut submission.promoted);
+    promoted.sort_unstable();
+    promoted.dedup();
+    for id in promoted {
+        if let Some(resource) = judge.resource_mut(id) {
+            resource.state.update(0..u32::MAX, |state| *state = state.decayed(submission.on_copy_queue));
+        }
+    }
+}
+
+fn cpu_pieces(shape: &Shape, part: CpuPart) -> (Vec<Piece>, Range<u32>) {
+    match part {
+        CpuPart::Bytes(start, size) => (shape.bytes(start, size), 0..1),
+        CpuPart::Subresource(index) => (shape.subresource(index), index..index.saturating_add(1)),
+        CpuPart::Texels(index, region) => (shape.texel_region(index, region), index..index.saturating_add(1)),
+    }
+}
+
+impl fmt::Debug for AliasingTracker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AliasingTracker").field("tracking", &self.tracking()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,374 @@
+//! What commands do to contents: reads, writes, discards.
+
+use std::ops::Range;
+
+use heapwright_d3d12::aliasing::AliasingLaws;
+use heapwright_d3d12::*;
+
+use super::access::Kind;
+use super::content::{Cause, Content};
+use super::coverage::{Coverage, Part, Region};
+use super::granularity::KIB_64;
+use super::handover::Reason;
+use super::judge::{Finding, Judge, Step};
+use super::resource::{ResourceId, TrackedResource};
+use super::rule::Rule;
+use super::shape::Piece;
+use super::submission::Submission;
+use crate::ddi::command::Command;
+
+/// An access in the tracker's terms.
+#[derive(Debug, Clone)]
+pub(super) struct Usage {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) subresources: Range<u32>,
+    pub(super) kind: Kind,
+    pub(super) sync: D3D12_BARRIER_SYNC,
+    pub(super) state: D3D12_RESOURCE_STATES,
+}
+
+impl Judge {
+    /// A command uses a resource.
+    pub(super) fn use_resource(&mut self, step: &mut Step<'_>, id: ResourceId, usage: &Usage) {
+        let Some(mut resource) = self.take(id) else { return };
+        self.check_announcements(step.submission, &resource, &usage.subresources);
+        let reason = Reason::Access(usage.kind);
+        let mut undefined = Vec::new();
+        for piece in &usage.pieces {
+            let places = resource.shape.places_of_units(&piece.units);
+            undefined.extend(self.take_over(step.submission, &mut resource, places, reason));
+        }
+        undefined.extend(self.take_hidden(step.submission, &mut resource, reason));
+        if resource.map_count > 0 {
+            // The CPU may have written at any time.
+            for piece in &usage.pieces {
+                resource.content.set(piece.units.clone(), &Content::valid());
+            }
+        }
+        undefined.retain(|units| !is_overwritten(units, usage));
+        self.scramble(step.commands, &resource, &undefined);
+        for piece in &usage.pieces {
+            if usage.kind.is_read() {
+                self.check_read(step.submission, &resource, piece);
+            } else {
+                self.write(step.submission, &mut resource, piece, usage.kind);
+            }
+        }
+        resource.touch(step.submission.epoch, step.submission.step, usage.sync);
+        if !resource.shape.is_stateless() && usage.state != 0 {
+            let mut is_promoted = false;
+            resource.state.update(usage.subresources.clone(), |state| {
+                let promoted = state.promoted(usage.state);
+                is_promoted |= promoted != *state;
+                *state = promoted;
+            });
+            if is_promoted || step.submission.on_copy_queue {
+                step.submission.promoted.push(id);
+            }
+        }
+        self.put(resource);
+    }
+
+    /// Whatever of a resource is used, the memory behind its last tile is.
+    pub(super) fn take_hidden(
+        &mut self,
+        submission: &mut Submission,
+        resource: &mut TrackedResource,
+        reason: Reason,
+    ) -> Vec<Range<u32>> {
+        match resource.shape.hidden_place() {
+            Some(hidden) if self.has(AliasingLaws::HIDDEN_MEMORY) => {
+                let lost = self.take_over(submission, resource, hidden..hidden + 1, reason);
+                // It has no units of its own.
+                lost.into_iter().filter(|units| !units.is_empty()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Rules E-4 and E-7: what barriers announced of accesses to come.
+    pub(super) fn check_announcements(
+        &mut self,
+        submission: &mut Submission,
+        resource: &TrackedResource,
+        subresources: &Range<u32>,
+    ) {
+        let is_forbidden = !resource.no_access.all(subresources.clone(), |forbidden| !forbidden);
+        if is_forbidden && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
+            let what = "is accessed after a barrier to NO_ACCESS";
+            self.say(submission, Finding::error(Rule::E4, resource, what));
+        }
+        if resource.ended_in == Some(submission.epoch) && self.has(AliasingLaws::SYNC_NONE_IS_ALONE) {
+            let what = "is used after a barrier with SyncAfter NONE";
+            self.say(submission, Finding::error(Rule::E7, resource, what));
+        }
+    }
+
+    /// Overwrites contents that have become undefined, so that nobody relies on them.
+    pub(super) fn scramble(
+        &mut self,
+        commands: &mut Vec<Command>,
+        resource: &TrackedResource,
+        undefined: &[Range<u32>],
+    ) {
+        let (Some(seed), Some(driver)) = (self.terms.scramble, resource.driver.upgrade()) else { return };
+        let ranges: Vec<(u64, u64)> = undefined
+            .iter()
+            .map(|units| resource.shape.bytes_of_places(&resource.shape.places_of_units(units)))
+            .filter(|bytes| !bytes.is_empty())
+            .map(|bytes| (bytes.start, bytes.end - bytes.start))
+            .collect();
+        if ranges.is_empty() {
+            return;
+        }
+        self.scrambles += 1;
+        let seed = seed ^ self.scrambles.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        commands.push(Command::Scramble { target: driver, ranges: ranges.into(), seed });
+    }
+
+    fn check_read(&mut self, submission: &mut Submission, resource: &TrackedResource, piece: &Piece) {
+        let failed = resource.content.iter(piece.units.clone()).find_map(|(run, content)| {
+            if content.valid.covers(piece.part) {
+                return None;
+            }
+            let (rule, because) = self.why_not_read(resource, content, piece)?;
+            Some((run, rule, because))
+        });
+        let Some((units, rule, because)) = failed else { return };
+        let other = self.invalidator(resource, units.start);
+        let what = match rule {
+            Rule::I8 => "is read after a discard",
+            Rule::I4 | Rule::I5 | Rule::I14 | Rule::E3 => "is read before it is initialised",
+            _ => "is read where its contents are invalid",
+        };
+        let finding = Finding::error(rule, resource, what);
+        self.say(submission, Finding { because, other, units: Some(units), ..finding });
+    }
+
+    /// Which rule forbids to read contents that are not valid, and which one made them so; nothing where they are zeros.
+    fn why_not_read(
+        &self,
+        resource: &TrackedResource,
+        content: &Content,
+        piece: &Piece,
+    ) -> Option<(Rule, Option<Rule>)> {
+        let has_duty = resource.has_duty();
+        let needs = |law, rule| self.has(law).then_some(rule);
+        if content.initialised.covers(piece.part) && content.initialised != Coverage::None {
+            return needs(AliasingLaws::DISCARD_LEAVES_UNDEFINED, Rule::I8).map(|rule| (rule, None));
+        }
+        match content.cause {
+            Cause::Created { .. } | Cause::Mapped if has_duty => {
+                self.why_not_initialised(resource, content, piece)
+            }
+            Cause::Created { zeroed: true } | Cause::Mapped => None,
+            Cause::Created { zeroed: false } => {
+                needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None))
+            }
+            Cause::Activated if has_duty => self.why_not_initialised(resource, content, piece),
+            Cause::Activated => needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None)),
+            Cause::Invalidated { because, .. } => {
+                needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, Some(because)))
+            }
+        }
+    }
+
+    /// Which rule wants contents to be initialised first, and why a piece that was written does not do.
+    fn why_not_initialised(
+        &self,
+        resource: &TrackedResource,
+        content: &Content,
+        piece: &Piece,
+    ) -> Option<(Rule, Option<Rule>)> {
+        let (law, rule, mut because) = match content.cause {
+            Cause::Created { .. } => (AliasingLaws::INITIALISE_FIRST, Rule::I4, None),
+            Cause::Mapped => (AliasingLaws::MAPPING_UNINITIALISES, Rule::I14, None),
+            Cause::Activated if resource.needs_initialisation || resource.came_from_undefined => {
+                (AliasingLaws::UNDEFINED_NEEDS_INITIALISATION, Rule::E3, None)
+            }
+            Cause::Activated => (AliasingLaws::INITIALISE_AFTER_ACTIVATION, Rule::I5, None),
+            Cause::Invalidated { because, .. } => {
+                (AliasingLaws::WHOLE_UNITS_INITIALISE, Rule::I3, Some(because))
+            }
+        };
+        if !self.has(law) {
+            return None;
+        }
+        if !resource.shape.has_tiles() && is_tile_sized(resource, piece) {
+            because = Some(Rule::I6);
+        } else if because.is_none() {
+            let other_is = |content: &Content| content.initialised == Coverage::None;
+            let any_other = !resource.content.all(0..resource.shape.unit_count(), other_is);
+            because = any_other.then_some(Rule::I7);
+        }
+        Some((rule, because))
+    }
+
+    fn invalidator(&self, resource: &TrackedResource, unit: u32) -> Option<ResourceId> {
+        match resource.content.get(unit)?.cause {
+            Cause::Invalidated { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether a piece may be used without initialising it; says it where not.
+    fn check_initialised(
+        &mut self,
+        submission: &mut Submission,
+        resource: &TrackedResource,
+        piece: &Piece,
+    ) -> bool {
+        if !resource.has_duty() {
+            return true;
+        }
+        let failed = resource.content.iter(piece.units.clone()).find_map(|(run, content)| {
+            if content.initialised.covers(piece.part) {
+                return None;
+            }
+            let (rule, because) = self.why_not_initialised(resource, content, piece)?;
+            Some((run, rule, because))
+        });
+        let Some((units, rule, because)) = failed else { return true };
+        let other = self.invalidator(resource, units.start);
+        let what = "is used before a whole subresource or tile is initialised";
+        let finding = Finding::error(rule, resource, what);
+        self.say(submission, Finding { because, other, units: Some(units), ..finding });
+        false
+    }
+
+    fn write(
+        &mut self,
+        submission: &mut Submission,
+        resource: &mut TrackedResource,
+        piece: &Piece,
+        kind: Kind,
+    ) {
+        let has_duty = resource.has_duty();
+        let is_whole = piece.is_whole
+            || (!self.has(AliasingLaws::TILES_OF_DEFINED_LAYOUTS) && is_tile_sized(resource, piece));
+        let initialises = kind == Kind::Initialise && is_whole;
+        if !initialises && !self.check_initialised(submission, resource, piece) {
+            return;
+        }
+        if initialises && has_duty && !self.has(AliasingLaws::UNITS_ARE_INDEPENDENT) {
+            resource.content.set(0..resource.shape.unit_count(), &Content::valid());
+            return;
+        }
+        if piece.part == Part::Full {
+            resource.content.set(piece.units.clone(), &Content::valid());
+            return;
+        }
+        for unit in piece.units.clone() {
+            let whole = resource.shape.whole_of_unit(unit);
+            resource.content.update(unit..unit + 1, |content| {
+                content.initialised.add(piece.part, whole);
+                content.valid.add(piece.part, whole);
+            });
+        }
+    }
+
+    /// A render pass goes on with what is there, whatever it is worth: it must be initialised.
+    pub(super) fn load(&mut self, step: &mut Step<'_>, id: ResourceId, subresources: &[Range<u32>]) {
+        let Some(mut resource) = self.take(id) else { return };
+        let reason = Reason::Access(Kind::Write);
+        let mut undefined = self.take_hidden(step.submission, &mut resource, reason);
+        for range in subresources {
+            self.check_announcements(step.submission, &resource, range);
+            let pieces: Vec<Piece> =
+                range.clone().flat_map(|index| resource.shape.subresource(index)).collect();
+            for piece in pieces {
+                let places = resource.shape.places_of_units(&piece.units);
+                undefined.extend(self.take_over(step.submission, &mut resource, places, reason));
+                self.check_initialised(step.submission, &resource, &piece);
+            }
+        }
+        self.scramble(step.commands, &resource, &undefined);
+        resource.touch(step.submission.epoch, step.submission.step, D3D12_BARRIER_SYNC_RENDER_TARGET);
+        self.put(resource);
+    }
+
+    /// A discard: what it names may be used, and has no value.
+    pub(super) fn discard(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ResourceId,
+        subresources: &[Range<u32>],
+        (is_whole, is_compute): (bool, bool),
+    ) {
+        let Some(mut resource) = self.take(id) else { return };
+        let mut undefined = Vec::new();
+        for subresources in subresources {
+            self.check_announcements(step.submission, &resource, subresources);
+            let flags = resource.identity.desc.Flags;
+            let is_allowed =
+                resource.state.all(subresources.clone(), |state| state.allows_discard(is_compute, flags));
+            if !is_allowed && self.has(AliasingLaws::DISCARD_NEEDS_STATE) {
+                let what =
+                    "is discarded in another state than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
+                let finding = Finding::error(Rule::I8, &resource, what);
+                self.say(step.submission, finding);
+            }
+            for subresource in subresources.clone() {
+                for piece in resource.shape.subresource(subresource) {
+                    let places = resource.shape.places_of_units(&piece.units);
+                    let reason = Reason::Access(Kind::Write);
+                    self.take_over(step.submission, &mut resource, places, reason);
+                    undefined.push(piece.units.clone());
+                    discard_piece(&mut resource, &piece, is_whole);
+                }
+            }
+        }
+        self.take_hidden(step.submission, &mut resource, Reason::Access(Kind::Write));
+        let is_packed = |units: &Range<u32>| resource.shape.packed_tiles(units.start).is_some();
+        undefined.retain(|units| !is_packed(units));
+        if is_whole {
+            self.scramble(step.commands, &resource, &undefined);
+        }
+        // A discard has no work of its own to wait for.
+        resource.touch(step.submission.epoch, step.submission.step, 0);
+        self.put(resource);
+    }
+}
+
+/// A piece is discarded: all of it may be used, if all of it was named.
+pub(super) fn discard_piece(resource: &mut TrackedResource, piece: &Piece, is_whole: bool) {
+    if piece.part == Part::Full {
+        resource.content.update(piece.units.clone(), |content| {
+            if is_whole {
+                *content = Content::discarded();
+            } else {
+                content.valid = Coverage::None;
+            }
+        });
+        return;
+    }
+    let Part::Region(region) = piece.part else { return };
+    resource.content.update(piece.units.clone(), |content| {
+        if is_whole {
+            content.initialised.add(piece.part, None);
+        }
+        content.valid.remove(region, None);
+    });
+}
+
+/// Whether all that is undefined is about to be overwritten.
+fn is_overwritten(units: &Range<u32>, usage: &Usage) -> bool {
+    let covers = |piece: &Piece| {
+        piece.part == Part::Full && piece.units.start <= units.start && units.end <= piece.units.end
+    };
+    !usage.kind.is_read() && usage.pieces.iter().any(covers)
+}
+
+/// Whether a piece is a part of as many bytes as a tile has, or more.
+fn is_tile_sized(resource: &TrackedResource, piece: &Piece) -> bool {
+    let (Part::Region(Region { start, end, .. }), Some(texture)) = (piece.part, resource.shape.texture)
+    else {
+        return false;
+    };
+    let blocks = |axis: usize, size: u32| (end[axis] - start[axis]).div_ceil(u64::from(size.max(1)));
+    let format = texture.format;
+    let volume = blocks(0, format.block_width)
+        .saturating_mul(blocks(1, format.block_height))
+        .saturating_mul(end[2] - start[2]);
+    !piece.is_whole && volume.saturating_mul(u64::from(format.block_bytes)) >= KIB_64
+}

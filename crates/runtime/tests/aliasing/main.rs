@@ -1,0 +1,9 @@
+//! What the tracker of aliasing says of programs, and what becomes of contents.
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
+
+#[path = "../queues/gpu.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod gpu;
+mod programs;
+mod world;
