@@ -347,7 +347,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     refused("aliasing/i-9-unknown-layout-is-one", "I-9", SCOPE, MIXED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         buffer_over_the_second_half(&scene, &rgba(256, 128), COMMON)?;
-        scene.refuses(&[("I-2", "H-2")])
+        scene.refuses(&[("I-2", "I-9")])
     }),
     refused("aliasing/i-9-tiles-in-another-state", "I-9", SCOPE, MIXED, |ctx| {
         let scene = Scene::advanced(ctx)?;
@@ -402,7 +402,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             list.transition(&texture, COMMON, COPY_SOURCE);
             scene.read_box(list, &texture, 1, TEXEL);
         })?;
-        scene.refuses(&[("I-2", "H-2")])
+        scene.refuses(&[("I-2", "I-9")])
     }),
     accepted("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED, |ctx| {
         let scene = Scene::advanced(ctx)?;
