@@ -103,8 +103,22 @@ pub enum Need {
     HeapTier2,
     /// Tiled resources tier 1 or more.
     TiledResources,
+    /// Tiled resources tier 1, which leaves null tiles undefined, is not what the device has: tier 2 or more.
+    NullTiles,
+    /// Tiled resources tier 3 or more.
+    TiledVolumes,
+    /// `StandardSwizzle64KBSupported`.
+    StandardSwizzle,
+    /// `CrossAdapterRowMajorTextureSupported`.
+    CrossAdapterRowMajor,
     /// `EnhancedBarriersSupported`.
     EnhancedBarriers,
+    /// `RecreateAtTier` 1 or more.
+    RecreateAt,
+    /// `RecreateAtTier` NOT_SUPPORTED.
+    NoRecreateAt,
+    /// The caller gave a device factory.
+    DeviceFactory,
     /// No `ManualWriteTrackingResourceSupported`, as where no tool runs.
     NoWriteTracking,
     /// The caller gave an adapter.
@@ -115,8 +129,4 @@ pub enum Need {
     Footprints,
     /// The device says which rule of aliasing a command broke: it answers to `IHeapwrightAliasing`.
     AliasingTracker,
-    /// `StandardSwizzle64KBSupported`.
-    StandardSwizzle,
-    /// No `StandardSwizzle64KBSupported`.
-    NoStandardSwizzle,
 }

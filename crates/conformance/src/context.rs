@@ -8,8 +8,9 @@ use crate::check::Need;
 use crate::com::commands::{self, List};
 use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
+use crate::com::tools::{self, Allocation as Addresses};
 use crate::com::{self, object, tracker};
-use crate::desc::{buffer, properties, rgba};
+use crate::desc::{buffer, buffer_heap, properties, rgba};
 use crate::hresult::Named;
 
 /// What is tested.
@@ -19,6 +20,8 @@ pub struct Target {
     pub device: ID3D12Device,
     /// The adapter that it is on; without it the checks of memory accounting are skipped.
     pub adapter: Option<IDXGIAdapter3>,
+    /// A factory of devices on that adapter; without it the checks are skipped that need devices of their own.
+    pub device_factory: Option<ID3D12DeviceFactory>,
 }
 
 /// What the device says that it has. A feature that it does not know counts as absent.
@@ -52,6 +55,8 @@ pub struct Caps {
     pub gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
     pub gpu_va_bits_per_process: u32,
+    /// `D3D12_RECREATE_AT_TIER`.
+    pub recreate_at_tier: i32,
     /// Creating a texture is not answered with E_NOTIMPL.
     pub textures: bool,
     /// `GetCopyableFootprints` writes something.
@@ -90,6 +95,7 @@ impl Caps {
             standard_swizzle: options.StandardSwizzle64KBSupported.as_bool(),
             gpu_va_bits_per_resource: options.MaxGPUVirtualAddressBitsPerResource,
             gpu_va_bits_per_process: addresses.MaxGPUVirtualAddressBitsPerProcess,
+            recreate_at_tier: ask::<D3D12_FEATURE_DATA_D3D12_OPTIONS20>(device).RecreateAtTier,
             // One is made: not every device takes a call that only checks, which has nothing to write to.
             textures: device::create_resource(
                 device,
@@ -175,14 +181,26 @@ impl Context {
             Need::HeapTier1 => (caps.resource_heap_tier < 2, "the resource heap tier is above 1"),
             Need::HeapTier2 => (caps.resource_heap_tier >= 2, "the resource heap tier is 1"),
             Need::TiledResources => (caps.tiled_resources_tier > 0, "the device has no tiled resources"),
+            Need::NullTiles => (caps.tiled_resources_tier >= 2, "the tiled resources tier is below 2"),
+            Need::TiledVolumes => (caps.tiled_resources_tier >= 3, "the tiled resources tier is below 3"),
+            Need::StandardSwizzle => {
+                (caps.standard_swizzle, "the device has no standard swizzle (StandardSwizzle64KBSupported)")
+            }
+            Need::CrossAdapterRowMajor => (
+                caps.cross_adapter_row_major,
+                "the device has no cross-adapter textures (CrossAdapterRowMajorTextureSupported)",
+            ),
             Need::EnhancedBarriers => (caps.enhanced_barriers, "the device has no enhanced barriers"),
+            Need::RecreateAt => (caps.recreate_at_tier > 0, "the RecreateAt tier is NOT_SUPPORTED"),
+            Need::NoRecreateAt => (caps.recreate_at_tier == 0, "the device has the RecreateAt tier"),
+            Need::DeviceFactory => {
+                (self.target.device_factory.is_some(), "no device factory was given with the device")
+            }
             Need::NoWriteTracking => (!caps.write_tracking, "a tool provides manual write tracking"),
             Need::Adapter => (self.target.adapter.is_some(), "no adapter was given with the device"),
             Need::AliasingTracker => {
                 (caps.aliasing_tracker, "the device does not track aliasing (no IHeapwrightAliasing)")
             }
-            Need::StandardSwizzle => (caps.standard_swizzle, "StandardSwizzle64KBSupported is FALSE"),
-            Need::NoStandardSwizzle => (!caps.standard_swizzle, "StandardSwizzle64KBSupported is TRUE"),
             Need::Textures if !caps.textures => return Some(self.strictness.unimplemented("textures")),
             Need::Footprints if !caps.footprints => {
                 return Some(self.strictness.unimplemented("GetCopyableFootprints"));
@@ -294,6 +312,36 @@ impl Context {
 
     pub(crate) fn create_fence(&self, value: u64) -> Answer<ID3D12Fence> {
         self.answer("CreateFence", commands::create_fence(self.device(), value, D3D12_FENCE_FLAG_NONE))
+    }
+
+    /// Where a heap or a resource is.
+    pub(crate) fn allocation_of<I: Interface>(&self, object: &I) -> Result<Addresses, Stop> {
+        self.answer("GetAllocation", tools::allocation(object)).ok("a live object")
+    }
+
+    /// Sets where the next heap or resource of this thread is to be.
+    pub(crate) fn set_next_address(&self, device: &ID3D12Device, address: u64) -> Result<(), Stop> {
+        let answer = tools::set_next_address(device, address);
+        self.answer("QueryInterface for ID3D12DeviceTools", answer).ok("a device with the RecreateAt tier")
+    }
+
+    fn device_factory(&self) -> Result<&ID3D12DeviceFactory, Stop> {
+        match &self.target.device_factory {
+            Some(factory) => Ok(factory),
+            None => skipped("no device factory was given with the device"),
+        }
+    }
+
+    /// The tools of the device factory; checks that call this need [`Need::DeviceFactory`].
+    pub(crate) fn tools(&self) -> Result<ID3D12Tools1, Stop> {
+        let found = tools::of_factory(self.device_factory()?);
+        self.answer("GetConfigurationInterface of D3D12Tools", found).ok("a device factory")
+    }
+
+    /// One more device on the adapter, with what the factory's tools have set.
+    pub(crate) fn factory_device(&self) -> Result<ID3D12Device, Stop> {
+        let created = tools::create_device(self.device_factory()?, self.target.adapter.as_ref());
+        self.answer("ID3D12DeviceFactory::CreateDevice", created).ok("on the adapter of the device")
     }
 
     /// A queue with an allocator, a list and a fence.
@@ -453,5 +501,72 @@ impl<'a> Queue<'a> {
             Ok(())
         })?;
         self.wait(self.submit()?)
+    }
+}
+
+/// A device of the factory that has reserved addresses, to create objects at them.
+pub(crate) struct Recreation<'a> {
+    context: &'a Context,
+    device: ID3D12Device,
+}
+
+impl<'a> Recreation<'a> {
+    /// A device that reserves `ranges` and nothing else.
+    pub(crate) fn open(context: &'a Context, ranges: &[Addresses]) -> Result<Self, Stop> {
+        Self::open_after(context, |tools| {
+            context.answer("ReserveGPUVARangesAtCreate", tools::reserve(tools, ranges)).ok("recorded ranges")
+        })
+    }
+
+    /// A device that reserves what `set` tells the factory's tools. The list is empty before and afterwards.
+    pub(crate) fn open_after(
+        context: &'a Context,
+        set: impl FnOnce(&ID3D12Tools1) -> Result<(), Stop>,
+    ) -> Result<Self, Stop> {
+        let tools = context.tools()?;
+        tools::clear(&tools);
+        let device = set(&tools).and_then(|()| context.factory_device());
+        tools::clear(&tools);
+        Ok(Self { context, device: device? })
+    }
+
+    pub(crate) fn device(&self) -> &ID3D12Device {
+        &self.device
+    }
+
+    /// Sets where the next object is to be.
+    pub(crate) fn set_next(&self, address: u64) -> Result<(), Stop> {
+        self.context.set_next_address(&self.device, address)
+    }
+
+    /// A DEFAULT heap for buffers.
+    pub(crate) fn heap(&self, size: u64) -> Answer<ID3D12Heap> {
+        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, size);
+        self.context.answer(heap_call(&desc), device::create_heap(&self.device, &desc))
+    }
+
+    /// A DEFAULT heap for buffers where `addresses` begin.
+    pub(crate) fn heap_at(&self, addresses: Addresses, size: u64) -> Answer<ID3D12Heap> {
+        // A device without the interface is found out by the heap's address.
+        let _ = tools::set_next_address(&self.device, addresses.start);
+        self.heap(size)
+    }
+
+    /// A committed DEFAULT buffer at an address.
+    pub(crate) fn buffer_at(&self, address: u64, width: u64) -> Answer<ID3D12Resource> {
+        let _ = tools::set_next_address(&self.device, address);
+        let home = properties(D3D12_HEAP_TYPE_DEFAULT);
+        self.create(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), width)
+    }
+
+    /// A placed buffer, at the address that was set, if one was.
+    pub(crate) fn place(&self, heap: &ID3D12Heap, offset: u64, width: u64) -> Answer<ID3D12Resource> {
+        self.create(Home::Placed(heap, offset), width)
+    }
+
+    fn create(&self, home: Home<'_>, width: u64) -> Answer<ID3D12Resource> {
+        let (desc, state) = (buffer(width), D3D12_RESOURCE_STATE_COMMON);
+        let created = device::create_resource(&self.device, home, &desc, state, None);
+        self.context.answer(resource_call(home, &desc), created)
     }
 }

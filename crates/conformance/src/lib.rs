@@ -22,7 +22,8 @@
 //!
 //! let open = || {
 //!     let gpu = Instance::open(HostProfile::default_profile()).map_err(|error| error.to_string())?;
-//!     Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+//!     let device_factory = gpu.device_factory();
+//!     Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
 //! };
 //! let options = Options { filter: Filter::new("features/"), ..Options::default() };
 //! let report = run(open, &options, |_| {}).unwrap();

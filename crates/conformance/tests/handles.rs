@@ -25,7 +25,8 @@ fn open_handles() -> usize {
 fn a_run_closes_what_it_opens() {
     let open = || {
         let gpu = Instance::open(HostProfile::default_profile()).map_err(|error| error.to_string())?;
-        Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+        let device_factory = gpu.device_factory();
+        Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
     };
     let run = || run(open, &Options::default(), |_| {}).expect("the profile opens");
     // What the system opens once, for the first that wants it, stays open.

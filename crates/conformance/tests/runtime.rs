@@ -5,7 +5,8 @@ use heapwright_runtime::{HostProfile, Instance};
 
 fn open(profile: &HostProfile) -> Result<Target, String> {
     let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
-    Ok(Target { device: gpu.device, adapter: profile.has_adapter.then_some(gpu.adapter) })
+    let device_factory = gpu.device_factory();
+    Ok(Target { device: gpu.device, adapter: profile.has_adapter.then_some(gpu.adapter), device_factory })
 }
 
 #[test]
@@ -62,4 +63,17 @@ fn without_an_adapter_the_rest_runs() {
         .collect();
     assert!(skipped.contains(&"upload/charged-to-local"), "{skipped:?}");
     assert!(report.passed().count() > 150);
+}
+
+#[test]
+fn without_a_device_factory_the_rest_runs() {
+    let open = || {
+        let target = open(HostProfile::default_profile())?;
+        Ok(Target { device_factory: None, ..target })
+    };
+    let report = run(open, &Options::default(), |_| {}).expect("the profile opens");
+    let skipped = report.skipped().filter(|check| check.detail.contains("no device factory"));
+    assert!(skipped.count() >= 20);
+    assert!(report.passed().any(|check| check.check.id == "recreate/heap-allocation"));
+    assert_eq!(report.failed().count(), 0);
 }

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use heapwright_d3d12::{D3D_FEATURE_LEVEL_11_0, ID3D12Device, IDXGIAdapter3};
+use heapwright_d3d12::{
+    CLSID_D3D12DeviceFactory, D3D_FEATURE_LEVEL_11_0, ID3D12Device, ID3D12DeviceFactory, IDXGIAdapter3,
+};
 use windows_core::Interface;
 
 use crate::LoadError;
 use crate::dxgi::{self, Dxgi};
-use crate::library::{CreateDevice, Library};
+use crate::library::{CreateDevice, GetInterface, Library};
 
 /// A D3D12 that was loaded: the system's, or that of a shared library.
 ///
@@ -29,6 +31,7 @@ use crate::library::{CreateDevice, Library};
 pub struct D3d12 {
     library: PathBuf,
     create_device: CreateDevice,
+    get_interface: Option<GetInterface>,
     dxgi: Option<Dxgi>,
 }
 
@@ -58,7 +61,8 @@ impl D3d12 {
             let library = Library::of_system("d3d12.dll")?;
             let create_device = library.create_device()?;
             let dxgi = Library::of_system("dxgi.dll")?;
-            Ok(Self { library: library.path().to_owned(), create_device, dxgi: Dxgi::find(&dxgi) })
+            let (get_interface, path) = (library.get_interface(), library.path().to_owned());
+            Ok(Self { library: path, create_device, get_interface, dxgi: Dxgi::find(&dxgi) })
         }
     }
 
@@ -85,7 +89,8 @@ impl D3d12 {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let library = Library::open(path.as_ref())?;
         let create_device = library.create_device()?;
-        Ok(Self { library: library.path().to_owned(), create_device, dxgi: Dxgi::find(&library) })
+        let (get_interface, path) = (library.get_interface(), library.path().to_owned());
+        Ok(Self { library: path, create_device, get_interface, dxgi: Dxgi::find(&library) })
     }
 
     /// The library: the path that was given, or the name of the system's.
@@ -156,5 +161,26 @@ impl D3d12 {
             dxgi.adapter_by_luid(unsafe { device.GetAdapterLuid() })
         });
         Ok(Gpu { device, adapter })
+    }
+
+    /// A factory of devices with settings of their own; `None` where the library has none, as it is older or does not let this
+    /// program have one (Windows wants developer mode).
+    ///
+    /// ```no_run
+    /// use heapwright_loader::D3d12;
+    ///
+    /// let factory = D3d12::open("libheapwright_d3d12_runtime.so")?.device_factory();
+    /// assert!(factory.is_some());
+    /// # Ok::<(), heapwright_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
+        let get_interface = self.get_interface?;
+        let mut factory = ptr::null_mut();
+        // SAFETY: two GUIDs, and room for one pointer.
+        let hresult =
+            unsafe { get_interface(&CLSID_D3D12DeviceFactory, &ID3D12DeviceFactory::IID, &mut factory) };
+        // SAFETY: the function was asked for this interface.
+        unsafe { dxgi::object(&self.library, "D3D12GetInterface", hresult, factory) }.ok()
     }
 }

@@ -12,6 +12,10 @@ use crate::LoadError;
 pub(crate) type CreateDevice =
     unsafe extern "system" fn(*mut c_void, D3D_FEATURE_LEVEL, *const GUID, *mut *mut c_void) -> HRESULT;
 
+/// `D3D12GetInterface`: class, interface, where the object goes.
+pub(crate) type GetInterface =
+    unsafe extern "system" fn(*const GUID, *const GUID, *mut *mut c_void) -> HRESULT;
+
 /// `CreateDXGIFactory1`: interface, where the factory goes.
 pub(crate) type CreateFactory1 = unsafe extern "system" fn(*const GUID, *mut *mut c_void) -> HRESULT;
 
@@ -60,6 +64,12 @@ impl Library {
         // are known to have another).
         let function = unsafe { self.module.function::<CreateDevice>(SYMBOL) };
         function.ok_or_else(|| LoadError::NoSymbol { library: self.path.clone(), symbol: SYMBOL })
+    }
+
+    /// `D3D12GetInterface`, since Windows 10 20H1.
+    pub(crate) fn get_interface(&self) -> Option<GetInterface> {
+        // SAFETY: the type is that function's.
+        unsafe { self.module.function::<GetInterface>("D3D12GetInterface") }
     }
 
     /// `CreateDXGIFactory2`, since Windows 8.1.

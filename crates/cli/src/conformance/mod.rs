@@ -87,7 +87,7 @@ fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, C
     let bar = output.progress(!args.json, &name, u64::try_from(count).unwrap_or(u64::MAX));
     let open = || {
         let gpu = choice.open().map_err(|error| error.to_string())?;
-        Ok(Target { device: gpu.device, adapter: gpu.adapter })
+        Ok(Target { device: gpu.device, adapter: gpu.adapter, device_factory: choice.device_factory() })
     };
     let report = run_checks(open, &options, |_| bar.inc(1));
     bar.finish_and_clear();

@@ -1,6 +1,6 @@
 //! Devices of a D3D12 that is loaded: the system's, or that of a shared library.
 
-use heapwright::d3d12::IDXGIAdapter3;
+use heapwright::d3d12::{ID3D12DeviceFactory, IDXGIAdapter3};
 use heapwright_loader::{D3d12, DeviceName, Gpu, LoadError};
 
 /// A device of a D3D12 that was loaded: `d3d12`, `d3d12:N` or `d3d12:PATH`.
@@ -62,5 +62,9 @@ impl LoadedDevice {
 
     pub(super) fn open(&self) -> Result<Gpu, LoadError> {
         self.d3d12.create_device(self.adapter.as_ref())
+    }
+
+    pub(super) fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
+        self.d3d12.device_factory()
     }
 }

@@ -6,6 +6,7 @@
 mod loaded;
 mod simulated;
 
+use heapwright::d3d12::ID3D12DeviceFactory;
 use heapwright_loader::{Gpu, LoadError};
 
 use self::loaded::LoadedDevice;
@@ -103,6 +104,14 @@ impl DeviceChoice {
             Self::Loaded(device) => device.open().map_err(|error| error.to_string()),
         };
         opened.map_err(|reason| CannotOpen { name: self.name(), reason })
+    }
+
+    /// A factory of more devices on the adapter that it is opened with; none where its D3D12 has none.
+    pub(crate) fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
+        match self {
+            Self::Simulated(gpu) => gpu.device_factory(),
+            Self::Loaded(device) => device.device_factory(),
+        }
     }
 }
 

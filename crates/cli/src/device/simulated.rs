@@ -1,5 +1,6 @@
 //! The simulated GPUs of the runtime's host driver.
 
+use heapwright::d3d12::ID3D12DeviceFactory;
 use heapwright::d3d12::windows_core::Result;
 use heapwright_loader::Gpu;
 use heapwright_runtime::{HostProfile, Instance};
@@ -50,5 +51,10 @@ impl SimulatedGpu {
     pub(super) fn open(self) -> Result<Gpu> {
         let Instance { device, adapter, .. } = Instance::open(self.profile)?;
         Ok(Gpu { device, adapter: self.profile.has_adapter.then_some(adapter) })
+    }
+
+    /// A factory of devices on the adapters of this profile; none where its D3D12 is older than that interface.
+    pub(super) fn device_factory(self) -> Option<ID3D12DeviceFactory> {
+        Instance::open(self.profile).ok()?.device_factory()
     }
 }

@@ -13,8 +13,11 @@ mod fences;
 mod footprints;
 mod heap;
 mod heap_properties;
+mod layouts;
 mod mapping;
+mod recreate;
 mod residency;
+mod swizzle;
 mod texture;
 mod tight;
 mod tiles;
@@ -22,7 +25,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 22] = [
+const TABLES: [&[Check]; 25] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -34,7 +37,10 @@ const TABLES: [&[Check]; 22] = [
     upload::CHECKS,
     texture::CHECKS,
     footprints::CHECKS,
+    layouts::CHECKS,
+    swizzle::CHECKS,
     tiles::CHECKS,
+    recreate::CHECKS,
     residency::CHECKS,
     fences::CHECKS,
     copies::CHECKS,

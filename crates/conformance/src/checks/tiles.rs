@@ -4,11 +4,11 @@ use heapwright_d3d12::*;
 
 use crate::answer::{Stop, require, require_eq};
 use crate::check::{Check, Need, check};
-use crate::com::commands;
+use crate::com::commands::{self, TileUpdate};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{KIB, buffer, buffer_heap, rgba};
+use crate::desc::{KIB, buffer, buffer_heap, rgba, texture2d};
 
 const RESERVED: &str = "D3D12, ID3D12Device::CreateReservedResource";
 const TILING: &str = "D3D12, ID3D12Device::GetResourceTiling";
@@ -16,10 +16,14 @@ const MAPPINGS: &str = "D3D12, ID3D12CommandQueue::UpdateTileMappings";
 
 const YES: &[Need] = &[Need::TiledResources];
 const TEXTURES: &[Need] = &[Need::TiledResources, Need::Textures];
+const NULL_TILES: &[Need] = &[Need::NullTiles];
 const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
 
 /// A tile, in bytes.
 const TILE: u64 = 64 * KIB;
+
+/// A tile, as memory of this process counts.
+const BYTES: usize = 65_536;
 
 pub(super) const CHECKS: &[Check] = &[
     check("tiles/reserved-buffer", RESERVED, YES, |ctx| {
@@ -125,18 +129,20 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_buffer((&target, 0), (&resource, TILE), TILE))?;
         same(ctx, &source, &target, 1)
     }),
-    check("tiles/unmapped-tiles-read-zero", "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles", YES, |ctx| {
-        if ctx.caps().tiled_resources_tier < 2 {
-            return crate::answer::skipped("the tiled resources tier is 1: null tiles are undefined");
-        }
-        let (queue, resource) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, TILE)?);
-        commands::map_tiles(&queue.queue, &resource, 0, 1, None);
-        let (_, target) = staging(ctx, 1)?;
-        ctx.map(&target).ok("a READBACK buffer")?.write(0, &[9; 64]);
-        queue.run(|list| list.copy_resource(&target, &resource))?;
-        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
-        Ok("zero".to_owned())
-    }),
+    check(
+        "tiles/unmapped-tiles-read-zero",
+        "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles",
+        NULL_TILES,
+        |ctx| {
+            let (queue, resource) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, TILE)?);
+            commands::map_tiles(&queue.queue, &resource, 0, 1, None);
+            let (_, target) = staging(ctx, 1)?;
+            ctx.map(&target).ok("a READBACK buffer")?.write(0, &[9; 64]);
+            queue.run(|list| list.copy_resource(&target, &resource))?;
+            require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
+            Ok("zero".to_owned())
+        },
+    ),
     check("tiles/copied-mappings", "D3D12, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
         let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
         let (first, second) = (reserved_buffer(ctx, 2 * TILE)?, reserved_buffer(ctx, 2 * TILE)?);
@@ -159,6 +165,191 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_resource(&target, &whole))?;
         same(ctx, &source, &target, 2)
     }),
+    check(
+        "tiles/null-tiles-drop-writes",
+        "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles",
+        NULL_TILES,
+        |ctx| {
+            let (queue, resource, heap) =
+                (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 1)?);
+            commands::map_tiles(&queue.queue, &resource, 0, 1, None);
+            commands::map_tiles(&queue.queue, &resource, 1, 1, Some((&heap, 0)));
+            let (source, target) = staging(ctx, 2)?;
+            queue.run(|list| list.copy_resource(&resource, &source))?;
+            queue.run(|list| list.copy_resource(&target, &resource))?;
+            let zero = ctx.map(&target).ok("READBACK")?.read(0, BYTES).iter().all(|&byte| byte == 0);
+            require(zero, || "a null tile kept what was written to it".to_owned())?;
+            let expected = ctx.map(&source).ok("UPLOAD")?.read(BYTES, BYTES);
+            let found = ctx.map(&target).ok("READBACK")?.read(BYTES, BYTES);
+            require(found == expected, || "the mapped tile holds other bytes".to_owned())?;
+            Ok("zero, and the other tile's bytes".to_owned())
+        },
+    ),
+    check("tiles/mapped-tiles-become-null", "D3D12, D3D12_TILE_RANGE_FLAG_NULL", NULL_TILES, |ctx| {
+        let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
+        // Neither a heap nor offsets are needed.
+        let null = TileUpdate {
+            starts: Some(&[at(1)]),
+            flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 2, &[whole, null])?, vec![1, 0])?;
+        Ok("the second of 2 reads as zero".to_owned())
+    }),
+    check("tiles/one-tile-everywhere", "D3D12, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE", YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 2)?;
+        let found = mapped(
+            ctx,
+            &resource,
+            4,
+            &[TileUpdate {
+                heap: Some(&heap.0),
+                flags: Some(&[D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE]),
+                heap_tiles: Some(&[1]),
+                ..TileUpdate::default()
+            }],
+        )?;
+        require_eq("tiles of the heap", found, vec![1; 4])?;
+        Ok("4 tiles of the resource, 1 of the heap".to_owned())
+    }),
+    check("tiles/skipped-tiles-stay", "D3D12, D3D12_TILE_RANGE_FLAG_SKIP", YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 8)?;
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
+        let partly = TileUpdate {
+            heap: Some(&heap.0),
+            flags: Some(&[
+                D3D12_TILE_RANGE_FLAG_NONE,
+                D3D12_TILE_RANGE_FLAG_SKIP,
+                D3D12_TILE_RANGE_FLAG_NONE,
+            ]),
+            heap_tiles: Some(&[7, 0, 5]),
+            counts: Some(&[1, 2, 1]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[whole, partly])?, vec![7, 1, 2, 5])?;
+        Ok("2 of 4 changed".to_owned())
+    }),
+    check("tiles/null-arrays-have-defaults", MAPPINGS, YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 8)?;
+        // Without regions all tiles; without flags, and with a single range, tiles of the heap in a row.
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[2]), ..TileUpdate::default() };
+        require_eq("the whole", mapped(ctx, &resource, 4, &[whole])?, vec![2, 3, 4, 5])?;
+        // Starts without sizes are single tiles, and so are ranges without counts.
+        let single = TileUpdate { starts: Some(&[at(3), at(0)]), heap_tiles: Some(&[6, 7]), ..whole };
+        require_eq("single tiles", mapped(ctx, &resource, 4, &[single])?, vec![7, 3, 4, 6])?;
+        // Sizes without a start begin at the first tile.
+        let sized = TileUpdate { sizes: Some(&[run(2)]), heap_tiles: Some(&[0]), ..whole };
+        require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])?;
+        Ok("3 forms".to_owned())
+    }),
+    check("tiles/later-regions-win", MAPPINGS, YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 8)?;
+        let update = TileUpdate {
+            starts: Some(&[at(0), at(2)]),
+            sizes: Some(&[run(4), run(2)]),
+            heap: Some(&heap.0),
+            heap_tiles: Some(&[0]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![0, 1, 4, 5])?;
+        Ok("2 of 4 tiles were mapped twice".to_owned())
+    }),
+    check("tiles/ranges-cross-regions", MAPPINGS, YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 8)?;
+        let update = TileUpdate {
+            starts: Some(&[at(3), at(0)]),
+            sizes: Some(&[run(1), run(3)]),
+            heap: Some(&heap.0),
+            heap_tiles: Some(&[2, 6]),
+            counts: Some(&[2, 2]),
+            ..TileUpdate::default()
+        };
+        require_eq("tiles of the heap", mapped(ctx, &resource, 4, &[update])?, vec![3, 6, 7, 2])?;
+        Ok("regions of 1 and 3, ranges of 2 and 2".to_owned())
+    }),
+    check("tiles/overlapping-mappings-are-copied", "D3D12, CopyTileMappings, overlap", YES, |ctx| {
+        let resource = reserved_buffer(ctx, 4 * TILE)?;
+        let heap = marked(ctx, 4)?;
+        let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
+        mapped(ctx, &resource, 4, &[whole])?;
+        let queue = ctx.queue(DIRECT)?;
+        commands::copy_tile_mappings_between(&queue.queue, (&resource, at(1)), (&resource, at(0)), run(3));
+        queue.run(|_| ())?;
+        require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
+        commands::copy_tile_mappings_between(&queue.queue, (&resource, at(0)), (&resource, at(1)), run(3));
+        queue.run(|_| ())?;
+        require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])?;
+        Ok("as if through memory between".to_owned())
+    }),
+    check("tiles/the-tier-means-volumes", "D3D12, D3D12_TILED_RESOURCES_TIER_3", TEXTURES, |ctx| {
+        by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D")
+    }),
+    check("tiles/the-tier-means-packed-arrays", "D3D12, D3D12_TILED_RESOURCES_TIER_4", TEXTURES, |ctx| {
+        by_tier(
+            ctx,
+            &D3D12_RESOURCE_DESC { MipLevels: 9, DepthOrArraySize: 2, ..rgba(256, 256) },
+            4,
+            "packed mips",
+        )
+    }),
+    check("tiles/arrays-of-standard-mips", "D3D12, CreateReservedResource", TEXTURES, |ctx| {
+        let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
+        let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);
+        require_eq("packed mips", found.packed.NumPackedMips, 0)?;
+        require_eq("tiles", found.tile_count, 3 * 5)?;
+        Ok("15 tiles".to_owned())
+    }),
+    check(
+        "tiles/standard-shapes",
+        "D3D12, Texture2D and Texture2DArray subresource tiling",
+        TEXTURES,
+        |ctx| {
+            for (format, width, height) in SHAPES {
+                let found =
+                    device::tiling(ctx.device(), &reserved_texture(ctx, &texture2d(format, 512, 512))?, 1);
+                let shape =
+                    (found.shape.WidthInTexels, found.shape.HeightInTexels, found.shape.DepthInTexels);
+                require_eq(format!("texels of a tile of DXGI_FORMAT {format}"), shape, (width, height, 1))?;
+                require_eq("tiles", found.tile_count, 512 * 512 / (width * height))?;
+            }
+            Ok(format!("{} formats", SHAPES.len()))
+        },
+    ),
+    check(
+        "tiles/shapes-with-samples",
+        "D3D12, Texture2D and Texture2DArray subresource tiling",
+        TEXTURES,
+        |ctx| {
+            let mut found = Vec::new();
+            for (count, width, height) in [(2, 64, 128), (4, 64, 64), (8, 32, 64)] {
+                let levels = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
+                    Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+                    SampleCount: count,
+                    Flags: D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE,
+                    NumQualityLevels: 0,
+                };
+                if ctx.feature_of("MULTISAMPLE_QUALITY_LEVELS", levels).ok("tiled")?.NumQualityLevels == 0 {
+                    continue;
+                }
+                let desc = crate::desc::multisampled(256, 256, count);
+                let tiling = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 1);
+                let shape = (tiling.shape.WidthInTexels, tiling.shape.HeightInTexels);
+                require_eq(format!("texels of a tile with {count} samples"), shape, (width, height))?;
+                require_eq("tiles", tiling.tile_count, 4 * count)?;
+                found.push(count.to_string());
+            }
+            if found.is_empty() {
+                return crate::answer::skipped("no multisampled textures in tiles");
+            }
+            Ok(format!("{} samples", found.join(", ")))
+        },
+    ),
     check("tiles/copied-tiles", "D3D12, CopyTiles", YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
@@ -170,6 +361,74 @@ pub(super) const CHECKS: &[Check] = &[
         same(ctx, &source, &target, 2)
     }),
 ];
+
+/// Tile shapes by bits of a texel, and of blocks.
+const SHAPES: [(DXGI_FORMAT, u32, u32); 8] = [
+    (DXGI_FORMAT_R8_UNORM, 256, 256),
+    (DXGI_FORMAT_R8G8_UNORM, 256, 128),
+    (DXGI_FORMAT_R8G8B8A8_UNORM, 128, 128),
+    (DXGI_FORMAT_R16G16B16A16_FLOAT, 128, 64),
+    (DXGI_FORMAT_R32G32B32A32_FLOAT, 64, 64),
+    (DXGI_FORMAT_BC1_UNORM, 512, 256),
+    (DXGI_FORMAT_BC3_UNORM, 256, 256),
+    (DXGI_FORMAT_BC7_UNORM, 256, 256),
+];
+
+fn at(tile: u32) -> D3D12_TILED_RESOURCE_COORDINATE {
+    D3D12_TILED_RESOURCE_COORDINATE { X: tile, ..Default::default() }
+}
+
+fn run(tiles: u32) -> D3D12_TILE_REGION_SIZE {
+    D3D12_TILE_REGION_SIZE { NumTiles: tiles, ..Default::default() }
+}
+
+/// A heap each of whose tiles begins with its number, and the buffer over it that wrote them.
+fn marked(ctx: &Context, count: u32) -> Result<(ID3D12Heap, ID3D12Resource), Stop> {
+    let heap = tiles(ctx, count.into())?;
+    let whole = ctx.place(&heap, 0, &buffer(u64::from(count) * TILE)).ok("all of the heap")?;
+    let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(u64::from(count) * TILE)).ok("tiles to copy")?;
+    let mapped = ctx.map(&source).ok("an UPLOAD buffer")?;
+    for tile in 0..count {
+        mapped.write(usize::try_from(tile).unwrap_or(0) * BYTES, &tile.to_le_bytes());
+    }
+    ctx.queue(DIRECT)?.run(|list| list.copy_resource(&whole, &source))?;
+    Ok((heap, whole))
+}
+
+/// Changes mappings, and reads which tiles of a [`marked`] heap stand behind a buffer's tiles then.
+fn mapped(
+    ctx: &Context,
+    resource: &ID3D12Resource,
+    count: u32,
+    updates: &[TileUpdate<'_>],
+) -> Result<Vec<u32>, Stop> {
+    let queue = ctx.queue(DIRECT)?;
+    for update in updates {
+        commands::update_tiles(&queue.queue, resource, update);
+    }
+    let target =
+        ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(u64::from(count) * TILE)).ok("room for tiles")?;
+    queue.run(|list| list.copy_resource(&target, resource))?;
+    let found = ctx.map(&target).ok("a READBACK buffer")?;
+    let first = |tile: u32| {
+        let bytes = found.read(usize::try_from(tile).unwrap_or(0) * BYTES, 4);
+        bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
+    };
+    Ok((0..count).map(first).collect())
+}
+
+/// A reserved texture that is taken from a tiled resources tier on.
+fn by_tier(ctx: &Context, desc: &D3D12_RESOURCE_DESC, tier: i32, what: &str) -> crate::answer::Verdict {
+    let desc = D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..*desc };
+    let answer = ctx.create_resource(Home::Reserved, &desc, D3D12_RESOURCE_STATE_COMMON, None);
+    let found = ctx.caps().tiled_resources_tier;
+    if found >= tier {
+        answer.ok(format!("{what} on tier {found}"))?;
+        return Ok("taken".to_owned());
+    }
+    answer.refused(format!("{what} on tier {found}"))?;
+    Ok("E_INVALIDARG".to_owned())
+}
 
 fn reserved_buffer(ctx: &Context, width: u64) -> Result<ID3D12Resource, Stop> {
     ctx.create_resource(Home::Reserved, &buffer(width), D3D12_RESOURCE_STATE_COMMON, None)

@@ -155,6 +155,54 @@ pub(crate) fn map_tiles(
     }
 }
 
+/// Regions of a resource and the ranges that are laid over them, as `UpdateTileMappings` takes them. What is `None` is a null array.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TileUpdate<'a> {
+    /// As many as there are regions, one where there is none.
+    pub(crate) starts: Option<&'a [D3D12_TILED_RESOURCE_COORDINATE]>,
+    /// As many as starts.
+    pub(crate) sizes: Option<&'a [D3D12_TILE_REGION_SIZE]>,
+    pub(crate) heap: Option<&'a ID3D12Heap>,
+    /// As many as there are ranges.
+    pub(crate) flags: Option<&'a [D3D12_TILE_RANGE_FLAGS]>,
+    /// As many as there are ranges.
+    pub(crate) heap_tiles: Option<&'a [u32]>,
+    /// As many as there are ranges.
+    pub(crate) counts: Option<&'a [u32]>,
+}
+
+/// `UpdateTileMappings`.
+///
+/// # Panics
+///
+/// When arrays that belong together differ in length.
+pub(crate) fn update_tiles(queue: &ID3D12CommandQueue, resource: &ID3D12Resource, update: &TileUpdate<'_>) {
+    fn length(lens: &[Option<usize>]) -> u32 {
+        let mut known = lens.iter().flatten();
+        let len = known.next().copied().unwrap_or(1);
+        assert!(known.all(|&other| other == len), "arrays of one length: {lens:?}");
+        u32::try_from(len).expect("few")
+    }
+    let TileUpdate { starts, sizes, heap, flags, heap_tiles, counts } = *update;
+    let regions = length(&[starts.map(<[_]>::len), sizes.map(<[_]>::len)]);
+    let ranges = length(&[flags.map(<[_]>::len), heap_tiles.map(<[_]>::len), counts.map(<[_]>::len)]);
+    // SAFETY: each array is null or has as many elements as its count says; the objects are live.
+    unsafe {
+        queue.UpdateTileMappings(
+            resource,
+            regions,
+            starts.map(<[_]>::as_ptr),
+            sizes.map(<[_]>::as_ptr),
+            heap,
+            ranges,
+            flags.map(<[_]>::as_ptr),
+            heap_tiles.map(<[_]>::as_ptr),
+            counts.map(<[_]>::as_ptr),
+            D3D12_TILE_MAPPING_FLAG_NONE,
+        );
+    }
+}
+
 /// One side of a texture copy.
 #[derive(Clone, Copy)]
 pub(crate) enum CopyLocation<'a> {
@@ -454,8 +502,18 @@ pub(crate) fn copy_tile_mappings(
 ) {
     let start = D3D12_TILED_RESOURCE_COORDINATE::default();
     let size = D3D12_TILE_REGION_SIZE { NumTiles: count, ..Default::default() };
+    copy_tile_mappings_between(queue, (to, start), (from, start), size);
+}
+
+/// `CopyTileMappings` of a region.
+pub(crate) fn copy_tile_mappings_between(
+    queue: &ID3D12CommandQueue,
+    (to, to_start): (&ID3D12Resource, D3D12_TILED_RESOURCE_COORDINATE),
+    (from, from_start): (&ID3D12Resource, D3D12_TILED_RESOURCE_COORDINATE),
+    size: D3D12_TILE_REGION_SIZE,
+) {
     // SAFETY: the structures are valid, the resources live.
-    unsafe { queue.CopyTileMappings(to, &start, from, &start, &size, D3D12_TILE_MAPPING_FLAG_NONE) };
+    unsafe { queue.CopyTileMappings(to, &to_start, from, &from_start, &size, D3D12_TILE_MAPPING_FLAG_NONE) };
 }
 
 /// `SetEventOnMultipleFenceCompletion` without an event: blocks until the fences have their values.

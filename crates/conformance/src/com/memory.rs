@@ -70,9 +70,10 @@ pub(crate) fn unmap(resource: &ID3D12Resource, subresource: u32) {
 /// Bytes that are copied at a time.
 const CHUNK: usize = 256;
 
-/// A mapped buffer. Dropping it unmaps.
+/// A mapped buffer, or mapped tiles of a texture. Dropping it unmaps.
 pub(crate) struct Mapping {
     resource: ID3D12Resource,
+    subresource: u32,
     start: *mut u8,
     len: usize,
 }
@@ -93,7 +94,23 @@ impl Mapping {
             return Err(E_POINTER);
         }
         let len = usize::try_from(desc(resource).Width).map_err(|_| E_OUTOFMEMORY)?;
-        Ok(Self { resource: resource.clone(), start: start.cast(), len })
+        Ok(Self { resource: resource.clone(), subresource: 0, start: start.cast(), len })
+    }
+
+    /// Maps a subresource of a texture of layout 64KB_STANDARD_SWIZZLE, which takes `tiles` tiles.
+    ///
+    /// # Panics
+    ///
+    /// For a texture of another layout.
+    pub(crate) fn of_tiles(resource: &ID3D12Resource, subresource: u32, tiles: usize) -> Result<Self> {
+        assert_eq!(desc(resource).Layout, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, "a layout with tiles");
+        let mut start: *mut c_void = null_mut();
+        // SAFETY: start takes one pointer.
+        done(unsafe { resource.Map(subresource, None, &mut start) })?;
+        if start.is_null() {
+            return Err(E_POINTER);
+        }
+        Ok(Self { resource: resource.clone(), subresource, start: start.cast(), len: tiles * 65_536 })
     }
 
     /// Where the CPU sees the first byte.
@@ -106,7 +123,7 @@ impl Mapping {
         assert!(offset + bytes.len() <= self.len, "a write within the buffer");
         let (chunks, rest) = bytes.as_chunks::<CHUNK>();
         let end = offset + bytes.len() - rest.len();
-        // SAFETY: the buffer is mapped as long as self lives and has len bytes; arrays of bytes need no alignment; volatile,
+        // SAFETY: buffer or tiles are mapped as long as self lives and have len bytes; arrays of bytes need no alignment; volatile,
         // because the GPU may look.
         unsafe {
             for (index, chunk) in chunks.iter().enumerate() {
@@ -139,7 +156,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        unmap(&self.resource, 0);
+        unmap(&self.resource, self.subresource);
     }
 }
 

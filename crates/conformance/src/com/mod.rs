@@ -7,6 +7,7 @@
 //! * [`device`]: creation, features, allocation info.
 //! * [`object`]: identity, private data, names, residency.
 //! * [`memory`]: mapped memory as bytes.
+//! * [`tools`]: where objects are, and where they are to be.
 //! * [`commands`]: queues, lists and fences; [`barriers`]: barriers of both generations.
 //! * [`passes`]: what lists do beside copies: rectangles, resolves, render passes, barriers of textures.
 //! * [`tracker`]: what a device that judges aliasing says.
@@ -19,6 +20,7 @@ pub(crate) mod device;
 pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod passes;
+pub(crate) mod tools;
 pub(crate) mod tracker;
 
 use heapwright_d3d12::{E_POINTER, S_OK};

@@ -29,6 +29,7 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
                 table.Signal = queue_signal;
                 table.Wait = queue_wait;
                 table.UpdateTileMappings = update_tile_mappings;
+                table.CopyTileMappings = copy_tile_mappings;
             });
         }
     } else if let Ok(fence) = unknown.cast::<ID3D12Fence1>() {
@@ -101,7 +102,7 @@ unsafe extern "system" fn update_tile_mappings(
     tile_counts: *const u32,
     flags: D3D12_TILE_MAPPING_FLAGS,
 ) {
-    // SAFETY: see above; the offsets are null or one for each range.
+    // SAFETY: see above; offsets and flags are null or one for each range.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
         let mut offsets = Vec::new();
@@ -111,6 +112,13 @@ unsafe extern "system" fn update_tile_mappings(
             offsets.extend(given.iter().map(|&offset| lie(offset)));
             changed = offsets.as_ptr();
         }
+        let mut other_flags = Vec::new();
+        let mut changed_flags = range_flags;
+        if let (Some(lie), false) = (lies.tile_flags, range_flags.is_null()) {
+            let given = std::slice::from_raw_parts(range_flags, usize::try_from(range_count).unwrap_or(0));
+            other_flags.extend(given.iter().map(|&flags| lie(flags)));
+            changed_flags = other_flags.as_ptr();
+        }
         (table.UpdateTileMappings)(
             this,
             resource,
@@ -119,11 +127,32 @@ unsafe extern "system" fn update_tile_mappings(
             sizes,
             heap,
             range_count,
-            range_flags,
+            changed_flags,
             changed,
             tile_counts,
             flags,
         );
+    }
+}
+
+unsafe extern "system" fn copy_tile_mappings(
+    this: *mut c_void,
+    to: *mut c_void,
+    to_start: *const D3D12_TILED_RESOURCE_COORDINATE,
+    from: *mut c_void,
+    from_start: *const D3D12_TILED_RESOURCE_COORDINATE,
+    size: *const D3D12_TILE_REGION_SIZE,
+    flags: D3D12_TILE_MAPPING_FLAGS,
+) {
+    // SAFETY: see above; the coordinates are readable.
+    unsafe {
+        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
+        let (mut to_changed, mut from_changed) = (to_start.read(), from_start.read());
+        if let Some(lie) = lies.copied_tiles {
+            lie(&mut to_changed);
+            lie(&mut from_changed);
+        }
+        (table.CopyTileMappings)(this, to, &to_changed, from, &from_changed, size, flags);
     }
 }
 

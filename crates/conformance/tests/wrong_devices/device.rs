@@ -7,12 +7,18 @@ use windows_core::{GUID, HRESULT, IUnknown, IUnknown_Vtbl, Interface};
 
 use crate::intercept::{behind, intercept as replace};
 use crate::lies::{Dirt, Feature, Lies, Request};
-use crate::{commands, memory, tracker};
+use crate::{commands, memory, recreate, tracker};
 
 /// Lets a device and its adapter tell lies, and all that the device makes.
-pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: Lies) {
-    // Objects may outlive the test that made them, so the lies do as well.
-    let lies: &'static Lies = Box::leak(Box::new(lies));
+pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'static Lies) {
+    intercept_device(device, lies);
+    let adapter: IDXGIAdapter4 = adapter.cast().expect("the runtime has the newest adapter interface");
+    replace(&adapter, lies, |table| table.base__.QueryVideoMemoryInfo = query_video_memory_info);
+}
+
+/// Lets a device tell lies, and all that it makes.
+pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
+    recreate::intercept_tools(device, lies);
     tracker::intercept_device(device, lies);
     let device: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
     replace(&device, lies, |table| {
@@ -46,10 +52,9 @@ pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: Li
         base.CreateCommandList = create_command_list;
         base.CreateFence = create_fence;
         base.GetResourceTiling = resource_tiling;
+        base.CreateReservedResource = create_reserved;
         object(base).QueryInterface = query_interface;
     });
-    let adapter: IDXGIAdapter4 = adapter.cast().expect("the runtime has the newest adapter interface");
-    replace(&adapter, lies, |table| table.base__.QueryVideoMemoryInfo = query_video_memory_info);
 }
 
 fn object(base: &mut ID3D12Device_Vtbl) -> &mut IUnknown_Vtbl {
@@ -346,7 +351,9 @@ unsafe extern "system" fn create_heap(
     unsafe {
         let (lies, table) = device(this);
         let changed = heap_request(lies, desc);
-        let hresult = (one(table).CreateHeap)(this, pointer(changed.as_ref()), iid, out);
+        recreate::before_creation(this, lies, false, false);
+        let create = || (one(table).CreateHeap)(this, pointer(changed.as_ref()), iid, out);
+        let hresult = recreate::created(this, lies, create(), create);
         if hresult == S_OK {
             if lies.dirt == Some(Dirt::Heaps) {
                 soil_heap(this, table, out);
@@ -470,7 +477,11 @@ unsafe fn creation(
         if let (Some(lie), Some(request)) = (lies.resource, request.as_mut()) {
             lie(request);
         }
-        let hresult = create(table, request.as_ref());
+        let asked = request.as_ref();
+        let is_texture = asked.is_some_and(|asked| asked.desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER);
+        let is_placed = asked.is_some_and(|asked| asked.place.is_some());
+        recreate::before_creation(this, lies, is_texture, is_placed);
+        let hresult = create(table, asked);
         let is_committed = request.is_some_and(|request| request.properties.is_some());
         if hresult == S_OK && is_committed && lies.dirt == Some(Dirt::Committed) {
             let made = out.as_ref().and_then(|raw| IUnknown::from_raw_borrowed(raw));
@@ -684,6 +695,25 @@ unsafe extern "system" fn footprints(
     }
 }
 
+unsafe extern "system" fn create_reserved(
+    this: *mut c_void,
+    desc: *const D3D12_RESOURCE_DESC,
+    state: D3D12_RESOURCE_STATES,
+    clear: *const D3D12_CLEAR_VALUE,
+    iid: *const GUID,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = device(this);
+        let mut changed = desc.as_ref().copied();
+        if let (Some(lie), Some(desc)) = (lies.reserved, changed.as_mut()) {
+            lie(desc);
+        }
+        (one(table).CreateReservedResource)(this, pointer(changed.as_ref()), state, clear, iid, out)
+    }
+}
+
 unsafe extern "system" fn resource_tiling(
     this: *mut c_void,
     resource: *mut c_void,
@@ -701,6 +731,9 @@ unsafe extern "system" fn resource_tiling(
         ask(this, resource, tile_count, packed, shape, subresource_count, first, subresources);
         if let (Some(lie), Some(tile_count)) = (lies.tile_count, tile_count.as_mut()) {
             *tile_count = lie(*tile_count);
+        }
+        if let (Some(lie), Some(shape)) = (lies.tile_shape, shape.as_mut()) {
+            lie(shape);
         }
     }
 }

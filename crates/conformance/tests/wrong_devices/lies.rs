@@ -68,6 +68,14 @@ pub(crate) struct Lies {
     pub(crate) ignores_null_event: bool,
     /// Changes the tile count that `GetResourceTiling` answered.
     pub(crate) tile_count: Option<fn(u32) -> u32>,
+    /// Changes the tile shape that `GetResourceTiling` answered.
+    pub(crate) tile_shape: Option<fn(&mut D3D12_TILE_SHAPE)>,
+    /// Changes what `CreateReservedResource` is asked for.
+    pub(crate) reserved: Option<fn(&mut D3D12_RESOURCE_DESC)>,
+    /// Changes the flags of a range of `UpdateTileMappings`.
+    pub(crate) tile_flags: Option<fn(D3D12_TILE_RANGE_FLAGS) -> D3D12_TILE_RANGE_FLAGS>,
+    /// Changes where `CopyTileMappings` begins, in both resources.
+    pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)>,
     /// `UpdateTileMappings` that maps another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
     /// Clears that take the rectangles for none.
@@ -102,6 +110,37 @@ pub(crate) struct Lies {
     pub(crate) splits_barriers: bool,
     /// Lets `DiscardResource` discard the whole resource, whatever region it is asked for.
     pub(crate) ignores_discard_region: bool,
+    /// What is wrong with addresses of one's choice.
+    pub(crate) recreate: Option<Recreate>,
+}
+
+/// A lie of the tools' interfaces.
+#[derive(Clone, Copy)]
+pub(crate) enum Recreate {
+    /// Changes what `GetAllocation` answered for a heap.
+    HeapAllocation(fn(&mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE)),
+    /// Changes what `GetAllocation` answered for a resource.
+    ResourceAllocation(fn(&mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE)),
+    /// Changes the address that `SetNextAllocationAddress` is given.
+    NextAddress(fn(u64) -> u64),
+    /// The address stays until another is set.
+    Stays,
+    /// The address is the process's and not the thread's.
+    AnyThread,
+    /// A heap that cannot be at its address is created elsewhere.
+    HeapElsewhere,
+    /// Textures and placed buffers forget the address.
+    Forgets { textures: bool, placed: bool },
+    /// Changes the ranges of a call of `ReserveGPUVARangesAtCreate`.
+    Ranges(fn(&mut Vec<D3D12_GPU_VIRTUAL_ADDRESS_RANGE>)),
+    /// A call of `ReserveGPUVARangesAtCreate` replaces what earlier ones named.
+    Replaces,
+    /// A call of `CreateDevice` uses the list up.
+    UsesUp,
+    /// `ClearReservedGPUVARangesList` clears nothing.
+    KeepsList,
+    /// An address that cannot be had removes the device.
+    Removes,
 }
 
 /// A command that a wrong list forgets.

@@ -6,7 +6,7 @@
 //! and neither the runtime nor the suite knows of it.
 //!
 //! * [`lies`]: what can be falsified.
-//! * [`device`], [`memory`], [`commands`], [`barriers`], [`tracker`]: the replaced methods.
+//! * [`device`], [`memory`], [`commands`], [`barriers`], [`tracker`], [`recreate`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
 mod barriers;
@@ -15,6 +15,7 @@ mod device;
 mod intercept;
 mod lies;
 mod memory;
+mod recreate;
 mod table;
 mod tracker;
 
@@ -29,8 +30,14 @@ use crate::table::WrongDevice;
 /// A fresh device of a profile that tells these lies.
 fn open(profile: &HostProfile, lies: Lies) -> Result<Target, String> {
     let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
+    // Objects may outlive the test that made them, so the lies do as well.
+    let lies: &'static Lies = Box::leak(Box::new(lies));
     device::intercept(&gpu.device, &gpu.adapter, lies);
-    Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+    let device_factory = gpu.device_factory();
+    if let Some(factory) = &device_factory {
+        recreate::intercept_factory(factory, lies);
+    }
+    Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
 }
 
 fn run_with(profile: &HostProfile, lies: Lies, filter: &str) -> Report {
@@ -48,7 +55,8 @@ fn an_honest_device_passes_as_if_nothing_were_intercepted() {
     for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
         let plain = || {
             let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
-            Ok(Target { device: gpu.device, adapter: Some(gpu.adapter) })
+            let device_factory = gpu.device_factory();
+            Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
         };
         let plain = run(plain, &Options::default(), |_| {}).expect("the profile opens");
         let honest = run_with(profile, Lies::default(), "");

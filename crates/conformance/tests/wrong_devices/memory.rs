@@ -8,6 +8,7 @@ use windows_core::{GUID, HRESULT, Interface};
 
 use crate::intercept::{behind, intercept, is_intercepted};
 use crate::lies::{Lies, Map};
+use crate::recreate;
 
 /// Replaces methods of a heap or a resource that a creation call made, if it made one.
 ///
@@ -28,6 +29,7 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
 
 fn intercept_heap(heap: &ID3D12Heap1, lies: &'static Lies) {
     if !is_intercepted(heap) {
+        recreate::intercept_allocation(heap, lies, true);
         intercept(heap, lies, |table| {
             table.base__.GetDesc = heap_get_desc;
             table.base__.base__.base__.GetDevice = heap_get_device;
@@ -39,6 +41,7 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
     if is_intercepted(resource) {
         return;
     }
+    recreate::intercept_allocation(resource, lies, false);
     intercept(resource, lies, |table| {
         let base = &mut table.base__.base__;
         base.GetDesc = get_desc;

@@ -151,7 +151,7 @@ pub(super) fn of_command<'a>(
                 write(&target.0, AccessedPart::Texels(target.1, target_region)),
             ]
         }
-        // An address names no resource.
+        // The first names an address and no resource: the judge knows who used it last.
         Command::WriteImmediate { .. } | Command::Scramble { .. } => Vec::new(),
     }
 }

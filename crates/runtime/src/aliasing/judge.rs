@@ -3,10 +3,11 @@
 //! Everything here happens in the order in which queues execute, under the tracker's lock. The judge calls nobody: it answers
 //! with what it found and with which bytes have become undefined.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
+use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
@@ -51,6 +52,8 @@ pub(super) struct Judge {
     by_address: HashMap<usize, ResourceId>,
     pub(super) heaps: Vec<TrackedHeap>,
     heap_by_address: HashMap<usize, HeapId>,
+    /// By the first GPU virtual address.
+    heap_by_gpu_address: BTreeMap<u64, HeapId>,
     /// By agent.
     pub(super) clocks: Vec<Clock>,
     /// What was found and is not told yet.
@@ -82,6 +85,7 @@ impl Judge {
             by_address: HashMap::new(),
             heaps: Vec::new(),
             heap_by_address: HashMap::new(),
+            heap_by_gpu_address: BTreeMap::new(),
             clocks: vec![Clock::default()],
             found: Vec::new(),
             scrambles: 0,
@@ -115,6 +119,7 @@ impl Judge {
         let id = *self.heap_by_address.entry(address).or_insert(next);
         if id == next {
             let flags = flags.unwrap_or(0);
+            self.heap_by_gpu_address.insert(driver.gpu_virtual_address().get(), id);
             self.heaps.push(TrackedHeap {
                 driver: Arc::downgrade(driver),
                 label: Arc::clone(label),
@@ -128,6 +133,14 @@ impl Judge {
 
     pub(super) fn heap_of(&self, id: HeapId) -> Option<&TrackedHeap> {
         self.heaps.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// The buffer that used a GPU virtual address last, and which of its bytes that is.
+    pub(super) fn buffer_at(&self, address: GpuVirtualAddress) -> Option<(ResourceId, u64)> {
+        let (&start, &heap) = self.heap_by_gpu_address.range(..=address.get()).next_back()?;
+        let byte = address.get() - start;
+        let (_, user, offset) = self.heap_of(heap)?.memory.uses(&(byte..byte.checked_add(1)?)).next()?;
+        self.resource(user)?.shape.is_buffer().then_some((user, offset))
     }
 
     /// Makes a resource known; `make` is given its number.
@@ -190,6 +203,8 @@ impl Judge {
         }
         let (address, memory) = (heap.driver.as_ptr().cast::<()>().addr(), std::mem::take(&mut heap.memory));
         self.heap_by_address.remove(&address);
+        let gone = HeapId(self.heap_sweep as u64 - 1);
+        self.heap_by_gpu_address.retain(|_, heap| *heap != gone);
         for (_, user, _) in memory.uses(&(0..u64::MAX)) {
             if let Some(resource) = self.resource_mut(user) {
                 resource.use_count -= 1;

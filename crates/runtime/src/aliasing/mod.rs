@@ -44,7 +44,7 @@
 //!
 //! # What it does not see
 //!
-//! `WriteBufferImmediate` names an address and no resource. The CPU writes to mapped memory whenever it likes: what is mapped
+//! `WriteBufferImmediate` names an address and no resource: it counts for the buffer that used the address last. The CPU writes to mapped memory whenever it likes: what is mapped
 //! counts as written. Resources created and lists recorded while the tracker was off, and devices beside this one that share a heap,
 //! are not judged. Tiles of one resource that are mapped to the same memory are not told apart.
 

@@ -139,8 +139,8 @@ pub(super) fn open(
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for a name that refers to nothing or to an object of another adapter, and for another access than
-/// GENERIC_ALL; E_OUTOFMEMORY when the process has no handles left.
+/// E_INVALIDARG for a name that refers to nothing or to an object of another adapter, E_NOTIMPL where that was created to be shared
+/// across adapters, and E_INVALIDARG for another access than GENERIC_ALL; E_OUTOFMEMORY when the process has no handles left.
 ///
 /// # Safety
 ///

@@ -9,10 +9,11 @@
 //! * Microsoft's DirectXTex (`DirectXTexSwizzle.cpp`) has the masks of all sizes, in two and three dimensions. It keeps
 //!   the bytes inside a block in the low bits of all three masks of a volume; above them the masks are those below.
 //! * Intel's gmmlib (`CpuSwizzleBlt.c`, tiles `YS` and `YS_3D`) has the same in both.
-//! * AMD's addrlib (`gfx10SwizzlePattern.h`, `SW_64K_S`) has the same in two dimensions. Its mode for volumes, `SW_64K_S3`, is
-//!   another order: Z0 comes before Y0. That is a mode of hardware, not said to be D3D's, so the two that agree are followed.
+//! * AMD's addrlib (`gfx10SwizzlePattern.h`, `SW_64K_S`) has the same in two dimensions; bits 0 to 11 were compared. Its mode
+//!   for volumes, `SW_64K_S3`, is another order: Z0 comes before Y0. That is a mode of hardware, not said to be D3D's, so the two that
+//!   agree are followed.
 //!
-//! Intel has patterns with samples as well; D3D12 has no multisampled textures of this layout, and one dimension neither.
+//! Intel has patterns with samples as well; D3D12 has no multisampled textures of this layout, nor any of one dimension.
 
 use super::tile::TileDimension;
 

@@ -138,3 +138,20 @@ fn what_is_undefined_is_overwritten() {
     let seen = fetch(&b);
     assert!(seen.iter().filter(|&&byte| byte == 0).count() < seen.len() / 100);
 }
+
+#[test]
+fn an_immediate_write_is_one_of_the_buffer_that_used_the_address_last() {
+    let world = World::new(AliasingTracking::ADVANCED);
+    let heap = world.heap(1 << 20, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
+    let buffer = world.buffer(&heap, KIB_64, KIB_64, "buffer");
+    world.write(&buffer, 0, 4);
+    world.run();
+    let address = unsafe { buffer.GetGPUVirtualAddress() };
+    let write =
+        D3D12_WRITEBUFFERIMMEDIATE_PARAMETER { Dest: D3D12_GPU_VIRTUAL_ADDRESS(address.0 + 8), Value: 7 };
+    unsafe { world.queue.list.WriteBufferImmediate(1, &raw const write, None) };
+    world.read(&buffer, 8, 4);
+    assert_eq!(world.rules(), []);
+    world.read(&buffer, 4, 8);
+    assert_eq!(world.rules(), [(Rule::I2, None)]);
+}

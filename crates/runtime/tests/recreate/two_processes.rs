@@ -75,7 +75,8 @@ fn write_immediate(queue: &Queue, writes: &[(u64, u32)]) {
 }
 
 fn words(address: u64) -> [u32; 2] {
-    [address as u32, (address >> 32) as u32]
+    let word = |part: u64| u32::try_from(part & u64::from(u32::MAX)).expect("32 bits");
+    [word(address), word(address >> 32)]
 }
 
 fn record(file: &Path) {

@@ -11,8 +11,11 @@ mod heaps;
 mod layouts;
 mod mapping;
 mod objects;
+mod recreate;
+mod swizzle;
 mod textures;
 mod tight;
+mod tiles;
 
 use heapwright_d3d12::*;
 
@@ -62,6 +65,10 @@ const HONEST: Lies = Lies {
     completed: None,
     ignores_null_event: false,
     tile_count: None,
+    tile_shape: None,
+    reserved: None,
+    tile_flags: None,
+    copied_tiles: None,
     tile_offset: None,
     ignores_rects: false,
     pass_ending: None,
@@ -79,6 +86,7 @@ const HONEST: Lies = Lies {
     buffer_barrier: None,
     splits_barriers: false,
     ignores_discard_region: false,
+    recreate: None,
 };
 
 const KIB_4: u64 = 4096;
@@ -139,7 +147,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 13] = [
+const TABLES: [&[WrongDevice]; 16] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -150,9 +158,12 @@ const TABLES: [&[WrongDevice]; 13] = [
     objects::WRONG,
     textures::WRONG,
     layouts::WRONG,
+    swizzle::WRONG,
+    tiles::WRONG,
     commands::WRONG,
     aliasing_laws::WRONG,
     aliasing::WRONG,
+    recreate::WRONG,
 ];
 
 /// Every wrong device.

@@ -279,7 +279,7 @@ impl SubresourceLayout {
                 let (across, down) = (u64::from(tiles.width), u64::from(tiles.height));
                 let tile = u64::from(first_tile) + (z64 / depth * down + y64 / height) * across + x64 / width;
                 let inside = match swizzle {
-                    Some(swizzle) => swizzle.offset([x % shape.width, y % shape.height, z % shape.depth]),
+                    Some(swizzle) => swizzle.offset([x, y, z]),
                     None => {
                         (((z64 % depth) * height + y64 % height) * width + x64 % width) * self.block_bytes
                     }

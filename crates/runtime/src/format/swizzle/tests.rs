@@ -42,7 +42,7 @@ fn blocks_lie_where_the_documents_draw_them() {
                     let offset = pattern.offset([x, y, z]);
                     assert_eq!(offset, interleaved(drawn, block_bytes, [x, y, z]), "{drawn} at {x} {y} {z}");
                     let byte = &mut seen[usize::try_from(offset).expect("in a tile")];
-                    assert!(!*byte && offset % u64::from(block_bytes) == 0, "{drawn} at {x} {y} {z}");
+                    assert!(!*byte && offset.is_multiple_of(block_bytes.into()), "{drawn} at {x} {y} {z}");
                     *byte = true;
                 }
             }

@@ -149,7 +149,7 @@ proptest! {
         let mut model: BTreeMap<u64, Owner> = BTreeMap::new();
         let mut devices: Vec<ReservationId> = Vec::new();
         let mut objects: Vec<(Interval, Option<ReservationId>)> = Vec::new();
-        let pages = |range: Interval| (range.start..range.end).step_by(PAGE as usize);
+        let pages = |range: Interval| (range.start..range.end).step_by(64 * 1024);
         for step in steps {
             match step {
                 Step::Take { pages: count, alignment } => {

@@ -80,7 +80,7 @@ proptest! {
     fn what_is_free_is_what_nobody_took(steps in prop::collection::vec(step(), 1..120)) {
         let mut free = free();
         let mut taken: Vec<Interval> = Vec::new();
-        let mut is_free = [true; END as usize];
+        let mut is_free = [true; 4096];
         let mark = |is_free: &mut [bool], range: Interval, value| {
             for address in range.start..range.end {
                 let slot = &mut is_free[usize::try_from(address).expect("small")];
