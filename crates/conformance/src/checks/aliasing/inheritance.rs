@@ -260,7 +260,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.refuses(&[("H-9", "")])
     }),
     refused(
-        "aliasing/h-simple-model-inherits-nothing",
+        "aliasing/h-1-simple-model-inherits-nothing",
         "H-1",
         "D3D12, CreatePlacedResource, simple usage model",
         TRACKED,

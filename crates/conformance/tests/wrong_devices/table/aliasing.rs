@@ -116,7 +116,7 @@ pub(super) const WRONG: &[WrongDevice] = &[
         what: "transitions are not recorded",
         profile: "discrete",
         lies: Lies { barriers: Some(|barriers| barriers.retain(is_aliasing)), ..HONEST },
-        caught_by: &["aliasing/h-5-tiles-in-another-state", "aliasing/h-6-both-render-targets"],
+        caught_by: &["aliasing/h-5-tiles-in-common", "aliasing/h-6-both-render-targets"],
     },
     WrongDevice {
         name: "transitions-of-all-subresources",
