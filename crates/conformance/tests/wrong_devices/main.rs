@@ -6,9 +6,10 @@
 //! and neither the runtime nor the suite knows of it.
 //!
 //! * [`lies`]: what can be falsified.
-//! * [`device`], [`memory`], [`commands`], [`recreate`]: the replaced methods.
+//! * [`device`], [`memory`], [`commands`], [`barriers`], [`tracker`], [`recreate`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
+mod barriers;
 mod commands;
 mod device;
 mod intercept;
@@ -16,9 +17,12 @@ mod lies;
 mod memory;
 mod recreate;
 mod table;
+mod tracker;
 
-use heapwright_conformance::{Filter, Options, Outcome, Report, Target, run};
+use heapwright_conformance::{CheckReport, Filter, Need, Options, Outcome, Report, Target, run};
+use heapwright_d3d12::aliasing::IHeapwrightAliasing;
 use heapwright_runtime::{HostProfile, Instance};
+use windows_core::Interface;
 
 use crate::lies::Lies;
 use crate::table::WrongDevice;
@@ -112,5 +116,19 @@ fn a_wrong_device_fails_nothing_that_is_unrelated() {
             0,
             "{unrelated}"
         );
+    }
+}
+
+#[test]
+fn a_device_without_a_tracker_is_not_asked_and_the_reason_is_said() {
+    let lies = Lies { denies: Some(IHeapwrightAliasing::IID), ..Lies::default() };
+    let report = run_with(HostProfile::default_profile(), lies, "aliasing/");
+    for CheckReport { check, outcome, detail } in &report.checks {
+        if check.needs.contains(&Need::AliasingTracker) {
+            assert_eq!(*outcome, Outcome::Skipped, "{}: {detail}", check.id);
+            assert!(detail.contains("IHeapwrightAliasing"), "{}: {detail}", check.id);
+        } else {
+            assert_ne!(*outcome, Outcome::Failed, "{}: {detail}", check.id);
+        }
     }
 }
