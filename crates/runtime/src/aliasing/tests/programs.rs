@@ -31,6 +31,21 @@ fn both_names_are_in_the_message_of_a_missing_barrier() {
 }
 
 #[test]
+fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
+    use crate::fence::Fence;
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+    let fence = std::sync::Arc::new(Fence::new(0));
+    stage.signal(1, &fence, 100);
+    stage.signal(1, &fence, 1);
+    assert_eq!(stage.said(1, &[stage.bytes(&a, 0, KIB_64, false)]), []);
+    stage.signal(1, &fence, 2);
+    stage.wait(2, &fence, 2);
+    assert_eq!(stage.said(2, &[stage.bytes(&b, 0, KIB_64, true)]), []);
+}
+
+#[test]
 fn what_is_gone_is_forgotten() {
     let stage = advanced();
     let heap = stage.heap(NONE);
