@@ -46,6 +46,30 @@ fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
 }
 
 #[test]
+fn a_second_barrier_does_not_undo_what_the_first_waited_for() {
+    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+    let barrier = |of: &super::stage::Resource, sync_before, sync_after| EnhancedBarrier {
+        target: BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver)),
+        sync_before,
+        sync_after,
+        access_before: D3D12_BARRIER_ACCESS_COMMON,
+        access_after: D3D12_BARRIER_ACCESS_COMMON,
+    };
+    let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
+    let barriers = |of: Vec<EnhancedBarrier>| Call::notes("Barrier", vec![Note::Barriers(of)]);
+    let calls = [
+        stage.bytes(&a, 0, KIB_64, false),
+        barriers(vec![barrier(&a, copy, draw)]),
+        barriers(vec![barrier(&a, draw, copy), barrier(&b, draw, copy)]),
+        stage.bytes(&b, 0, KIB_64, true),
+    ];
+    assert_eq!(stage.said(QUEUE, &calls), []);
+}
+
+#[test]
 fn what_is_gone_is_forgotten() {
     let stage = advanced();
     let heap = stage.heap(NONE);
