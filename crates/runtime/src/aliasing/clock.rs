@@ -68,7 +68,13 @@ impl FenceHistory {
 
     /// What happened before the fence reached `value`.
     pub(super) fn reached(&self, value: u64) -> Option<&Clock> {
-        self.signals.iter().find(|(signalled, _)| *signalled >= value).map(|(_, clock)| clock)
+        // A fence may be set back: what it reached after that counts, and what it reached before only where nothing else does.
+        let newest_first = self.signals.iter().rev();
+        newest_first
+            .skip_while(|(signalled, _)| *signalled < value)
+            .take_while(|(signalled, _)| *signalled >= value)
+            .last()
+            .map(|(_, clock)| clock)
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) struct Content {
 pub(super) enum Cause {
     /// Nobody wrote them since the resource was created, in memory that was zeros, or was not.
     Created { zeroed: bool },
-    /// The tile was mapped.
-    Mapped,
+    /// The tile was mapped, to memory that was zeros, or was not.
+    Mapped { zeroed: bool },
     /// A barrier activated the resource.
     Activated,
     /// Another resource used the memory.
@@ -59,7 +59,9 @@ impl Content {
             (Coverage::None, Coverage::Full | Coverage::Parts(_), _) => {
                 HEAPWRIGHT_ALIASING_CONTENTS_DISCARDED
             }
-            (_, _, Cause::Created { .. } | Cause::Mapped) => HEAPWRIGHT_ALIASING_CONTENTS_UNINITIALISED,
+            (_, _, Cause::Created { .. } | Cause::Mapped { .. }) => {
+                HEAPWRIGHT_ALIASING_CONTENTS_UNINITIALISED
+            }
             (_, _, Cause::Activated | Cause::Invalidated { .. }) => HEAPWRIGHT_ALIASING_CONTENTS_INVALID,
         }
     }

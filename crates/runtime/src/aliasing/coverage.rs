@@ -28,7 +28,7 @@ impl Region {
     }
 
     /// What is left without `other`, in at most six boxes.
-    fn without(&self, other: &Self) -> Vec<Self> {
+    pub(super) fn without(&self, other: &Self) -> Vec<Self> {
         let Some(common) = self.intersection(other) else { return vec![*self] };
         let mut rest = *self;
         let mut parts = Vec::new();

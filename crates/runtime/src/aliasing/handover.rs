@@ -1,5 +1,6 @@
 //! Memory goes from one resource to another: who loses what, and who inherits it.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use heapwright_d3d12::aliasing::AliasingLaws;
@@ -34,6 +35,8 @@ struct Conflict {
     bytes: Range<u64>,
     /// Where they begin in the other resource.
     offset: u64,
+    /// They are still behind that part of the other: its tiles may be elsewhere by now.
+    is_there: bool,
 }
 
 /// Bytes of a heap that a resource takes over, and where they begin in it.
@@ -130,9 +133,44 @@ impl Judge {
                 let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
                 let hit = common(&expand(&taken.bytes, granule), &used);
                 let offset = offset + hit.start.saturating_sub(used.start);
-                (!hit.is_empty()).then_some(Conflict { user, bytes: hit, offset })
+                (!hit.is_empty()).then_some((user, other, hit, offset))
+            })
+            .flat_map(|(user, other, hit, offset)| {
+                let start = hit.start;
+                let conflict = move |(bytes, is_there): (Range<u64>, bool)| {
+                    let offset = offset + (bytes.start - start);
+                    Conflict { user, bytes, offset, is_there }
+                };
+                other.still_at(taken.heap, hit, offset).into_iter().map(conflict)
             })
             .collect()
+    }
+
+    /// Conflicts in the order in which they are settled: what was lost to a neighbour is older than what the neighbour has, and
+    /// a unit of which anything is lost is lost.
+    fn ranked<'a>(
+        &self,
+        resource: &TrackedResource,
+        taken: &Taken,
+        conflicts: &'a [Conflict],
+    ) -> Vec<&'a Conflict> {
+        let mut ranked: Vec<&Conflict> = conflicts.iter().collect();
+        ranked.sort_by_cached_key(|conflict| self.rank(resource, taken, conflict));
+        ranked
+    }
+
+    /// Which conflicts are settled first: what lost its place to a neighbour, then who gives contents, then who does not.
+    fn rank(&self, resource: &TrackedResource, taken: &Taken, conflict: &Conflict) -> u8 {
+        let Some(other) = self.resource(conflict.user) else { return 0 };
+        let size = conflict.bytes.end - conflict.bytes.start;
+        let places = other.shape.places_of_bytes(&(conflict.offset..conflict.offset + size));
+        if conflict.is_there && !other.owned.all(places, |owned| *owned) {
+            return 0;
+        }
+        let gives = conflict.is_there
+            && !common(&taken.bytes, &conflict.bytes).is_empty()
+            && inheritance::between(other, resource, self.circumstances(taken, conflict)).is_ok();
+        if gives { 1 } else { 2 }
     }
 
     /// Settles who loses what. Answers the units whose contents have become undefined.
@@ -145,39 +183,13 @@ impl Judge {
         reason: Reason,
     ) -> Vec<Range<u32>> {
         let mut undefined = Vec::new();
-        let mut checked: Vec<ResourceId> = Vec::new();
-        for conflict in conflicts {
+        let mut checked: HashSet<ResourceId> = HashSet::new();
+        for conflict in self.ranked(resource, taken, conflicts) {
             let Some(mut other) = self.take(conflict.user) else { continue };
-            let is_there = other.is_still_at(taken.heap, &conflict.bytes, conflict.offset);
-            let outcome = if is_there {
-                self.hand_over(&other, resource, taken, conflict)
-            } else {
-                Outcome::Lost(Rule::I14)
-            };
-            if !checked.contains(&other.id) {
-                checked.push(other.id);
+            let is_there = conflict.is_there;
+            let outcome = self.receive(&other, resource, taken, conflict, &mut undefined);
+            if checked.insert(other.id) {
                 self.check_order(submission, resource, &other, &outcome, reason);
-            }
-            match &outcome {
-                Outcome::Inherited => {}
-                Outcome::Lost(rule) => {
-                    let granule =
-                        resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
-                    let hit = common(&expand(&conflict.bytes, granule), &taken.bytes);
-                    let start = taken.offset + (hit.start - taken.bytes.start);
-                    let places = resource.shape.places_of_bytes(&(start..start + (hit.end - hit.start)));
-                    let units = resource.shape.units_of_places(&places);
-                    let cause = Cause::Invalidated { by: other.id, because: *rule };
-                    resource.invalidate(units.clone(), cause);
-                    undefined.push(units);
-                }
-                Outcome::Partly(units) => {
-                    for &(_, unit, rule) in units {
-                        let cause = Cause::Invalidated { by: other.id, because: rule };
-                        resource.invalidate(unit..unit + 1, cause);
-                        undefined.push(unit..unit + 1);
-                    }
-                }
             }
             if is_there && !self.is_harmless(reason) {
                 self.lose(&mut other, resource.id, conflict, &taken.bytes, &outcome);
@@ -186,8 +198,7 @@ impl Judge {
         }
         if !self.is_harmless(reason) {
             let mut counts = Vec::new();
-            if let Some(heap) = usize::try_from(taken.heap.0).ok().and_then(|index| self.heaps.get_mut(index))
-            {
+            if let Some(heap) = self.heaps.get_mut(&taken.heap) {
                 let count = |user, by| counts.push((user, by));
                 heap.memory.set(taken.bytes.clone(), resource.id, taken.offset, count);
             }
@@ -200,6 +211,72 @@ impl Judge {
             }
         }
         undefined
+    }
+
+    /// Gives a resource what it is to find in memory that another used: contents, or none.
+    fn receive(
+        &self,
+        other: &TrackedResource,
+        resource: &mut TrackedResource,
+        taken: &Taken,
+        conflict: &Conflict,
+        undefined: &mut Vec<Range<u32>>,
+    ) -> Outcome {
+        let outcome = if conflict.is_there {
+            self.hand_over(other, resource, taken, conflict)
+        } else {
+            Outcome::Lost(Rule::I14)
+        };
+        match &outcome {
+            Outcome::Inherited => {}
+            Outcome::Lost(rule) => {
+                let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
+                let hit = common(&expand(&conflict.bytes, granule), &taken.bytes);
+                let start = taken.offset + (hit.start - taken.bytes.start);
+                let places = resource.shape.places_of_bytes(&(start..start + (hit.end - hit.start)));
+                let (units, rule) = if self.hits_hidden(resource, &places) {
+                    (0..resource.shape.unit_count(), &Rule::I11)
+                } else {
+                    (resource.shape.units_of_places(&places), rule)
+                };
+                let cause = Cause::Invalidated { by: other.id, because: *rule };
+                resource.invalidate(units.clone(), cause);
+                undefined.push(units);
+            }
+            Outcome::Partly(units) => {
+                for &(_, unit, rule) in units {
+                    let cause = Cause::Invalidated { by: other.id, because: rule };
+                    resource.invalidate(unit..unit + 1, cause);
+                    undefined.push(unit..unit + 1);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// The contents that an access of a unit would find.
+    pub(super) fn foresee(&self, id: ResourceId, unit: u32) -> Option<Content> {
+        let known = self.resource(id)?;
+        let content = known.content.get(unit)?;
+        let places = known.shape.places_of_units(&(unit..unit + 1));
+        let hidden = known.shape.hidden_place().map_or(0..0, |hidden| hidden..hidden + 1);
+        let needed = [places, hidden];
+        if needed.iter().all(|places| known.owned.all(places.clone(), |owned| *owned)) {
+            return Some(content.clone());
+        }
+        let mut resource = known.clone();
+        let mut undefined = Vec::new();
+        for places in needed {
+            let lost = known.owned.iter(places).filter(|(_, owned)| !**owned).map(|(run, _)| run);
+            for (heap, bytes, offset) in lost.flat_map(|places| known.memory_of_places(&places)) {
+                let taken = Taken { heap, bytes, offset };
+                for conflict in self.ranked(&resource, &taken, &self.conflicts(&resource, &taken)) {
+                    let Some(other) = self.resource(conflict.user) else { continue };
+                    self.receive(other, &mut resource, &taken, conflict, &mut undefined);
+                }
+            }
+        }
+        resource.content.get(unit).cloned()
     }
 
     /// Whether barriers and fences stand between the last access of the other resource and this one.
@@ -269,6 +346,19 @@ impl Judge {
         }
     }
 
+    fn circumstances(&self, taken: &Taken, conflict: &Conflict) -> Circumstances {
+        // Where both call the heap's byte 0, in their own bytes: the same where they lie in one place.
+        let in_from = i128::from(conflict.offset) - i128::from(conflict.bytes.start);
+        let in_to = i128::from(taken.offset) - i128::from(taken.bytes.start);
+        Circumstances {
+            laws: self.terms.laws,
+            is_simple: self.terms.is_simple,
+            is_shared: self.heap_of(taken.heap).is_some_and(|heap| heap.is_shared),
+            same_place: in_from == in_to,
+            has_standard_swizzle: self.has_standard_swizzle,
+        }
+    }
+
     /// Gives contents to a resource from one that used the memory before it.
     fn hand_over(
         &self,
@@ -281,16 +371,7 @@ impl Judge {
         if shared.is_empty() {
             return Outcome::Lost(Rule::G8);
         }
-        // Where both call the heap's byte 0, in their own bytes: the same where they lie in one place.
-        let in_from = i128::from(conflict.offset) - i128::from(conflict.bytes.start);
-        let in_to = i128::from(taken.offset) - i128::from(taken.bytes.start);
-        let of = Circumstances {
-            laws: self.terms.laws,
-            is_simple: self.terms.is_simple,
-            is_shared: self.heap_of(taken.heap).is_some_and(|heap| heap.is_shared),
-            same_place: in_from == in_to,
-            has_standard_swizzle: self.has_standard_swizzle,
-        };
+        let of = self.circumstances(taken, conflict);
         let transfer = match inheritance::between(from, to, of) {
             Ok(transfer) => transfer,
             Err(rule) => return Outcome::Lost(rule),
@@ -337,6 +418,12 @@ impl Judge {
         }
     }
 
+    /// Whether places have memory that belongs to the whole resource.
+    fn hits_hidden(&self, resource: &TrackedResource, places: &Range<u32>) -> bool {
+        self.has(AliasingLaws::HIDDEN_MEMORY)
+            && resource.shape.hidden_place().is_some_and(|hidden| places.contains(&hidden))
+    }
+
     /// A resource loses bytes to another; contents stay where they were inherited, as they may come back.
     fn lose(
         &self,
@@ -362,8 +449,7 @@ impl Judge {
         };
         let invalidated = |because| Cause::Invalidated { by, because };
         let all = 0..other.shape.unit_count();
-        let hits_hidden = other.shape.hidden_place().is_some_and(|hidden| places.contains(&hidden));
-        if hits_hidden && self.has(AliasingLaws::HIDDEN_MEMORY) {
+        if self.hits_hidden(other, &places) {
             other.invalidate(all, invalidated(Rule::I11));
             return;
         }
@@ -413,7 +499,10 @@ fn inherit_bytes(from: &TrackedResource, to: &mut TrackedResource, theirs: u64, 
     let to_units = to.shape.places_of_bytes(&(ours..ours + size));
     let is_aligned = ours.is_multiple_of(KIB_64)
         && (size.is_multiple_of(KIB_64) || ours.saturating_add(size) >= to.shape.size);
-    if is_aligned && from.content.all(from_units.clone(), Content::is_valid) {
+    // A short buffer owns all of its last 64 KiB and has contents in a part of them.
+    let last = from_units.end.saturating_sub(1);
+    let is_there = from.shape.whole_of_unit(last).is_some_and(|whole| theirs + size <= whole.end[0]);
+    if is_aligned && is_there && from.content.all(from_units.clone(), Content::is_valid) {
         to.content.set(to_units, &Content::valid());
         return;
     }
@@ -431,6 +520,10 @@ fn inherit_bytes(from: &TrackedResource, to: &mut TrackedResource, theirs: u64, 
                 content.cause = other.cause;
             }
             let Some(bounds) = from.shape.whole_of_unit(from_unit) else { continue };
+            let unit_end = (u64::from(from_unit) + 1) * KIB_64;
+            if bounds.end[0] < source.end.min(unit_end) {
+                content.cause = Cause::Invalidated { by: from.id, because: Rule::G9 };
+            }
             for region in other.valid.regions(bounds) {
                 let Some(region) = region.intersection(&Region::bytes(source.start, source.end)) else {
                     continue;

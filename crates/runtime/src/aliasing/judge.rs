@@ -3,7 +3,7 @@
 //! Everything here happens in the order in which queues execute, under the tracker's lock. The judge calls nobody: it answers
 //! with what it found and with which bytes have become undefined.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
@@ -37,6 +37,7 @@ pub(super) struct TrackedHeap {
     /// Keeps the address by which resources find it from being used again.
     driver: Weak<dyn DriverHeap>,
     label: Arc<Label>,
+    gpu_address: u64,
     pub(super) is_shared: bool,
     pub(super) is_zeroed: bool,
     pub(super) memory: HeapMemory,
@@ -47,10 +48,9 @@ pub(super) struct TrackedHeap {
 pub(super) struct Judge {
     pub(super) terms: Terms,
     pub(super) has_standard_swizzle: bool,
-    /// By number less one; a resource that is gone and remembered by no heap has left its place.
-    resources: Vec<Option<Box<TrackedResource>>>,
+    resources: HashMap<ResourceId, Known>,
     by_address: HashMap<usize, ResourceId>,
-    pub(super) heaps: Vec<TrackedHeap>,
+    pub(super) heaps: HashMap<HeapId, TrackedHeap>,
     heap_by_address: HashMap<usize, HeapId>,
     /// By the first GPU virtual address.
     heap_by_gpu_address: BTreeMap<u64, HeapId>,
@@ -60,9 +60,19 @@ pub(super) struct Judge {
     pub(super) found: Vec<Violation>,
     /// Changes what undefined bytes are overwritten with from one time to the next.
     pub(super) scrambles: u64,
-    /// Who is looked at next when those that are gone are forgotten.
-    sweep: usize,
-    heap_sweep: usize,
+    last_resource: u64,
+    last_heap: u64,
+    /// All that are known, in the order in which it is looked whether they are gone.
+    sweep: VecDeque<ResourceId>,
+    heap_sweep: VecDeque<HeapId>,
+}
+
+/// A resource that is known.
+#[derive(Debug)]
+struct Known {
+    /// What messages name while the resource is taken out.
+    label: Arc<Label>,
+    resource: Option<Box<TrackedResource>>,
 }
 
 /// An access, with what it is part of.
@@ -81,16 +91,18 @@ impl Judge {
         Self {
             terms,
             has_standard_swizzle,
-            resources: Vec::new(),
+            resources: HashMap::new(),
             by_address: HashMap::new(),
-            heaps: Vec::new(),
+            heaps: HashMap::new(),
             heap_by_address: HashMap::new(),
             heap_by_gpu_address: BTreeMap::new(),
             clocks: vec![Clock::default()],
             found: Vec::new(),
             scrambles: 0,
-            sweep: 0,
-            heap_sweep: 0,
+            last_resource: 0,
+            last_heap: 0,
+            sweep: VecDeque::new(),
+            heap_sweep: VecDeque::new(),
         }
     }
 
@@ -115,24 +127,28 @@ impl Judge {
     ) -> HeapId {
         self.forget_a_heap();
         let address = address_of(driver);
-        let next = HeapId(self.heaps.len() as u64);
+        let next = HeapId(self.last_heap + 1);
         let id = *self.heap_by_address.entry(address).or_insert(next);
         if id == next {
+            self.last_heap = next.0;
+            self.heap_sweep.push_back(id);
             let flags = flags.unwrap_or(0);
-            self.heap_by_gpu_address.insert(driver.gpu_virtual_address().get(), id);
-            self.heaps.push(TrackedHeap {
+            let heap = TrackedHeap {
                 driver: Arc::downgrade(driver),
                 label: Arc::clone(label),
+                gpu_address: driver.gpu_virtual_address().get(),
                 is_shared: flags & (D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER) != 0,
                 is_zeroed: flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
                 memory: HeapMemory::default(),
-            });
+            };
+            self.heap_by_gpu_address.insert(heap.gpu_address, id);
+            self.heaps.insert(id, heap);
         }
         id
     }
 
     pub(super) fn heap_of(&self, id: HeapId) -> Option<&TrackedHeap> {
-        self.heaps.get(usize::try_from(id.0).ok()?)
+        self.heaps.get(&id)
     }
 
     /// The buffer that used a GPU virtual address last, and which of its bytes that is.
@@ -150,19 +166,22 @@ impl Judge {
         make: impl FnOnce(ResourceId) -> TrackedResource,
     ) -> ResourceId {
         self.forget_some();
-        let id = ResourceId(self.resources.len() as u64 + 1);
+        self.last_resource += 1;
+        let id = ResourceId(self.last_resource);
         let resource = make(id);
         if let Home::Placed { heap, .. } = resource.home {
             self.admit(heap, &resource);
         }
-        self.resources.push(Some(Box::new(resource)));
+        let label = Arc::clone(&resource.label);
+        self.resources.insert(id, Known { label, resource: Some(Box::new(resource)) });
+        self.sweep.push_back(id);
         self.by_address.insert(address_of(driver), id);
         id
     }
 
     pub(super) fn admit(&mut self, heap: HeapId, resource: &TrackedResource) {
         let granule = resource.shape.granularity.largest();
-        if let Some(heap) = usize::try_from(heap.0).ok().and_then(|index| self.heaps.get_mut(index)) {
+        if let Some(heap) = self.heaps.get_mut(&heap) {
             heap.memory.admit(granule);
         }
     }
@@ -173,39 +192,49 @@ impl Judge {
     }
 
     pub(super) fn resource(&self, id: ResourceId) -> Option<&TrackedResource> {
-        self.resources.get(slot(id)?)?.as_deref()
+        self.resources.get(&id)?.resource.as_deref()
     }
 
     pub(super) fn resource_mut(&mut self, id: ResourceId) -> Option<&mut TrackedResource> {
-        self.resources.get_mut(slot(id)?)?.as_deref_mut()
+        self.resources.get_mut(&id)?.resource.as_deref_mut()
+    }
+
+    /// All resources that are known.
+    #[cfg(debug_assertions)]
+    pub(super) fn known(&self) -> impl Iterator<Item = &TrackedResource> {
+        self.sweep.iter().filter_map(|id| self.resource(*id))
+    }
+
+    #[cfg(debug_assertions)]
+    pub(super) fn known_heaps(&self) -> impl Iterator<Item = (HeapId, &TrackedHeap)> {
+        self.heap_sweep.iter().filter_map(|id| Some((*id, self.heap_of(*id)?)))
     }
 
     /// Takes a resource out, so that others can be changed beside it; [`put`](Self::put) brings it back.
     pub(super) fn take(&mut self, id: ResourceId) -> Option<Box<TrackedResource>> {
-        self.resources.get_mut(slot(id)?)?.take()
+        self.resources.get_mut(&id)?.resource.take()
     }
 
     pub(super) fn put(&mut self, resource: Box<TrackedResource>) {
-        if let Some(place) = slot(resource.id).and_then(|index| self.resources.get_mut(index)) {
-            *place = Some(resource);
+        if let Some(known) = self.resources.get_mut(&resource.id) {
+            known.resource = Some(resource);
         }
     }
 
-    /// Forgets who used a heap that is gone: O(1), and what it remembers.
+    /// Forgets a heap that is gone, and who used it: O(log heaps), and what it remembers.
     fn forget_a_heap(&mut self) {
-        if self.heap_sweep >= self.heaps.len() {
-            self.heap_sweep = 0;
-        }
-        let Some(heap) = self.heaps.get_mut(self.heap_sweep) else { return };
-        self.heap_sweep += 1;
-        if heap.driver.strong_count() != 0 {
+        let Some(id) = self.heap_sweep.pop_front() else { return };
+        if self.heaps.get(&id).is_some_and(|heap| heap.driver.strong_count() != 0) {
+            self.heap_sweep.push_back(id);
             return;
         }
-        let (address, memory) = (heap.driver.as_ptr().cast::<()>().addr(), std::mem::take(&mut heap.memory));
-        self.heap_by_address.remove(&address);
-        let gone = HeapId(self.heap_sweep as u64 - 1);
-        self.heap_by_gpu_address.retain(|_, heap| *heap != gone);
-        for (_, user, _) in memory.uses(&(0..u64::MAX)) {
+        let Some(heap) = self.heaps.remove(&id) else { return };
+        self.heap_by_address.remove(&heap.driver.as_ptr().cast::<()>().addr());
+        // Another heap may have been given the address since.
+        if self.heap_by_gpu_address.get(&heap.gpu_address) == Some(&id) {
+            self.heap_by_gpu_address.remove(&heap.gpu_address);
+        }
+        for (_, user, _) in heap.memory.uses(&(0..u64::MAX)) {
             if let Some(resource) = self.resource_mut(user) {
                 resource.use_count -= 1;
             }
@@ -213,36 +242,34 @@ impl Judge {
     }
 
     /// Forgets a few resources that are gone and that no heap remembers: O(1) for each that is made known.
+    ///
+    /// Four are looked at for each that is made known, so that those that are gone stay few.
     fn forget_some(&mut self) {
         for _ in 0..4 {
-            if self.sweep >= self.resources.len() {
-                self.sweep = 0;
+            let Some(id) = self.sweep.pop_front() else { return };
+            let Some(resource) = self.resource(id) else { continue };
+            let (is_gone, use_count) = (resource.is_gone(), resource.use_count);
+            let address = resource.driver.as_ptr().cast::<()>().addr();
+            if is_gone && self.by_address.get(&address) == Some(&id) {
+                self.by_address.remove(&address);
             }
-            let Some(place) = self.resources.get_mut(self.sweep) else { return };
-            self.sweep += 1;
-            if let Some(resource) = place
-                && resource.is_gone()
-            {
-                let address = resource.driver.as_ptr().cast::<()>().addr();
-                if self.by_address.get(&address) == Some(&resource.id) {
-                    self.by_address.remove(&address);
-                }
-                if resource.use_count == 0 {
-                    *place = None;
-                }
+            if is_gone && use_count == 0 {
+                self.resources.remove(&id);
+            } else {
+                self.sweep.push_back(id);
             }
         }
     }
 
     pub(super) fn subject(&self, id: ResourceId) -> Subject {
-        let name = self.resource(id).and_then(|resource| resource.label.get());
+        let name = self.resources.get(&id).and_then(|known| known.label.get());
         Subject { number: id.0, name }
     }
 
     fn heap_name(&self, id: HeapId) -> String {
         match self.heap_of(id).and_then(|heap| heap.label.get()) {
             Some(name) => format!("heap '{name}'"),
-            None => format!("heap {} (unnamed)", id.0 + 1),
+            None => format!("heap {} (unnamed)", id.0),
         }
     }
 
@@ -310,8 +337,4 @@ impl<'a> Finding<'a> {
             what,
         }
     }
-}
-
-fn slot(id: ResourceId) -> Option<usize> {
-    usize::try_from(id.0.checked_sub(1)?).ok()
 }

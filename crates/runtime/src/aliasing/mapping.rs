@@ -60,12 +60,14 @@ impl Judge {
 
     fn map(&mut self, id: ResourceId, tiles: Range<u32>, home: Option<TileHome>) {
         let uninitialises = self.has(AliasingLaws::MAPPING_UNINITIALISES);
+        let heap = home.and_then(|home| self.heap_of(home.heap));
+        let zeroed = heap.is_none_or(|heap| heap.is_zeroed);
         let Some(mut resource) = self.take(id) else { return };
         if let Home::Reserved(homes) = &mut resource.home {
             homes.set(tiles.clone(), &home);
             // What is mapped nowhere reads as zero and overlaps nothing.
             let content = match home {
-                Some(_) if uninitialises => Content::undefined(Cause::Mapped),
+                Some(_) if uninitialises => Content::undefined(Cause::Mapped { zeroed }),
                 _ => Content::valid(),
             };
             resource.owned.set(tiles.clone(), &home.is_none());
@@ -80,18 +82,28 @@ impl Judge {
 }
 
 impl TrackedResource {
-    /// Whether bytes of a heap, which the resource used at `offset`, are still behind it: its tiles may be elsewhere by now.
-    pub(super) fn is_still_at(&self, heap: HeapId, bytes: &Range<u64>, offset: u64) -> bool {
-        let Home::Reserved(homes) = &self.home else { return true };
-        let first = u32::try_from(offset / KIB_64).unwrap_or(u32::MAX);
+    /// Bytes of a heap, which the resource used at `offset`, cut where they are behind it no longer: its tiles may be elsewhere
+    /// by now. O(tiles).
+    pub(super) fn still_at(&self, heap: HeapId, bytes: Range<u64>, offset: u64) -> Vec<(Range<u64>, bool)> {
+        let Home::Reserved(homes) = &self.home else { return vec![(bytes, true)] };
+        let first = offset / KIB_64;
         let heap_tile = bytes.start / KIB_64;
-        let count = (bytes.end - 1) / KIB_64 - heap_tile + 1;
-        (0..count).all(|index| {
-            let tile = first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+        let is_there = |index: u64| {
+            let tile = u32::try_from(first + index).unwrap_or(u32::MAX);
             homes.get(tile).copied().flatten().is_some_and(|home| {
                 let at = if home.repeated { home.shift } else { i64::from(tile) + home.shift };
                 home.heap == heap && u64::try_from(at) == Ok(heap_tile + index)
             })
-        })
+        };
+        let mut parts: Vec<(Range<u64>, bool)> = Vec::new();
+        for index in 0..bytes.end.div_ceil(KIB_64) - heap_tile {
+            let start = ((heap_tile + index) * KIB_64).max(bytes.start);
+            let end = ((heap_tile + index + 1) * KIB_64).min(bytes.end);
+            match parts.last_mut() {
+                Some((last, was_there)) if *was_there == is_there(index) => last.end = end,
+                _ => parts.push((start..end, is_there(index))),
+            }
+        }
+        parts
     }
 }

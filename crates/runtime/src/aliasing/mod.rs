@@ -49,6 +49,8 @@
 //! are not judged. Tiles of one resource that are mapped to the same memory are not told apart.
 
 mod access;
+#[cfg(debug_assertions)]
+mod audit;
 mod barriers;
 mod clock;
 mod content;
@@ -68,6 +70,8 @@ mod runs;
 mod shape;
 mod state;
 mod submission;
+#[cfg(test)]
+mod tests;
 mod tracker;
 mod usage;
 mod violation;

@@ -84,7 +84,7 @@ pub(crate) struct Identity {
 }
 
 /// A resource whose contents are tracked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TrackedResource {
     pub(super) id: ResourceId,
     /// Keeps the address by which commands find it from being used again.

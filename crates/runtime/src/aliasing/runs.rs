@@ -70,6 +70,12 @@ impl<T: Clone + PartialEq> Runs<T> {
         self.iter(range).all(|(_, value)| condition(value))
     }
 
+    /// Whether no two neighbours are equal.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_minimal(&self) -> bool {
+        self.runs.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1)
+    }
+
     /// The run that an index is in.
     fn position(&self, index: u32) -> usize {
         self.runs.partition_point(|(start, _)| *start <= index).saturating_sub(1)
@@ -110,7 +116,7 @@ mod tests {
                 for slot in array.iter_mut().take(end as usize).skip(start as usize) {
                     *slot = slot.wrapping_add(value);
                 }
-                prop_assert!(runs.runs.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1));
+                prop_assert!(runs.is_minimal());
                 let flat: Vec<u8> = runs
                     .iter(0..u32::MAX)
                     .flat_map(|(range, value)| range.map(move |_| *value))

@@ -40,7 +40,8 @@ struct LegacyBarriers {
 /// The barriers that wait for a resource, and those that hold one back.
 #[derive(Debug, Default)]
 struct EnhancedBarriers {
-    releases: HashMap<ResourceId, (u64, D3D12_BARRIER_SYNC)>,
+    /// All of them, in order: a later one that waits for less does not take back what an earlier one waited for.
+    releases: HashMap<ResourceId, Vec<(u64, D3D12_BARRIER_SYNC)>>,
     acquires: HashMap<ResourceId, u64>,
     global: Vec<(u64, D3D12_BARRIER_SYNC)>,
 }
@@ -107,7 +108,7 @@ impl Submission {
         match resource {
             None => self.enhanced.global.push((self.step, sync_before)),
             Some(resource) => {
-                self.enhanced.releases.insert(resource, (self.step, sync_before));
+                self.enhanced.releases.entry(resource).or_default().push((self.step, sync_before));
                 self.enhanced.acquires.insert(resource, self.step);
             }
         }
@@ -159,16 +160,18 @@ impl Submission {
                 || last.sync & !sync == 0
                 || !laws.contains(AliasingLaws::SYNC_COVERS_ACCESSES)
         };
-        let waits = |step: u64, sync: D3D12_BARRIER_SYNC| step > last.step && covers(sync);
-        let of_all = self.enhanced.global.iter().filter(|(step, sync)| waits(*step, *sync));
+        // Barriers are in order: those after the access are the last.
+        let first_that_waits = |barriers: &[(u64, D3D12_BARRIER_SYNC)]| {
+            let after = barriers.partition_point(|(step, _)| *step <= last.step);
+            let later = barriers.get(after..).unwrap_or_default();
+            later.iter().find(|(_, sync)| covers(*sync)).map(|(step, _)| *step)
+        };
         // A global barrier waits for the one and holds the other back.
-        if of_all.clone().next().is_some() {
+        if first_that_waits(&self.enhanced.global).is_some() {
             return true;
         }
-        let Some(&(released, sync)) = self.enhanced.releases.get(&before) else { return false };
-        if !waits(released, sync) {
-            return false;
-        }
+        let releases = self.enhanced.releases.get(&before).map_or(&[][..], Vec::as_slice);
+        let Some(released) = first_that_waits(releases) else { return false };
         let acquired = self.enhanced.acquires.get(&after).copied().unwrap_or(0);
         let last_of_all = self.enhanced.global.last().map_or(0, |(step, _)| *step);
         acquired.max(last_of_all) >= released

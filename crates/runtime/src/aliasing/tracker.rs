@@ -158,6 +158,23 @@ impl AliasingTracker {
         state.count = 0;
     }
 
+    /// Whether what is known fits together. O(all that is known).
+    ///
+    /// # Errors
+    ///
+    /// What does not, in words.
+    #[cfg(debug_assertions)]
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        self.lock().judge.as_ref().map_or(Ok(()), Judge::audit)
+    }
+
+    /// How many resources and heaps are remembered.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> (usize, usize) {
+        let state = self.lock();
+        state.judge.as_ref().map_or((0, 0), |judge| (judge.known().count(), judge.known_heaps().count()))
+    }
+
     /// What is known of the contents of a unit.
     pub(crate) fn contents(
         &self,
@@ -166,8 +183,7 @@ impl AliasingTracker {
     ) -> Option<HEAPWRIGHT_ALIASING_CONTENTS> {
         let state = self.lock();
         let judge = state.judge.as_ref()?;
-        let resource = judge.resource(judge.id_of(resource)?)?;
-        Some(resource.content.get(unit)?.summary())
+        Some(judge.foresee(judge.id_of(resource)?, unit)?.summary())
     }
 
     /// A heap was created.

@@ -114,8 +114,7 @@ impl Judge {
         let (Some(seed), Some(driver)) = (self.terms.scramble, resource.driver.upgrade()) else { return };
         let ranges: Vec<(u64, u64)> = undefined
             .iter()
-            .map(|units| resource.shape.bytes_of_places(&resource.shape.places_of_units(units)))
-            .filter(|bytes| !bytes.is_empty())
+            .flat_map(|units| resource.undefined_bytes(units))
             .map(|bytes| (bytes.start, bytes.end - bytes.start))
             .collect();
         if ranges.is_empty() {
@@ -158,11 +157,11 @@ impl Judge {
             return needs(AliasingLaws::DISCARD_LEAVES_UNDEFINED, Rule::I8).map(|rule| (rule, None));
         }
         match content.cause {
-            Cause::Created { .. } | Cause::Mapped if has_duty => {
+            Cause::Created { .. } | Cause::Mapped { .. } if has_duty => {
                 self.why_not_initialised(resource, content, piece)
             }
-            Cause::Created { zeroed: true } | Cause::Mapped => None,
-            Cause::Created { zeroed: false } => {
+            Cause::Created { zeroed: true } | Cause::Mapped { zeroed: true } => None,
+            Cause::Created { zeroed: false } | Cause::Mapped { zeroed: false } => {
                 needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None))
             }
             Cause::Activated if has_duty => self.why_not_initialised(resource, content, piece),
@@ -182,7 +181,7 @@ impl Judge {
     ) -> Option<(Rule, Option<Rule>)> {
         let (law, rule, mut because) = match content.cause {
             Cause::Created { .. } => (AliasingLaws::INITIALISE_FIRST, Rule::I4, None),
-            Cause::Mapped => (AliasingLaws::MAPPING_UNINITIALISES, Rule::I14, None),
+            Cause::Mapped { .. } => (AliasingLaws::MAPPING_UNINITIALISES, Rule::I14, None),
             Cause::Activated if resource.needs_initialisation || resource.came_from_undefined => {
                 (AliasingLaws::UNDEFINED_NEEDS_INITIALISATION, Rule::E3, None)
             }
@@ -349,6 +348,34 @@ pub(super) fn discard_piece(resource: &mut TrackedResource, piece: &Piece, is_wh
         }
         content.valid.remove(region, None);
     });
+}
+
+impl TrackedResource {
+    /// The bytes of units that have no value and that no other resource has a value in.
+    fn undefined_bytes(&self, units: &Range<u32>) -> Vec<Range<u64>> {
+        let mut found = Vec::new();
+        for (run, content) in self.content.iter(units.clone()) {
+            let places = self.shape.places_of_units(&run);
+            let owned = self.owned.iter(places).filter(|(_, owned)| **owned).map(|(places, _)| places);
+            match &content.valid {
+                Coverage::Full => {}
+                Coverage::None => found.extend(owned.map(|places| self.shape.bytes_of_places(&places))),
+                // Where texels are is the layout's affair: all of the unit stays.
+                Coverage::Parts(_) if !self.shape.is_buffer() => {}
+                Coverage::Parts(parts) => {
+                    for bytes in owned.map(|places| self.shape.bytes_of_places(&places)) {
+                        let mut left = vec![Region::bytes(bytes.start, bytes.end)];
+                        for part in parts {
+                            left = left.iter().flat_map(|rest| rest.without(part)).collect();
+                        }
+                        found.extend(left.iter().map(|region| region.start[0]..region.end[0]));
+                    }
+                }
+            }
+        }
+        found.retain(|bytes| !bytes.is_empty());
+        found
+    }
 }
 
 /// Whether all that is undefined is about to be overwritten.

@@ -1,0 +1,123 @@
+//! Whether what the judge knows fits together. Costs as much as all that it knows: for tests alone.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::coverage::{Coverage, Part};
+use super::judge::Judge;
+use super::resource::{HeapId, Home, ResourceId, TrackedResource};
+
+impl Judge {
+    /// Looks for what cannot be. O(all that is known).
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, in words.
+    pub(super) fn audit(&self) -> Result<(), String> {
+        self.audit_uses()?;
+        self.known().try_for_each(|resource| {
+            self.audit_owned(resource)
+                .and_then(|()| audit_content(resource))
+                .and_then(|()| audit_runs(resource))
+                .map_err(|wrong| format!("resource {}: {wrong}", resource.id.0))
+        })
+    }
+
+    /// Each range belongs to a resource that knows how many it has, and none overlaps another.
+    fn audit_uses(&self) -> Result<(), String> {
+        let mut counts = HashMap::<ResourceId, i64>::new();
+        for (HeapId(number), heap) in self.known_heaps() {
+            let mut last_end = 0;
+            for (range, user, _) in heap.memory.uses(&(0..u64::MAX)) {
+                if range.start < last_end {
+                    return Err(format!("heap {number}: {range:?} overlaps the range before it"));
+                }
+                last_end = range.end;
+                if self.resource(user).is_none() {
+                    return Err(format!(
+                        "heap {number}: {range:?} is of resource {}, which is forgotten",
+                        user.0
+                    ));
+                }
+                *counts.entry(user).or_default() += 1;
+            }
+        }
+        for resource in self.known() {
+            let count = counts.get(&resource.id).copied().unwrap_or(0);
+            if count != resource.use_count {
+                let id = resource.id.0;
+                return Err(format!("resource {id} has {count} ranges, and counts {}", resource.use_count));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a resource owns it was the last to use.
+    fn audit_owned(&self, resource: &TrackedResource) -> Result<(), String> {
+        let all = 0..resource.shape.place_count();
+        let owned = resource.owned.iter(all).filter(|(_, owned)| **owned).map(|(run, _)| run);
+        for places in owned {
+            for (heap, bytes, offset) in resource.memory_of_places(&places) {
+                self.audit_used(resource, heap, &bytes, offset)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_used(
+        &self,
+        resource: &TrackedResource,
+        heap: HeapId,
+        bytes: &Range<u64>,
+        offset: u64,
+    ) -> Result<(), String> {
+        // Tiles outlive the heap that they are mapped to.
+        let Some(known) = self.heap_of(heap) else { return Ok(()) };
+        let mut next = bytes.start;
+        for (range, user, at) in known.memory.uses(bytes) {
+            // Tiles that are mapped to the same memory are not told apart.
+            let is_there =
+                at == offset + (range.start - bytes.start) || matches!(resource.home, Home::Reserved(_));
+            if range.start != next || user != resource.id || !is_there {
+                return Err(format!(
+                    "owns {bytes:?} of heap {}, where {range:?} is resource {}'s",
+                    heap.0, user.0
+                ));
+            }
+            next = range.end;
+        }
+        if next == bytes.end { Ok(()) } else { Err(format!("owns {bytes:?}, unused from {next:#x} on")) }
+    }
+}
+
+/// What is valid is initialised.
+fn audit_content(resource: &TrackedResource) -> Result<(), String> {
+    for (units, content) in resource.content.iter(0..u32::MAX) {
+        let is_covered = match &content.valid {
+            Coverage::None => true,
+            Coverage::Full => content.initialised == Coverage::Full,
+            Coverage::Parts(parts) => {
+                parts.iter().all(|part| content.initialised.covers(Part::Region(*part)))
+            }
+        };
+        if !is_covered {
+            return Err(format!("units {units:?} are valid where they are not initialised: {content:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Neighbours that are equal are one run.
+fn audit_runs(resource: &TrackedResource) -> Result<(), String> {
+    let is_minimal = [
+        ("content", resource.content.is_minimal()),
+        ("owned", resource.owned.is_minimal()),
+        ("state", resource.state.is_minimal()),
+        ("no_access", resource.no_access.is_minimal()),
+        ("home", !matches!(&resource.home, Home::Reserved(tiles) if !tiles.is_minimal())),
+    ];
+    match is_minimal.into_iter().find(|(_, is_minimal)| !is_minimal) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!("{name} has neighbours that are equal")),
+    }
+}

@@ -1,0 +1,4 @@
+//! Programs on a tracker without a runtime around it.
+
+mod programs;
+mod stage;

@@ -1,0 +1,185 @@
+//! Small programs, each of which the tracker once judged wrongly.
+
+use heapwright_d3d12::aliasing::*;
+use heapwright_d3d12::*;
+
+use super::stage::{Call, KIB_4, KIB_64, Kind, Stage};
+use crate::aliasing::options::AliasingTracking;
+use crate::aliasing::rule::Rule;
+use crate::ddi::TextureMemoryLayout;
+
+const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
+const NONE: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;
+const QUEUE: u32 = 1;
+
+fn advanced() -> Stage {
+    Stage::new(AliasingTracking::ADVANCED)
+}
+
+#[test]
+fn both_names_are_in_the_message_of_a_missing_barrier() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = ["a", "b"].map(|name| stage.place_named(&heap, 0, Kind::buffer(KIB_64), COMMON, name));
+    let calls = [stage.bytes(&a, 0, KIB_64, false), stage.bytes(&b, 0, KIB_64, false)];
+    let (found, _) = stage.execute(QUEUE, &calls);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].rule, Rule::H9);
+    let names =
+        [&found[0].resource, &found[0].other].map(|subject| subject.clone().and_then(|subject| subject.name));
+    assert_eq!(names, [Some("b".to_owned()), Some("a".to_owned())]);
+}
+
+#[test]
+fn a_tile_that_is_mapped_elsewhere_does_not_hide_its_neighbours() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let reserved = stage.reserve(Kind::buffer(4 * KIB_64), COMMON);
+    stage.map(&reserved, 0, 4, Some((&heap, 0)));
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&reserved, 0, 4 * KIB_64, false)]), []);
+    stage.map(&reserved, 3, 1, None);
+    let texture = Kind::texture(TextureMemoryLayout::Unknown, 256, 1);
+    let texture = stage.place(&heap, 0, texture, COMMON);
+    let clear = stage.all_texels(&texture, 0, false);
+    assert_eq!(stage.said(QUEUE, &[clear]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&reserved, 0, 16, true)]), [(Rule::I2, Some(1), Some(2))]);
+}
+
+#[test]
+fn hidden_memory_belongs_to_what_was_not_used_of_late_too() {
+    let stage = advanced();
+    let heap = stage.heap(D3D12_HEAP_FLAG_SHARED);
+    let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
+    let kind = Kind::Texture {
+        layout,
+        side: 256,
+        mips: 1,
+        slices: 1,
+        usage: crate::ddi::TextureUsage { simultaneous_access: true, ..Default::default() },
+        hidden: 1,
+    };
+    let (one, twin) = (stage.place(&heap, 0, kind, COMMON), stage.place(&heap, 0, kind, COMMON));
+    let buffer = stage.place(&heap, 4 * KIB_64, Kind::buffer(KIB_64), COMMON);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&one, 0, false)]), []);
+    // The twin takes the first tile and what is hidden; the second tile is the one's.
+    assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&twin, 0, 0, true)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&one, 0, 1, true)]), [(Rule::I2, Some(1), Some(3))]);
+}
+
+#[test]
+fn a_short_buffer_has_no_bytes_to_give_behind_its_end() {
+    let stage = advanced();
+    let heap = stage.heap(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
+    let short = stage.place(&heap, 0, Kind::buffer(100), COMMON);
+    let long = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&short, 0, 100, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&long, 0, 100, true)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&long, 100, 1, true)]), [(Rule::I2, Some(2), Some(1))]);
+}
+
+#[test]
+fn what_was_lost_before_does_not_spoil_what_is_inherited() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let small = Kind::texture(TextureMemoryLayout::Unknown, 32, 1);
+    for (small_at, tight_at) in [(0, KIB_4), (KIB_4, 0)] {
+        let small = stage.place(&heap, small_at, small, COMMON);
+        let tight = stage.place(&heap, tight_at, Kind::Buffer { width: KIB_4, tight: true }, COMMON);
+        let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.all_texels(&small, 0, false)]), []);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&tight, 0, KIB_4, false)]), []);
+        let (found, commands) = stage.execute(QUEUE, &[stage.bytes(&buffer, tight_at, KIB_4, true)]);
+        assert_eq!(found, []);
+        for command in commands {
+            if let crate::ddi::command::Command::Scramble { ranges, .. } = command {
+                let is_apart =
+                    |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
+                assert!(ranges.iter().all(is_apart), "{ranges:?} has what was inherited at {tight_at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
+    use crate::fence::Fence;
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+    let fence = std::sync::Arc::new(Fence::new(0));
+    stage.signal(1, &fence, 100);
+    stage.signal(1, &fence, 1);
+    assert_eq!(stage.said(1, &[stage.bytes(&a, 0, KIB_64, false)]), []);
+    stage.signal(1, &fence, 2);
+    stage.wait(2, &fence, 2);
+    assert_eq!(stage.said(2, &[stage.bytes(&b, 0, KIB_64, true)]), []);
+}
+
+#[test]
+fn a_second_barrier_does_not_undo_what_the_first_waited_for() {
+    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+    let barrier = |of: &super::stage::Resource, sync_before, sync_after| EnhancedBarrier {
+        target: BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver)),
+        sync_before,
+        sync_after,
+        access_before: D3D12_BARRIER_ACCESS_COMMON,
+        access_after: D3D12_BARRIER_ACCESS_COMMON,
+    };
+    let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
+    let barriers = |of: Vec<EnhancedBarrier>| Call::notes("Barrier", vec![Note::Barriers(of)]);
+    let calls = [
+        stage.bytes(&a, 0, KIB_64, false),
+        barriers(vec![barrier(&a, copy, draw)]),
+        barriers(vec![barrier(&a, draw, copy), barrier(&b, draw, copy)]),
+        stage.bytes(&b, 0, KIB_64, true),
+    ];
+    assert_eq!(stage.said(QUEUE, &calls), []);
+}
+
+#[test]
+fn a_tile_of_memory_that_was_never_zeroed_is_not_read() {
+    let stage = advanced();
+    for (flags, expected) in [(NONE, vec![]), (D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, vec![Rule::I2])] {
+        let heap = stage.heap(flags);
+        let reserved = stage.reserve(Kind::buffer(KIB_64), COMMON);
+        stage.map(&reserved, 0, 1, Some((&heap, 0)));
+        let said = stage.said(QUEUE, &[stage.bytes(&reserved, 0, 16, true)]);
+        assert_eq!(said.iter().map(|said| said.0).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn contents_are_those_that_the_next_access_will_find() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+    let texture = stage.place(&heap, 0, Kind::texture(TextureMemoryLayout::Unknown, 128, 1), COMMON);
+    assert_eq!(stage.contents(&b, 0), HEAPWRIGHT_ALIASING_CONTENTS_UNINITIALISED);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&a, 0, KIB_64, false)]), []);
+    assert_eq!(stage.contents(&b, 0), HEAPWRIGHT_ALIASING_CONTENTS_VALID);
+    assert_eq!(stage.contents(&texture, 0), HEAPWRIGHT_ALIASING_CONTENTS_INVALID);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&b, 0, KIB_64, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+    for buffer in [&a, &b] {
+        assert_eq!(stage.contents(buffer, 0), HEAPWRIGHT_ALIASING_CONTENTS_INVALID);
+    }
+}
+
+#[test]
+fn what_is_gone_is_forgotten() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    for _ in 0..1_000 {
+        let own = stage.heap(NONE);
+        let placed = stage.place(&own, 0, Kind::buffer(KIB_64), COMMON);
+        let other = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&placed, 0, 16, false)]), []);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&other, 0, 16, false)]), []);
+    }
+    let (resources, heaps) = stage.known();
+    assert!(resources < 10 && heaps < 10, "{resources} resources and {heaps} heaps are known of 3 and 1");
+}

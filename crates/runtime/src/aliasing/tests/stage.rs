@@ -1,0 +1,414 @@
+//! A tracker without a runtime around it: heaps and resources that are nothing but addresses, and queues that are asked at once.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_d3d12::aliasing::*;
+use heapwright_d3d12::*;
+
+use crate::aliasing::options::AliasingTracking;
+use crate::aliasing::resource::{Identity, Label};
+use crate::aliasing::rule::Rule;
+use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
+use crate::aliasing::{Note, RecordedCall, Violation};
+use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
+use crate::ddi::{
+    DriverError, DriverHeap, Extent, GpuVirtualAddressRange, PagingWork, ResourceAllocation, ResourceArgs,
+    ResourceKind, SegmentGroup, TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
+};
+use crate::debug::MessageLog;
+use crate::fence::Fence;
+use crate::residency::PageableRecord;
+
+pub(super) const KIB_4: u64 = 4 * 1024;
+pub(super) const KIB_64: u64 = 64 * 1024;
+
+/// A heap or a resource of which the tracker knows the address alone.
+#[derive(Debug)]
+struct Stub(GpuVirtualAddress);
+
+impl Stub {
+    /// 2^40 bytes from the one before.
+    fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(GpuVirtualAddress::new(number << 40).expect("not null"))
+    }
+}
+
+impl DriverHeap for Stub {
+    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
+        self.0
+    }
+    fn size(&self) -> ByteSize {
+        ByteSize::new(0)
+    }
+    fn map(&self, _: u64, _: u64) -> Result<NonNull<u8>, DriverError> {
+        Err(DriverError::NotCpuAccessible)
+    }
+    fn record(&self) -> &PageableRecord {
+        unreachable!("the tracker does not ask for it")
+    }
+    fn segment_group(&self) -> SegmentGroup {
+        SegmentGroup::Local
+    }
+    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
+        Ok(None)
+    }
+    fn evict(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
+    fn is_resident(&self) -> bool {
+        true
+    }
+    fn set_name(&self, _: &str) {}
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl DriverResource for Stub {
+    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
+        self.0
+    }
+    fn existing_allocation_info(&self) -> ResourceAllocation {
+        unreachable!("the tracker does not ask for it")
+    }
+    fn allocation(&self) -> GpuVirtualAddressRange {
+        unreachable!("the tracker does not ask for it")
+    }
+    fn map(&self, _: u32) -> Result<Option<NonNull<u8>>, DriverError> {
+        Err(DriverError::NotCpuAccessible)
+    }
+    unsafe fn write_subresource(
+        &self,
+        _: u32,
+        _: TexelRegion,
+        _: TexelRows<*const u8>,
+    ) -> Result<(), DriverError> {
+        Err(DriverError::NotCpuAccessible)
+    }
+    unsafe fn read_subresource(
+        &self,
+        _: u32,
+        _: TexelRegion,
+        _: TexelRows<*mut u8>,
+    ) -> Result<(), DriverError> {
+        Err(DriverError::NotCpuAccessible)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A heap that the tracker knows.
+#[derive(Debug, Clone)]
+pub(super) struct Heap {
+    pub(super) driver: Arc<dyn DriverHeap>,
+    label: Arc<Label>,
+    flags: D3D12_HEAP_FLAGS,
+}
+
+/// What is created: a buffer, or a texture of four bytes a texel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Width, and whether it is tightly aligned.
+    Buffer { width: u64, tight: bool },
+    Texture {
+        layout: TextureMemoryLayout,
+        side: u32,
+        mips: u32,
+        slices: u32,
+        usage: TextureUsage,
+        hidden: u64,
+    },
+}
+
+impl Kind {
+    pub(super) fn buffer(width: u64) -> Self {
+        Self::Buffer { width, tight: false }
+    }
+
+    pub(super) fn texture(layout: TextureMemoryLayout, side: u32, slices: u32) -> Self {
+        Self::Texture { layout, side, mips: 1, slices, usage: TextureUsage::default(), hidden: 0 }
+    }
+
+    pub(super) fn args(self) -> ResourceArgs {
+        let kind = match self {
+            Self::Buffer { width, .. } => ResourceKind::Buffer { width: ByteSize::new(width) },
+            Self::Texture { layout, side, mips, slices, usage, .. } => ResourceKind::Texture(TextureArgs {
+                dimension: TextureDimension::Texture2D,
+                extent: Extent { width: side, height: side, depth: 1 },
+                array_size: slices,
+                mip_levels: mips,
+                format: crate::format::properties(DXGI_FORMAT_R8G8B8A8_UNORM).expect("a known format"),
+                sample_count: 1,
+                layout,
+                usage,
+            }),
+        };
+        let tight_alignment = matches!(self, Self::Buffer { tight: true, .. });
+        let alignment_restriction = Alignment::new(1).expect("a power of two");
+        ResourceArgs { kind, tight_alignment, alignment_restriction, create_at: None }
+    }
+
+    /// What it takes: small opaque textures are cut into 4 KiB, all else into 64 KiB.
+    pub(super) fn allocation(self) -> (u64, u64) {
+        match self {
+            Self::Buffer { width, tight: true } => (width.next_multiple_of(256), 256),
+            Self::Buffer { width, tight: false } => (width.next_multiple_of(KIB_64), KIB_64),
+            Self::Texture { layout: TextureMemoryLayout::Unknown, side, mips, slices, usage, hidden } => {
+                let bytes = u64::from(slices)
+                    * (0..mips).map(|mip| u64::from((side >> mip).max(1)).pow(2) * 4).sum::<u64>();
+                let is_small = bytes <= KIB_64 && !usage.is_render_target_or_depth_stencil();
+                let granule = if is_small { KIB_4 } else { KIB_64 };
+                (bytes.next_multiple_of(granule) + hidden * granule, granule)
+            }
+            Self::Texture { hidden, .. } => {
+                let ResourceKind::Texture(texture) = self.args().kind else { return (0, KIB_64) };
+                let grid = crate::ddi::TileGrid::new(&texture).expect("one plane");
+                ((u64::from(grid.tile_count()) + hidden) * KIB_64, KIB_64)
+            }
+        }
+    }
+
+    pub(super) fn desc(self) -> D3D12_RESOURCE_DESC1 {
+        let (layout, flags) = match self {
+            Self::Buffer { .. } => (D3D12_TEXTURE_LAYOUT_ROW_MAJOR, 0),
+            Self::Texture { layout, usage, .. } => {
+                let layout = match layout {
+                    TextureMemoryLayout::Unknown => D3D12_TEXTURE_LAYOUT_UNKNOWN,
+                    TextureMemoryLayout::RowMajor => D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+                    TextureMemoryLayout::UndefinedSwizzle64Kib => D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+                    TextureMemoryLayout::StandardSwizzle64Kib => D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
+                };
+                let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+                let flags = flag(usage.render_target, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET)
+                    | flag(usage.simultaneous_access, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
+                (layout, flags)
+            }
+        };
+        let (dimension, width, mips, slices) = match self {
+            Self::Buffer { width, .. } => (D3D12_RESOURCE_DIMENSION_BUFFER, width, 1, 1),
+            Self::Texture { side, mips, slices, .. } => {
+                (D3D12_RESOURCE_DIMENSION_TEXTURE2D, side.into(), mips, slices)
+            }
+        };
+        D3D12_RESOURCE_DESC1 {
+            Dimension: dimension,
+            Width: width,
+            MipLevels: mips.try_into().expect("few"),
+            DepthOrArraySize: slices.try_into().expect("few"),
+            Layout: layout,
+            Flags: flags,
+            ..Default::default()
+        }
+    }
+}
+
+/// A resource that the tracker knows, or one that it does not.
+#[derive(Debug, Clone)]
+pub(super) struct Resource {
+    pub(super) driver: Arc<dyn DriverResource>,
+    pub(super) kind: Kind,
+}
+
+/// What lists record: a call with its notes and its commands.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) name: &'static str,
+    pub(super) notes: Vec<Note>,
+    pub(super) commands: Vec<Command>,
+}
+
+impl Call {
+    pub(super) fn notes(name: &'static str, notes: Vec<Note>) -> Self {
+        Self { name, notes, commands: Vec::new() }
+    }
+
+    pub(super) fn command(name: &'static str, command: Command) -> Self {
+        Self { name, notes: Vec::new(), commands: vec![command] }
+    }
+
+    pub(super) fn alias(before: Option<&Resource>, after: Option<&Resource>) -> Self {
+        let driver = |resource: Option<&Resource>| resource.map(|resource| Arc::clone(&resource.driver));
+        Self::notes("ResourceBarrier", vec![Note::Aliasing { before: driver(before), after: driver(after) }])
+    }
+}
+
+/// Violations in short: the rule, and the numbers of the resource and of the other.
+pub(super) type Said = (Rule, Option<u64>, Option<u64>);
+
+pub(super) struct Stage {
+    pub(super) tracker: Arc<AliasingTracker>,
+    /// Overlaps nothing and is not tracked.
+    outside: Arc<dyn DriverResource>,
+}
+
+impl Stage {
+    pub(super) fn new(tracking: AliasingTracking) -> Self {
+        let tracker = Arc::new(AliasingTracker::new(&Arc::new(MessageLog::new(false)), true));
+        tracker.set(Some(tracking));
+        Self { tracker, outside: Arc::new(Stub::new()) }
+    }
+
+    pub(super) fn heap(&self, flags: D3D12_HEAP_FLAGS) -> Heap {
+        let heap = Heap { driver: Arc::new(Stub::new()), label: Arc::default(), flags };
+        self.tracker.heap_created(&heap.driver, &heap.label, flags);
+        heap
+    }
+
+    fn create(
+        &self,
+        kind: Kind,
+        home: CreatedHome<'_>,
+        state: D3D12_RESOURCE_STATES,
+        label: &Arc<Label>,
+    ) -> Resource {
+        let resource = Resource { driver: Arc::new(Stub::new()), kind };
+        let (size, alignment) = kind.allocation();
+        self.tracker.resource_created(CreatedResource {
+            driver: &resource.driver,
+            args: &kind.args(),
+            allocation: ResourceAllocation {
+                size: ByteSize::new(size),
+                alignment: Alignment::new(alignment).expect("a power of two"),
+            },
+            identity: Identity { desc: kind.desc(), clear_value: None },
+            label,
+            home,
+            state: CreatedState::State(state),
+        });
+        resource
+    }
+
+    pub(super) fn place(
+        &self,
+        heap: &Heap,
+        offset: u64,
+        kind: Kind,
+        state: D3D12_RESOURCE_STATES,
+    ) -> Resource {
+        let Heap { driver, label, flags } = heap;
+        self.create(
+            kind,
+            CreatedHome::Placed { heap: driver, label, flags: *flags, offset },
+            state,
+            &Arc::default(),
+        )
+    }
+
+    pub(super) fn place_named(
+        &self,
+        heap: &Heap,
+        offset: u64,
+        kind: Kind,
+        state: D3D12_RESOURCE_STATES,
+        name: &str,
+    ) -> Resource {
+        let named = Arc::new(Label::default());
+        named.set(name);
+        let Heap { driver, label, flags } = heap;
+        self.create(kind, CreatedHome::Placed { heap: driver, label, flags: *flags, offset }, state, &named)
+    }
+
+    pub(super) fn reserve(&self, kind: Kind, state: D3D12_RESOURCE_STATES) -> Resource {
+        self.create(kind, CreatedHome::Reserved, state, &Arc::default())
+    }
+
+    /// Copies bytes out of a buffer, or into it.
+    pub(super) fn bytes(&self, buffer: &Resource, start: u64, size: u64, is_read: bool) -> Call {
+        let (here, there) = ((Arc::clone(&buffer.driver), start), (Arc::clone(&self.outside), 0));
+        let (target, source) = if is_read { (there, here) } else { (here, there) };
+        Call::command("CopyBufferRegion", Command::CopyBuffer { target, source, size })
+    }
+
+    /// Copies texels of a subresource out of a texture, or into it.
+    pub(super) fn texels(&self, texture: &Resource, index: u32, region: TexelRegion, is_read: bool) -> Call {
+        let here = TexelLocation::Subresource { resource: Arc::clone(&texture.driver), index };
+        let there = TexelLocation::Subresource { resource: Arc::clone(&self.outside), index: 0 };
+        let (target, source, target_start, region) = if is_read {
+            (there, here, [0; 3], region)
+        } else {
+            (here, there, region.start, TexelRegion { start: [0; 3], ..region })
+        };
+        Call::command("CopyTextureRegion", Command::CopyTexels { target, target_start, source, region })
+    }
+
+    /// Copies all of a subresource.
+    pub(super) fn all_texels(&self, texture: &Resource, index: u32, is_read: bool) -> Call {
+        let Kind::Texture { side, mips, .. } = texture.kind else { unreachable!("a texture") };
+        let side = (side >> (index % mips)).max(1);
+        self.texels(texture, index, TexelRegion { start: [0; 3], size: [side, side, 1] }, is_read)
+    }
+
+    /// Copies a tile of 128 by 128 texels of a subresource, of those in the first row.
+    pub(super) fn tile_texels(&self, texture: &Resource, index: u32, tile: u32, is_read: bool) -> Call {
+        let region = TexelRegion { start: [tile * 128, 0, 0], size: [128, 128, 1] };
+        self.texels(texture, index, region, is_read)
+    }
+
+    /// Fills texels by a call of that name.
+    pub(super) fn fill(name: &'static str, texture: &Resource, index: u32, region: TexelRegion) -> Call {
+        let value = TexelValue { bytes: [0; 16], len: 4 };
+        let target = Arc::clone(&texture.driver);
+        Call::command(name, Command::FillTexels { target, subresource: index, region, value })
+    }
+
+    /// One `ExecuteCommandLists` of one list; answers what is new, and the commands.
+    pub(super) fn execute(&self, agent: u32, calls: &[Call]) -> (Vec<Violation>, Vec<Command>) {
+        let mut commands = Vec::new();
+        let mut recorded = Vec::new();
+        for call in calls {
+            let (name, notes, first_command) = (call.name, call.notes.clone(), commands.len());
+            recorded.push(RecordedCall { name, first_command, notes });
+            commands.extend(call.commands.iter().cloned());
+        }
+        let list = SubmittedList { commands: commands.into(), calls: Some(recorded.into()) };
+        let executed = self.tracker.execute(agent, false, vec![list]).ask();
+        self.tracker.audit().expect("what is known fits together");
+        let found = self.tracker.violations();
+        self.tracker.clear_violations();
+        (found, executed)
+    }
+
+    pub(super) fn said(&self, agent: u32, calls: &[Call]) -> Vec<Said> {
+        let number = |subject: &Option<crate::aliasing::violation::Subject>| {
+            subject.as_ref().map(|subject| subject.number)
+        };
+        let (found, _) = self.execute(agent, calls);
+        found.iter().map(|found| (found.rule, number(&found.resource), number(&found.other))).collect()
+    }
+
+    pub(super) fn signal(&self, agent: u32, fence: &Arc<Fence>, value: u64) {
+        let _ = self.tracker.before_signal(agent, fence, value).ask();
+        fence.set(value);
+    }
+
+    pub(super) fn wait(&self, agent: u32, fence: &Arc<Fence>, value: u64) {
+        let _ = self.tracker.after_wait(agent, fence, value).ask();
+    }
+
+    /// Maps tiles to those of a heap from `heap_tile` on, or to nothing.
+    pub(super) fn map(&self, resource: &Resource, first: u32, count: u32, memory: Option<(&Heap, u32)>) {
+        let memory = match memory {
+            None => TileMemory::Null,
+            Some((heap, first)) => TileMemory::Heap { heap: Arc::clone(&heap.driver), first },
+        };
+        let _ = self.tracker.update_mappings(&resource.driver, &[TileMapping { first, count, memory }]).ask();
+        self.tracker.audit().expect("what is known fits together");
+    }
+
+    /// How many resources and heaps are remembered.
+    pub(super) fn known(&self) -> (usize, usize) {
+        self.tracker.known()
+    }
+
+    pub(super) fn contents(&self, resource: &Resource, unit: u32) -> HEAPWRIGHT_ALIASING_CONTENTS {
+        self.tracker.contents(&resource.driver, unit).expect("a unit of a tracked resource")
+    }
+}
