@@ -62,7 +62,6 @@ impl Tracker {
 
     /// `GetViolation` and `GetViolationText`; `None` for one that does not exist or is not kept.
     pub(crate) fn violation(&self, index: u64) -> Result<Option<(HEAPWRIGHT_ALIASING_VIOLATION, String)>> {
-        // Both are plain numbers and arrays of such.
         let mut violation = HEAPWRIGHT_ALIASING_VIOLATION {
             Rule: [0; 8],
             Because: [0; 8],

@@ -254,13 +254,6 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let (one, other) =
             scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), RENDER_TARGET))?;
         let view = scene.target_view(&other, 0, 0)?;
-        let closed = scene.close(|list| {
-            scene.write(list, &one, 0);
-            list.alias(Some(&one), Some(&other));
-            ctx.answer("BeginRenderPass", list.begin_pass(view, &Pass::Clear)).ok("one target")?;
-            ctx.answer("EndRenderPass", list.end_pass()).ok("one target")
-        })?;
-        closed.ok("a barrier before the render pass")?;
         scene.try_run(|list| {
             scene.write(list, &one, 0);
             list.alias(Some(&one), Some(&other));

@@ -138,7 +138,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         // Not the same description: what is in the tile is, and both are in COMMON.
         let scene = Scene::advanced(ctx)?;
         let [one, other] = reserved_pair(&scene, &tiled(rgba(128, 256)))?;
-        hand_over_tile(&scene, (&one, COMMON), &other)?;
+        hand_over_tile(&scene, &one, &other)?;
         scene.carried(&one, 0)?;
         scene.accepts()
     }),
@@ -383,16 +383,12 @@ fn reserved_pair(scene: &Scene<'_>, desc: &D3D12_RESOURCE_DESC) -> Result<[ID3D1
     Ok([one, other])
 }
 
-/// As [`hand_over`], of which the first tile of the second is read.
-fn hand_over_tile(
-    scene: &Scene<'_>,
-    (one, leaves): (&ID3D12Resource, D3D12_RESOURCE_STATES),
-    other: &ID3D12Resource,
-) -> Result<(), Stop> {
+/// As [`hand_over`] from COPY_DEST over COMMON to COMMON; the first tile of the second is read.
+fn hand_over_tile(scene: &Scene<'_>, one: &ID3D12Resource, other: &ID3D12Resource) -> Result<(), Stop> {
     scene.wipe()?;
     scene.run(|list| {
         scene.write(list, one, 0);
-        list.transition(one, COPY_DEST, leaves);
+        list.transition(one, COPY_DEST, COMMON);
         list.alias(Some(one), Some(other));
         list.transition(other, COMMON, COPY_SOURCE);
         scene.read_box(list, other, 0, [0, 0, 128, 128]);

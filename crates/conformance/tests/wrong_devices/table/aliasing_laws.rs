@@ -1,7 +1,7 @@
 //! Devices that forget one law of aliasing each.
 //!
-//! `BUFFERS_OWN_64_KIB` is not among them: the tracker counts a buffer in units of 64 KiB whether the law holds or not, so that
-//! a device without it does nothing else.
+//! Two are not among them, for a device without them does nothing else: the tracker counts a buffer in units of 64 KiB whether
+//! `BUFFERS_OWN_64_KIB` holds or not, and all packed mips are lost at the next access whether `PACKED_MIPS_ARE_ONE` does.
 
 use heapwright_d3d12::aliasing::{AliasingLaws, HEAPWRIGHT_ALIASING_TRACKING};
 
@@ -134,13 +134,6 @@ pub(super) const WRONG: &[WrongDevice] = &[
         "discrete",
         "forgets I-14: a tile that is mapped anew is not initialised",
         ["aliasing/i-14-new-tile-is-written-in-part"]
-    ),
-    without!(
-        "forgets-packed-mips-are-one",
-        PACKED_MIPS_ARE_ONE,
-        "discrete",
-        "forgets I-11: the packed mips of a slice are one unit",
-        ["aliasing/i-11-packed-mips-are-one"]
     ),
     without!(
         "forgets-larger-granularity",
