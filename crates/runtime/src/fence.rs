@@ -33,7 +33,7 @@ impl Fence {
         Self {
             state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
             changed: Condvar::new(),
-            history: Mutex::default(),
+            history: Mutex::new(FenceHistory::new(value)),
         }
     }
 

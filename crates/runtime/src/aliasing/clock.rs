@@ -58,6 +58,11 @@ pub(crate) struct FenceHistory {
 const MAX_SIGNALS: usize = 256;
 
 impl FenceHistory {
+    /// Of a fence that begins at `value`: who waits for that learns nothing.
+    pub(crate) fn new(value: u64) -> Self {
+        Self { signals: [(value, Clock::default())].into() }
+    }
+
     /// The fence is about to be set to `value` by who has come to `clock`.
     pub(super) fn signalled(&mut self, value: u64, clock: &Clock) {
         if self.signals.len() == MAX_SIGNALS {

@@ -117,6 +117,20 @@ fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
 }
 
 #[test]
+fn a_wait_for_what_a_fence_began_with_orders_nothing() {
+    use crate::fence::Fence;
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+    let fence = std::sync::Arc::new(Fence::new(0));
+    assert_eq!(stage.said(1, &[stage.bytes(&a, 0, KIB_64, false)]), []);
+    stage.signal(1, &fence, 1);
+    stage.wait(2, &fence, 0);
+    let read = [stage.bytes(&b, 0, KIB_64, true)];
+    assert_eq!(stage.said(2, &read), [(Rule::B9, Some(2), Some(1))]);
+}
+
+#[test]
 fn a_second_barrier_does_not_undo_what_the_first_waited_for() {
     use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
     let stage = advanced();
