@@ -172,7 +172,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     refused("aliasing/g-8-buffer-owns-the-granule", "G-8", ALIAS, MIXED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         small_and_buffer(ctx, &scene, 0, &buffer(16))?;
-        scene.refuses(&[("I-2", "H-2")])
+        scene.refuses(&[("I-2", "G-8")])
     }),
     accepted("aliasing/g-9-other-granules-stay", "G-9", ALIAS, MIXED, |ctx| {
         let scene = Scene::advanced(ctx)?;

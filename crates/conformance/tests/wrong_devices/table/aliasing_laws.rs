@@ -1,7 +1,4 @@
 //! Devices that forget one law of aliasing each.
-//!
-//! Two are not among them, for a device without them does nothing else: the tracker counts a buffer in units of 64 KiB whether
-//! `BUFFERS_OWN_64_KIB` holds or not, and all packed mips are lost at the next access whether `PACKED_MIPS_ARE_ONE` does.
 
 use heapwright_d3d12::aliasing::{AliasingLaws, HEAPWRIGHT_ALIASING_TRACKING};
 
@@ -26,6 +23,20 @@ macro_rules! without {
 }
 
 pub(super) const WRONG: &[WrongDevice] = &[
+    without!(
+        "forgets-buffers-own-64-kib",
+        BUFFERS_OWN_64_KIB,
+        "discrete",
+        "forgets G-8, G-9: a buffer owns the whole 64 KiB that it is in",
+        ["aliasing/g-8-buffer-owns-the-granule"]
+    ),
+    without!(
+        "forgets-packed-mips-are-one",
+        PACKED_MIPS_ARE_ONE,
+        "discrete",
+        "forgets I-11: the packed mips of a slice are one unit",
+        ["aliasing/i-11-packed-mips-are-one"]
+    ),
     without!(
         "forgets-reads-invalidate",
         READS_INVALIDATE,
