@@ -380,7 +380,8 @@ impl Judge {
         conflict: &Conflict,
     ) -> Outcome {
         let shared = common(&taken.bytes, &conflict.bytes);
-        if shared.is_empty() {
+        let is_neighbour = shared.is_empty() && !from.overlaps(conflict, taken);
+        if is_neighbour {
             return Outcome::Lost(Rule::G8);
         }
         let of = self.circumstances(taken, conflict);
@@ -388,6 +389,10 @@ impl Judge {
             Ok(transfer) => transfer,
             Err(rule) => return Outcome::Lost(rule),
         };
+        if shared.is_empty() {
+            // What is left of it beside bytes that went to others before, who have given them or will.
+            return Outcome::Inherited;
+        }
         let theirs = conflict.offset + (shared.start - conflict.bytes.start);
         let ours = taken.offset + (shared.start - taken.bytes.start);
         let size = shared.end - shared.start;
@@ -492,6 +497,16 @@ impl Judge {
         let is_partial = !(hit.end - hit.start).is_multiple_of(KIB_64) && lost.end != other.shape.size;
         let because = if is_partial { Rule::G9 } else { rule };
         other.invalidate(units, invalidated(because));
+    }
+}
+
+impl TrackedResource {
+    /// Whether the places that a conflict is about have bytes in common with what is taken, whoever used these last.
+    fn overlaps(&self, conflict: &Conflict, taken: &Taken) -> bool {
+        let size = conflict.bytes.end - conflict.bytes.start;
+        let places = self.shape.places_of_bytes(&(conflict.offset..conflict.offset + size));
+        let memory = self.memory_of_places(&places);
+        memory.iter().any(|(heap, bytes, _)| *heap == taken.heap && !common(bytes, &taken.bytes).is_empty())
     }
 }
 

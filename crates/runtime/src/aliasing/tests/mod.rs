@@ -1,4 +1,6 @@
 //! Programs on a tracker without a runtime around it.
 
+mod agreement;
+mod model;
 mod programs;
 mod stage;

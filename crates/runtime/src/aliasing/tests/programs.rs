@@ -197,3 +197,16 @@ fn what_is_gone_is_forgotten() {
     let (resources, heaps) = stage.known();
     assert!(resources < 10 && heaps < 10, "{resources} resources and {heaps} heaps are known of 3 and 1");
 }
+
+#[test]
+fn what_is_left_of_a_resource_beside_bytes_that_it_gave_is_no_neighbour() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
+    let tight = [0, 0].map(|at| stage.place(&heap, at, Kind::Buffer { width: 1024, tight: true }, COMMON));
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, false)]), []);
+    for tight in &tight {
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(tight, 0, 1024, true)]), []);
+    }
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, true)]), []);
+}
