@@ -15,7 +15,7 @@ use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
 use super::tile_regions::{ResourceTiles, TileRun, indices, one_tile};
 use super::{call, clock};
-use crate::aliasing::SubmittedList;
+use crate::aliasing::{AliasingTracker, SubmittedList};
 use crate::ddi::command::{DriverQueue, RemovalSink, Work};
 use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
@@ -26,7 +26,8 @@ use crate::rules::Refusal;
 pub(super) struct CommandQueue {
     child: Child,
     desc: D3D12_COMMAND_QUEUE_DESC,
-    /// The queue's number for the tracker of aliasing.
+    /// The device's tracker of aliasing, and the queue's number there.
+    aliasing: Arc<AliasingTracker>,
     agent: u32,
     /// `None` only while the queue goes.
     driver: Option<Box<dyn DriverQueue>>,
@@ -82,10 +83,12 @@ impl CommandQueue {
         let sink: Arc<dyn RemovalSink> = removal;
         let driver = Some(device.driver().create_queue(sink)?);
         let desc = D3D12_COMMAND_QUEUE_DESC { NodeMask: 1, ..*desc };
-        let agent = device.aliasing().add_queue();
+        let aliasing = Arc::clone(device.aliasing());
+        let agent = aliasing.add_queue();
         Ok(Self {
             child: Child::new(device).counted(ObjectKind::CommandQueue),
             desc,
+            aliasing,
             agent,
             driver,
             submissions: Mutex::default(),
@@ -123,7 +126,7 @@ impl CommandQueue {
             list.recordings.executes_until(&self.progress, *count);
         }
         let done = Work::Signal(Arc::clone(&self.progress), *count);
-        if self.device().aliasing().is_on() {
+        if self.aliasing.is_on() {
             self.submit([self.judged(recorded), done]);
             return Ok(());
         }
@@ -138,7 +141,7 @@ impl CommandQueue {
             .drain(..)
             .map(|list| SubmittedList { commands: Arc::clone(&list.commands), calls: list.calls.clone() });
         let on_copy_queue = self.desc.Type == D3D12_COMMAND_LIST_TYPE_COPY;
-        Work::Ask(self.device().aliasing().execute(self.agent, on_copy_queue, lists.collect()))
+        Work::Ask(self.aliasing.execute(self.agent, on_copy_queue, lists.collect()))
     }
 
     fn executable(&self, index: usize, list: Option<&ID3D12CommandList>) -> Result<Arc<Recorded>, Refusal> {
@@ -188,8 +191,8 @@ impl CommandQueue {
         let mappings =
             unsafe { tile_mappings::plan(resource.rules(), &regions, heap.map(|heap| &**heap), ranges) }?;
         if !mappings.is_empty() {
-            if self.device().aliasing().is_on() {
-                let question = self.device().aliasing().update_mappings(resource.driver(), &mappings);
+            if self.aliasing.is_on() {
+                let question = self.aliasing.update_mappings(resource.driver(), &mappings);
                 self.submit([Work::Ask(question)]);
             }
             self.submit([Work::UpdateTileMappings { resource: Arc::clone(resource.driver()), mappings }]);
@@ -216,8 +219,8 @@ impl CommandQueue {
             Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
         };
         let (target, source) = (side(target, "pDstResource")?, side(source, "pSrcResource")?);
-        if self.device().aliasing().is_on() {
-            self.submit([Work::Ask(self.device().aliasing().copy_mappings(&target, &source))]);
+        if self.aliasing.is_on() {
+            self.submit([Work::Ask(self.aliasing.copy_mappings(&target, &source))]);
         }
         self.submit([Work::CopyTileMappings { target, source }]);
         Ok(())
@@ -352,9 +355,8 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
     fn Signal(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Signal", || {
             let fence = self.own_fence(pfence.as_ref())?;
-            let aliasing = self.device().aliasing();
-            if aliasing.is_on() {
-                self.submit([Work::Ask(aliasing.before_signal(self.agent, &fence, value))]);
+            if self.aliasing.is_on() {
+                self.submit([Work::Ask(self.aliasing.before_signal(self.agent, &fence, value))]);
             }
             self.submit([Work::Signal(fence, value)]);
             Ok(())
@@ -364,10 +366,11 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
     fn Wait(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Wait", || {
             let fence = self.own_fence(pfence.as_ref())?;
-            self.submit([Work::Wait(Arc::clone(&fence), value)]);
-            let aliasing = self.device().aliasing();
-            if aliasing.is_on() {
-                self.submit([Work::Ask(aliasing.after_wait(self.agent, &fence, value))]);
+            if self.aliasing.is_on() {
+                let seen = Work::Ask(self.aliasing.after_wait(self.agent, &fence, value));
+                self.submit([Work::Wait(fence, value), seen]);
+            } else {
+                self.submit([Work::Wait(fence, value)]);
             }
             Ok(())
         })

@@ -10,6 +10,7 @@ use windows_core::{ComObject, implement};
 use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use crate::aliasing::AliasingTracker;
 use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
@@ -20,6 +21,8 @@ pub(super) struct Fence {
     child: Child,
     flags: D3D12_FENCE_FLAGS,
     value: Arc<FenceValue>,
+    /// The device's tracker of aliasing.
+    aliasing: Arc<AliasingTracker>,
 }
 
 /// Checks `Flags` of `CreateFence`.
@@ -42,7 +45,8 @@ pub(super) fn check_flags(flags: D3D12_FENCE_FLAGS) -> Result<(), Refusal> {
 impl Fence {
     pub(super) fn new(device: ComObject<Device>, value: u64, flags: D3D12_FENCE_FLAGS) -> Self {
         let value = device.removal().create_fence(value);
-        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value }
+        let aliasing = Arc::clone(device.aliasing());
+        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
     }
 
     /// A fence of `device` over a value that another fence has too. The value is lost with either fence's device.
@@ -52,7 +56,8 @@ impl Fence {
         flags: D3D12_FENCE_FLAGS,
     ) -> Self {
         device.removal().watch_fence(&value);
-        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value }
+        let aliasing = Arc::clone(device.aliasing());
+        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
     }
 
     pub(super) fn flags(&self) -> D3D12_FENCE_FLAGS {
@@ -123,14 +128,14 @@ implement_pageable!(Fence_Impl);
 impl ID3D12Fence_Impl for Fence_Impl {
     fn GetCompletedValue(&self) -> u64 {
         let value = self.value.value();
-        self.child.device.aliasing().cpu_saw(&self.value, value);
+        self.aliasing.cpu_saw(&self.value, value);
         value
     }
 
     fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Fence::SetEventOnCompletion", || {
             complete(&self.value, value, hevent)?;
-            self.child.device.aliasing().cpu_awaits(&self.value, value);
+            self.aliasing.cpu_awaits(&self.value, value);
             Ok(())
         })
     }
@@ -138,7 +143,7 @@ impl ID3D12Fence_Impl for Fence_Impl {
     fn Signal(&self, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Fence::Signal", || {
             self.child.device.removal().check_present()?;
-            self.child.device.aliasing().cpu_signals(&self.value, value);
+            self.aliasing.cpu_signals(&self.value, value);
             self.value.set(value);
             Ok(())
         })
