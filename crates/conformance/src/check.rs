@@ -14,6 +14,8 @@ pub struct Check {
     pub spec: &'static str,
     /// Where it applies; all must hold, otherwise it is skipped.
     pub needs: &'static [Need],
+    /// The rule of aliasing that it shows one side of.
+    pub shows: Option<Shows>,
     pub(crate) body: fn(&Context) -> Verdict,
 }
 
@@ -31,14 +33,47 @@ impl fmt::Debug for Check {
     }
 }
 
-/// A check that applies to every device.
+/// A numbered rule of aliasing, and which side of it a check shows.
+///
+/// The rules are those of heapwright-runtime's module `aliasing`: G (granularity), I (invalidation), B (legacy barriers),
+/// H (inheritance) and E (enhanced barriers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shows {
+    /// The id, `B-4`.
+    pub rule: &'static str,
+    /// What the device is to do about what the check does.
+    pub side: Side,
+}
+
+/// What a device is to do about what a check does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Take it without a word.
+    Accepted,
+    /// Refuse it, or report the rule.
+    Refused,
+}
+
+/// A check of something.
 pub(crate) const fn check(
     id: &'static str,
     spec: &'static str,
     needs: &'static [Need],
     body: fn(&Context) -> Verdict,
 ) -> Check {
-    Check { id, spec, needs, body }
+    Check { id, spec, needs, shows: None, body }
+}
+
+impl Check {
+    /// The same check, of which something that keeps `rule` is accepted.
+    pub(crate) const fn accepts(self, rule: &'static str) -> Self {
+        Self { shows: Some(Shows { rule, side: Side::Accepted }), ..self }
+    }
+
+    /// The same check, of which something that breaks `rule` is refused or reported.
+    pub(crate) const fn refuses(self, rule: &'static str) -> Self {
+        Self { shows: Some(Shows { rule, side: Side::Refused }), ..self }
+    }
 }
 
 /// What a device must have for a check to apply.
@@ -92,4 +127,6 @@ pub enum Need {
     Textures,
     /// The device answers `GetCopyableFootprints`.
     Footprints,
+    /// The device says which rule of aliasing a command broke: it answers to `IHeapwrightAliasing`.
+    AliasingTracker,
 }

@@ -9,7 +9,7 @@ use crate::com::commands::{self, List};
 use crate::com::device::{self, FeatureData, Home};
 use crate::com::memory::Mapping;
 use crate::com::tools::{self, Allocation as Addresses};
-use crate::com::{self, object};
+use crate::com::{self, object, tracker};
 use crate::desc::{buffer, buffer_heap, properties, rgba};
 use crate::hresult::Named;
 
@@ -61,6 +61,8 @@ pub struct Caps {
     pub textures: bool,
     /// `GetCopyableFootprints` writes something.
     pub footprints: bool,
+    /// The device answers to `IHeapwrightAliasing`.
+    pub aliasing_tracker: bool,
 }
 
 impl Caps {
@@ -105,6 +107,7 @@ impl Caps {
             .err()
                 != Some(E_NOTIMPL),
             footprints: device::footprint_total(device, &buffer(256), 1) != device::UNTOUCHED_TOTAL,
+            aliasing_tracker: tracker::is_there(device),
         }
     }
 }
@@ -195,6 +198,9 @@ impl Context {
             }
             Need::NoWriteTracking => (!caps.write_tracking, "a tool provides manual write tracking"),
             Need::Adapter => (self.target.adapter.is_some(), "no adapter was given with the device"),
+            Need::AliasingTracker => {
+                (caps.aliasing_tracker, "the device does not track aliasing (no IHeapwrightAliasing)")
+            }
             Need::Textures if !caps.textures => return Some(self.strictness.unimplemented("textures")),
             Need::Footprints if !caps.footprints => {
                 return Some(self.strictness.unimplemented("GetCopyableFootprints"));
@@ -396,6 +402,8 @@ pub(crate) struct Queue<'a> {
     pub(crate) list: List,
     pub(crate) fence: ID3D12Fence,
     executed: std::cell::Cell<u64>,
+    /// Lists that were executed together, kept until they have run.
+    held: std::cell::RefCell<Vec<(List, ID3D12CommandAllocator)>>,
 }
 
 impl<'a> Queue<'a> {
@@ -410,7 +418,15 @@ impl<'a> Queue<'a> {
         let list = context.answer("CreateCommandList", list).ok(what)?;
         context.answer("ID3D12GraphicsCommandList::Close", list.close()).ok("an empty list")?;
         let fence = context.create_fence(0).ok(what)?;
-        Ok(Self { context, queue, allocator, list, fence, executed: std::cell::Cell::new(0) })
+        Ok(Self {
+            context,
+            queue,
+            allocator,
+            list,
+            fence,
+            executed: std::cell::Cell::new(0),
+            held: std::cell::RefCell::default(),
+        })
     }
 
     /// Records, and leaves the list closed.
@@ -427,11 +443,37 @@ impl<'a> Queue<'a> {
     /// Executes what was recorded; does not wait.
     pub(crate) fn submit(&self) -> Result<u64, Stop> {
         let context = self.context;
-        context.answer("ExecuteCommandLists", commands::execute(&self.queue, &self.list)).ok("a list")?;
+        context.answer("ExecuteCommandLists", commands::execute(&self.queue, &[&self.list])).ok("a list")?;
+        self.signal()
+    }
+
+    /// Signals the fence; the value that it will have.
+    fn signal(&self) -> Result<u64, Stop> {
         let value = self.executed.get() + 1;
         self.executed.set(value);
         let signal = commands::queue_signal(&self.queue, &self.fence, value);
-        context.answer("ID3D12CommandQueue::Signal", signal).ok("a fence")?;
+        self.context.answer("ID3D12CommandQueue::Signal", signal).ok("a fence")?;
+        Ok(value)
+    }
+
+    /// Records several lists and executes them in one call; does not wait.
+    pub(crate) fn submit_together(&self, lists: &[&dyn Fn(&List)]) -> Result<u64, Stop> {
+        let (context, list_type) = (self.context, commands::queue_desc(&self.queue).Type);
+        let what = "one of several lists";
+        let mut closed = Vec::new();
+        for record in lists {
+            let allocator = commands::create_allocator(context.device(), list_type);
+            let allocator = context.answer("CreateCommandAllocator", allocator).ok(what)?;
+            let list = commands::create_list(context.device(), list_type, &allocator);
+            let list = context.answer("CreateCommandList", list).ok(what)?;
+            record(&list);
+            context.answer("ID3D12GraphicsCommandList::Close", list.close()).ok(what)?;
+            closed.push((list, allocator));
+        }
+        let all: Vec<&List> = closed.iter().map(|(list, _)| list).collect();
+        context.answer("ExecuteCommandLists", commands::execute(&self.queue, &all)).ok("several lists")?;
+        let value = self.signal()?;
+        self.held.borrow_mut().extend(closed);
         Ok(value)
     }
 
@@ -444,6 +486,7 @@ impl<'a> Queue<'a> {
                 commands::completed(&self.fence)
             ));
         }
+        self.held.borrow_mut().clear();
         let reason = device::removed_reason(self.context.device());
         if reason.is_err() {
             return failed(format!("the commands removed the device: {}", Named(reason)));

@@ -40,6 +40,6 @@ pub mod hresult;
 pub mod runner;
 
 pub use answer::{Stop, Strictness, Verdict};
-pub use check::{Check, Need};
+pub use check::{Check, Need, Shows, Side};
 pub use context::{Caps, Context, Target};
 pub use runner::{CannotRun, CheckReport, Filter, Options, Outcome, Report, run};

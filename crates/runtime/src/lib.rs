@@ -23,6 +23,7 @@
 //! | [`aliasing`]: validity of what resources contain, tracked; rules of aliasing and data inheritance, checked | here, once it is on |
 //! | debug layer: info queue, messages with D3D12's ids, live objects | here |
 //! | shared handles of heaps, committed resources and fences, within the process | here |
+//! | heaps and buffers at GPU virtual addresses of one's choice, reserved when the device is created | here |
 //! | heaps shared across adapters or for display, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that hears which bytes the CPU wrote | here, once one is installed |
 //! | pipelines, root signatures, draws, dispatches, ray tracing | E_NOTIMPL, or no effect where there is no result |

@@ -280,7 +280,7 @@ fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Result<(), St
     copied_in(ctx, &texture, element, tiles, &linear)?;
     let queue = ctx.queue(DIRECT)?;
     queue.run(|list| {
-        list.alias(&texture, &bytes);
+        list.alias(Some(&texture), Some(&bytes));
         list.copy_resource(&target, &bytes);
     })?;
     same(element, tiles, &linear, &ctx.map(&target).ok("a READBACK buffer")?.read(0, count * TILE))

@@ -97,11 +97,14 @@ pub(crate) fn reset_allocator(allocator: &ID3D12CommandAllocator) -> Result<()> 
     done(unsafe { allocator.Reset() })
 }
 
-/// `ExecuteCommandLists` with one closed list.
-pub(crate) fn execute(queue: &ID3D12CommandQueue, list: &List) -> Result<()> {
-    let list: ID3D12CommandList = list.0.cast().map_err(|error| error.code())?;
-    // SAFETY: the list is live and closed.
-    unsafe { queue.ExecuteCommandLists(&[Some(list)]) };
+/// One `ExecuteCommandLists` with closed lists, in this order.
+pub(crate) fn execute(queue: &ID3D12CommandQueue, lists: &[&List]) -> Result<()> {
+    let lists: Vec<Option<ID3D12CommandList>> = lists
+        .iter()
+        .map(|list| list.0.cast().map(Some).map_err(|error| error.code()))
+        .collect::<Result<_>>()?;
+    // SAFETY: the lists are live and closed.
+    unsafe { queue.ExecuteCommandLists(&lists) };
     Ok(())
 }
 
@@ -302,54 +305,6 @@ impl List {
         unsafe { self.0.CopyTiles(tiled, &start, &size, buffer, 0, flags) };
     }
 
-    /// `ResourceBarrier` with one transition of all subresources.
-    pub(crate) fn transition(
-        &self,
-        resource: &ID3D12Resource,
-        before: D3D12_RESOURCE_STATES,
-        after: D3D12_RESOURCE_STATES,
-    ) {
-        let mut barrier = D3D12_RESOURCE_BARRIER {
-            Type: D3D12_RESOURCE_BARRIER_TYPE_TRANSITION,
-            Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-            Anonymous: D3D12_RESOURCE_BARRIER_0 {
-                Transition: ManuallyDrop::new(D3D12_RESOURCE_TRANSITION_BARRIER {
-                    pResource: ManuallyDrop::new(Some(resource.clone())),
-                    Subresource: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
-                    StateBefore: before,
-                    StateAfter: after,
-                }),
-            },
-        };
-        // SAFETY: the barrier is a valid transition, whose reference is dropped once, after the call.
-        unsafe {
-            self.0.ResourceBarrier(std::slice::from_ref(&barrier));
-            let transition = &mut *barrier.Anonymous.Transition;
-            ManuallyDrop::drop(&mut transition.pResource);
-        }
-    }
-
-    /// `ResourceBarrier` with one aliasing barrier.
-    pub(crate) fn alias(&self, before: &ID3D12Resource, after: &ID3D12Resource) {
-        let mut barrier = D3D12_RESOURCE_BARRIER {
-            Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
-            Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-            Anonymous: D3D12_RESOURCE_BARRIER_0 {
-                Aliasing: ManuallyDrop::new(D3D12_RESOURCE_ALIASING_BARRIER {
-                    pResourceBefore: ManuallyDrop::new(Some(before.clone())),
-                    pResourceAfter: ManuallyDrop::new(Some(after.clone())),
-                }),
-            },
-        };
-        // SAFETY: the barrier is a valid aliasing one, whose references are dropped once, after the call.
-        unsafe {
-            self.0.ResourceBarrier(std::slice::from_ref(&barrier));
-            let aliasing = &mut *barrier.Anonymous.Aliasing;
-            ManuallyDrop::drop(&mut aliasing.pResourceBefore);
-            ManuallyDrop::drop(&mut aliasing.pResourceAfter);
-        }
-    }
-
     /// `WriteBufferImmediate` of one value at a GPU address.
     ///
     /// # Errors
@@ -420,6 +375,18 @@ impl List {
         // SAFETY: see copy_buffer.
         unsafe { self.0.DiscardResource(resource, None) };
     }
+
+    /// `DiscardResource` of one subresource.
+    pub(crate) fn discard_subresource(&self, resource: &ID3D12Resource, subresource: u32) {
+        let region = D3D12_DISCARD_REGION {
+            NumRects: 0,
+            pRects: std::ptr::null(),
+            FirstSubresource: subresource,
+            NumSubresources: 1,
+        };
+        // SAFETY: the region is valid; see copy_buffer.
+        unsafe { self.0.DiscardResource(resource, Some(&raw const region)) };
+    }
 }
 
 /// `CreateDescriptorHeap`.
@@ -441,6 +408,47 @@ pub(crate) fn create_render_target_view(
     unsafe {
         let handle = heap.GetCPUDescriptorHandleForHeapStart();
         device.CreateRenderTargetView(resource, None, handle);
+        handle
+    }
+}
+
+/// `CreateRenderTargetView` of one mip level and one array slice of a 2D texture at the start of a heap; where it is.
+pub(crate) fn create_slice_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    (format, mip, slice): (DXGI_FORMAT, u32, u32),
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    let desc = D3D12_RENDER_TARGET_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
+        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
+            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
+                MipSlice: mip,
+                FirstArraySlice: slice,
+                ArraySize: 1,
+                PlaneSlice: 0,
+            },
+        },
+    };
+    // SAFETY: the heap is of render target views and has room for one; desc is valid for a 2D texture.
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateRenderTargetView(resource, Some(&raw const desc), handle);
+        handle
+    }
+}
+
+/// `CreateUnorderedAccessView` of a 2D texture's first mip level at the start of a heap; where it is.
+pub(crate) fn create_texture_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    // SAFETY: the heap is of unordered access views and has room for one; without a description the view is of mip 0.
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateUnorderedAccessView(resource, None, None, handle);
         handle
     }
 }

@@ -67,6 +67,9 @@ pub(crate) fn unmap(resource: &ID3D12Resource, subresource: u32) {
     unsafe { resource.Unmap(subresource, None) };
 }
 
+/// Bytes that are copied at a time.
+const CHUNK: usize = 256;
+
 /// A mapped buffer, or mapped tiles of a texture. Dropping it unmaps.
 pub(crate) struct Mapping {
     resource: ID3D12Resource,
@@ -118,10 +121,16 @@ impl Mapping {
     /// Writes `bytes` from `offset` on.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.len, "a write within the buffer");
-        // SAFETY: buffer or tiles are mapped as long as self lives and has len bytes; volatile, because the GPU may look.
+        let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+        let end = offset + bytes.len() - rest.len();
+        // SAFETY: buffer or tiles are mapped as long as self lives and have len bytes; arrays of bytes need no alignment; volatile,
+        // because the GPU may look.
         unsafe {
-            for (place, &byte) in bytes.iter().enumerate() {
-                self.start.add(offset + place).write_volatile(byte);
+            for (index, chunk) in chunks.iter().enumerate() {
+                self.start.add(offset + index * CHUNK).cast::<[u8; CHUNK]>().write_volatile(*chunk);
+            }
+            for (place, &byte) in rest.iter().enumerate() {
+                self.start.add(end + place).write_volatile(byte);
             }
         }
     }
@@ -129,8 +138,19 @@ impl Mapping {
     /// Reads `len` bytes from `offset` on.
     pub(crate) fn read(&self, offset: usize, len: usize) -> Vec<u8> {
         assert!(offset + len <= self.len, "a read within the buffer");
+        let mut bytes = vec![0; len];
+        let (chunks, rest) = bytes.as_chunks_mut::<CHUNK>();
+        let end = offset + len - rest.len();
         // SAFETY: as in write.
-        unsafe { (0..len).map(|place| self.start.add(offset + place).read_volatile()).collect() }
+        unsafe {
+            for (index, chunk) in chunks.iter_mut().enumerate() {
+                *chunk = self.start.add(offset + index * CHUNK).cast::<[u8; CHUNK]>().read_volatile();
+            }
+            for (place, byte) in rest.iter_mut().enumerate() {
+                *byte = self.start.add(end + place).read_volatile();
+            }
+        }
+        bytes
     }
 }
 

@@ -8,17 +8,20 @@
 //! * [`object`]: identity, private data, names, residency.
 //! * [`memory`]: mapped memory as bytes.
 //! * [`tools`]: where objects are, and where they are to be.
-//! * [`commands`]: queues, lists and fences.
+//! * [`commands`]: queues, lists and fences; [`barriers`]: barriers of both generations.
 //! * [`passes`]: what lists do beside copies: rectangles, resolves, render passes, barriers of textures.
+//! * [`tracker`]: what a device that judges aliasing says.
 //! * [`adapter`]: DXGI's memory figures.
 
 pub(crate) mod adapter;
+pub(crate) mod barriers;
 pub(crate) mod commands;
 pub(crate) mod device;
 pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod passes;
 pub(crate) mod tools;
+pub(crate) mod tracker;
 
 use heapwright_d3d12::{E_POINTER, S_OK};
 use windows_core::HRESULT;

@@ -9,7 +9,7 @@ use super::Result;
 use super::commands::List;
 
 /// The resource, lent to a structure that takes a reference and does not release it.
-fn lent(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
+pub(super) fn lent(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
     // SAFETY: an interface and an optional one are both a pointer; without a drop the reference stays the owner's, who
     // outlives the call.
     unsafe { std::mem::transmute_copy::<ID3D12Resource, ManuallyDrop<Option<ID3D12Resource>>>(resource) }

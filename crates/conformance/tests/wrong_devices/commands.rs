@@ -5,12 +5,13 @@ use std::ffi::c_void;
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
+use crate::barriers;
 use crate::intercept::{behind, intercept, is_intercepted};
 use crate::lies::{Command, Lies};
 
 /// The newest command list interface, whose table holds those of all older ones.
 type NewestList = ID3D12GraphicsCommandList10;
-type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
+pub(crate) type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
 
 /// Replaces methods of a queue, a list or a fence that a creation call made.
 ///
@@ -51,22 +52,21 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
             first.ClearDepthStencilView = clear_depth;
             first.ClearUnorderedAccessViewUint = clear_unordered;
             first.ResolveSubresource = resolve;
-            first.DiscardResource = discard;
-            table.base__.base__.base__.Barrier = barrier;
             let fourth = &mut table.base__.base__.base__.base__.base__.base__;
             fourth.BeginRenderPass = begin_pass;
             fourth.EndRenderPass = end_pass;
             fourth.base__.base__.base__.ResolveSubresourceRegion = resolve_region;
+            barriers::replace(table);
         });
     }
 }
 
 /// The first command list interface's part of the newest one's table.
-fn first(table: &NewestListTable) -> &ID3D12GraphicsCommandList_Vtbl {
+pub(crate) fn first(table: &NewestListTable) -> &ID3D12GraphicsCommandList_Vtbl {
     &table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
 }
 
-fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsCommandList_Vtbl {
+pub(crate) fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsCommandList_Vtbl {
     &mut table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
 }
 
@@ -199,7 +199,10 @@ unsafe extern "system" fn copy_buffer_region(
 /// # Safety
 ///
 /// `this` is an intercepted list.
-unsafe fn recorded(this: *mut c_void, command: Command) -> Option<&'static ID3D12GraphicsCommandList_Vtbl> {
+pub(crate) unsafe fn recorded(
+    this: *mut c_void,
+    command: Command,
+) -> Option<&'static ID3D12GraphicsCommandList_Vtbl> {
     // SAFETY: the caller's promise.
     let (lies, table) = unsafe { behind::<NewestListTable>(this) };
     (lies.forgets != Some(command)).then(|| first(table))
@@ -346,29 +349,6 @@ unsafe extern "system" fn resolve_region(
             let first = &table.base__.base__.base__.base__.base__.base__.base__.base__.base__;
             let resolve = first.ResolveSubresourceRegion;
             resolve(this, to, to_index, x, y, from, from_index, rect, format, mode);
-        }
-    }
-}
-
-unsafe extern "system" fn discard(
-    this: *mut c_void,
-    resource: *mut c_void,
-    region: *const D3D12_DISCARD_REGION,
-) {
-    // SAFETY: see above.
-    unsafe {
-        if let Some(table) = recorded(this, Command::DiscardResource) {
-            (table.DiscardResource)(this, resource, region);
-        }
-    }
-}
-
-unsafe extern "system" fn barrier(this: *mut c_void, count: u32, groups: *const D3D12_BARRIER_GROUP) {
-    // SAFETY: see above.
-    unsafe {
-        let (lies, table) = behind::<NewestListTable>(this);
-        if lies.forgets != Some(Command::Barrier) {
-            (table.base__.base__.base__.Barrier)(this, count, groups);
         }
     }
 }

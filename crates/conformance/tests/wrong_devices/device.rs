@@ -7,7 +7,7 @@ use windows_core::{GUID, HRESULT, IUnknown, IUnknown_Vtbl, Interface};
 
 use crate::intercept::{behind, intercept as replace};
 use crate::lies::{Dirt, Feature, Lies, Request};
-use crate::{commands, memory, recreate};
+use crate::{commands, memory, recreate, tracker};
 
 /// Lets a device and its adapter tell lies, and all that the device makes.
 pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'static Lies) {
@@ -19,6 +19,7 @@ pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'
 /// Lets a device tell lies, and all that it makes.
 pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     recreate::intercept_tools(device, lies);
+    tracker::intercept_device(device, lies);
     let device: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
     replace(&device, lies, |table| {
         let fourteen = table;

@@ -1,6 +1,7 @@
 //! What a wrong device can falsify. Each lie is a plain function; `None` is the truth.
 
 use heapwright_conformance as _;
+use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 use windows_core::{GUID, HRESULT};
 
@@ -91,6 +92,24 @@ pub(crate) struct Lies {
     pub(crate) residency: Option<HRESULT>,
     /// MakeResident has success and counts nothing.
     pub(crate) uncounted: bool,
+    /// Changes what `IHeapwrightAliasing::SetTracking` is asked for.
+    pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)>,
+    /// Says that there are no violations of aliasing.
+    pub(crate) hides_violations: bool,
+    /// Changes a violation of aliasing.
+    pub(crate) violation: Option<fn(&mut HEAPWRIGHT_ALIASING_VIOLATION)>,
+    /// What is said of the contents of every unit.
+    pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS>,
+    /// Changes what `ResourceBarrier` is called with.
+    pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)>,
+    /// Changes the barriers of textures that `Barrier` is called with.
+    pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)>,
+    /// Changes the barriers of buffers that `Barrier` is called with.
+    pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)>,
+    /// Takes each group of `Barrier` in a call of its own.
+    pub(crate) splits_barriers: bool,
+    /// Lets `DiscardResource` discard the whole resource, whatever region it is asked for.
+    pub(crate) ignores_discard_region: bool,
     /// What is wrong with addresses of one's choice.
     pub(crate) recreate: Option<Recreate>,
 }

@@ -4,6 +4,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
+use heapwright::d3d12::aliasing::IHeapwrightAliasing;
 use heapwright::d3d12::*;
 use windows_core::Interface;
 
@@ -173,6 +174,20 @@ impl Gpu {
             self.list.Reset(&self.allocator, None).ok().expect("it is closed");
         }
         self.uploaded = 0;
+        self.assert_no_rule_is_broken();
+    }
+
+    /// On a device that tracks it: nothing was used that another resource has overwritten.
+    fn assert_no_rule_is_broken(&self) {
+        let Ok(aliasing) = self.device.cast::<IHeapwrightAliasing>() else { return };
+        unsafe {
+            let mut size = 0;
+            if aliasing.GetViolationText(0, &raw mut size, null_mut()) == S_OK {
+                let mut text = vec![0; size];
+                aliasing.GetViolationText(0, &raw mut size, text.as_mut_ptr()).ok().expect("it is there");
+                panic!("{}", String::from_utf8_lossy(&text));
+            }
+        }
     }
 
     /// Records that a resource gets the content of a number. The last ones need a [`run`](Self::run).

@@ -8,7 +8,8 @@ use heapwright::{
     ByteSize, Defragmentation, DefragmentationBudget, DefragmentationState, HeapType, InitialState, Move,
     ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc,
 };
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::aliasing::AliasingTracking;
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use windows_core::Interface;
 
 use super::gpu::Gpu;
@@ -105,7 +106,9 @@ impl Scene {
 
     pub(crate) fn with(profile: &str, desc: heapwright::ResourceAllocatorDesc) -> Self {
         let profile = HostProfile::find(profile).expect("a profile of that name");
-        let instance = Instance::open(profile).expect("a fresh instance");
+        // What moves is judged, too: a place is used again soon after it was left.
+        let options = DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), ..Default::default() };
+        let instance = Instance::open_with(profile, options).expect("a fresh instance");
         let device = instance.device.clone();
         Self::on(instance, &device, desc)
     }

@@ -7,9 +7,6 @@ use heapwright_d3d12::aliasing::AliasingLaws;
 /// What a buffer owns (document ALIAS), and what most textures do.
 pub(super) const KIB_64: u64 = 64 * 1024;
 
-/// What a small texture owns.
-const KIB_4: u64 = 4 * 1024;
-
 /// What a resource owns around each of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Granularity {
@@ -17,7 +14,7 @@ pub(super) enum Granularity {
     Buffer,
     /// A tightly aligned buffer, by its alignment (document TIGHT).
     TightBuffer(u64),
-    /// A texture, by its alignment.
+    /// A texture, by its alignment: 4 KiB if it is small, less if it is tightly aligned.
     Texture(u64),
 }
 
@@ -28,9 +25,7 @@ impl Granularity {
             Self::Buffer => 1,
             Self::TightBuffer(_) if laws.contains(AliasingLaws::TIGHT_BUFFERS_OWN_64_KIB) => KIB_64,
             Self::TightBuffer(alignment) => alignment,
-            Self::Texture(alignment) if laws.contains(AliasingLaws::SMALL_TEXTURES_OWN_4_KIB) => {
-                alignment.max(KIB_4)
-            }
+            Self::Texture(alignment) if laws.contains(AliasingLaws::SMALL_TEXTURES_OWN_4_KIB) => alignment,
             Self::Texture(alignment) => alignment.max(KIB_64),
         }
     }
@@ -74,11 +69,15 @@ pub(super) fn common(one: &Range<u64>, two: &Range<u64>) -> Range<u64> {
 mod tests {
     use super::*;
 
+    const KIB_4: u64 = 4 * 1024;
+
     #[test]
     fn the_larger_granularity_decides_and_tight_buffers_go_by_their_bytes() {
         let laws = AliasingLaws::D3D12;
         let small = Granularity::Texture(KIB_4);
         assert_eq!(small.of_pair(small, laws), KIB_4);
+        assert_eq!(small.of_pair(Granularity::Texture(256), laws), KIB_4);
+        assert_eq!(Granularity::Texture(256).of_pair(Granularity::Texture(512), laws), 512);
         assert_eq!(small.of_pair(Granularity::Buffer, laws), KIB_64);
         assert_eq!(Granularity::Buffer.of_pair(Granularity::Texture(4 << 20), laws), 4 << 20);
         let tight = Granularity::TightBuffer;

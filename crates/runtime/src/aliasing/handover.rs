@@ -237,7 +237,7 @@ impl Judge {
                 let (units, rule) = if self.hits_hidden(resource, &places) {
                     (0..resource.shape.unit_count(), &Rule::I11)
                 } else {
-                    (resource.shape.units_of_places(&places), rule)
+                    (self.units_at(resource, &places), rule)
                 };
                 let cause = Cause::Invalidated { by: other.id, because: *rule };
                 if resource.shape.is_buffer() {
@@ -258,6 +258,18 @@ impl Judge {
             }
         }
         outcome
+    }
+
+    /// The units that lose their contents with places of a resource.
+    fn units_at(&self, resource: &TrackedResource, places: &Range<u32>) -> Range<u32> {
+        let units = resource.shape.units_of_places(places);
+        let is_packed = resource.shape.packed_tiles(places.start).is_some();
+        // The first tile stands for all that the packed mips share.
+        let is_other_tile = is_packed && units.start != places.start;
+        if is_other_tile && !self.has(AliasingLaws::PACKED_MIPS_ARE_ONE) {
+            return places.start..places.start;
+        }
+        units
     }
 
     /// The contents that an access of a unit would find.
@@ -475,7 +487,7 @@ impl Judge {
             other.invalidate(all, invalidated(Rule::I11));
             return;
         }
-        let units = other.shape.units_of_places(&places);
+        let units = self.units_at(other, &places);
         if !other.shape.is_defined() {
             if self.has(AliasingLaws::UNDEFINED_LAYOUT_IS_ONE) || self.terms.is_simple {
                 let is_part = lost.start > 0 || lost.end < other.shape.size;
@@ -496,11 +508,6 @@ impl Judge {
         if !is_in_state || self.terms.is_simple {
             let because = if self.terms.is_simple { rule } else { Rule::I9 };
             other.invalidate(all, invalidated(because));
-        }
-        let packed = !self.has(AliasingLaws::PACKED_MIPS_ARE_ONE)
-            && other.shape.packed_tiles(places.start).is_some_and(|tiles| tiles.start != places.start);
-        if packed {
-            return;
         }
         // Of a unit that is overlapped in part, nothing is left either.
         let hit = common(taken, &conflict.bytes);
@@ -593,10 +600,7 @@ fn inherit_bytes(from: &TrackedResource, to: &mut TrackedResource, theirs: u64, 
     let to_units = to.shape.places_of_bytes(&(ours..ours + size));
     let is_aligned = ours.is_multiple_of(KIB_64)
         && (size.is_multiple_of(KIB_64) || ours.saturating_add(size) >= to.shape.size);
-    // A short buffer owns all of its last 64 KiB and has contents in a part of them.
-    let last = from_units.end.saturating_sub(1);
-    let is_there = from.shape.whole_of_unit(last).is_some_and(|whole| theirs + size <= whole.end[0]);
-    if is_aligned && is_there && from.content.all(from_units.clone(), Content::is_valid) {
+    if is_aligned && from.content.all(from_units.clone(), Content::is_valid) {
         to.content.set(to_units, &Content::valid());
         return;
     }
@@ -614,10 +618,6 @@ fn inherit_bytes(from: &TrackedResource, to: &mut TrackedResource, theirs: u64, 
                 content.cause = other.cause;
             }
             let Some(bounds) = from.shape.whole_of_unit(from_unit) else { continue };
-            let unit_end = (u64::from(from_unit) + 1) * KIB_64;
-            if bounds.end[0] < source.end.min(unit_end) {
-                content.cause = Cause::Invalidated { by: from.id, because: Rule::G9 };
-            }
             for region in other.valid.regions(bounds) {
                 let Some(region) = region.intersection(&Region::bytes(source.start, source.end)) else {
                     continue;

@@ -17,7 +17,7 @@ const ROW_PITCH_ALIGNMENT: u64 = 256;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
     kind: Kind,
-    /// What it takes of a heap, in bytes.
+    /// Its bytes in a heap: of a buffer its width, of a texture what it takes.
     pub(super) size: u64,
     pub(super) granularity: Granularity,
     /// A render target or depth stencil.
@@ -55,7 +55,11 @@ impl Piece {
 
 impl Shape {
     pub(super) fn new(args: &ResourceArgs, allocation: ResourceAllocation) -> Self {
-        let size = allocation.size.get();
+        // What is behind a buffer's last byte is its neighbours' as far as granules go, whatever it takes of the heap.
+        let size = match args.kind {
+            ResourceKind::Buffer { width } => width.get(),
+            ResourceKind::Texture(_) => allocation.size.get(),
+        };
         let alignment = allocation.alignment.get();
         let (kind, granularity, texture) = match args.kind {
             ResourceKind::Buffer { width } => {

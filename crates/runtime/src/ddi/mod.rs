@@ -246,12 +246,12 @@ pub enum CreateAtFault {
     /// The device did not reserve all of the range.
     NotReserved {
         /// The first address that it did not reserve.
-        address: u64,
+        address: GpuVirtualAddress,
     },
     /// Another object of the device is there.
     InUse {
         /// The first address that another has.
-        address: u64,
+        address: GpuVirtualAddress,
     },
     /// The object needs an address that is a multiple of this one.
     Misaligned {
@@ -271,9 +271,9 @@ impl fmt::Display for CreateAtFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotReserved { address } => {
-                write!(f, "the device did not reserve {address:#x} when it was created")
+                write!(f, "the device did not reserve {address} when it was created")
             }
-            Self::InUse { address } => write!(f, "another object is at {address:#x}"),
+            Self::InUse { address } => write!(f, "another object is at {address}"),
             Self::Misaligned { alignment } => write!(f, "its address must be a multiple of {alignment}"),
             Self::OutsideAddressSpace => f.write_str("that is not within the GPU's address space"),
             Self::Elsewhere { address } => {

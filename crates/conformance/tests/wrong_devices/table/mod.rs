@@ -1,5 +1,7 @@
 //! The wrong devices, one file for what they are wrong about.
 
+mod aliasing;
+mod aliasing_laws;
 mod allocation_info;
 mod buffers;
 mod commands;
@@ -75,6 +77,15 @@ const HONEST: Lies = Lies {
     orphans: false,
     residency: None,
     uncounted: false,
+    tracking: None,
+    hides_violations: false,
+    violation: None,
+    contents: None,
+    barriers: None,
+    texture_barrier: None,
+    buffer_barrier: None,
+    splits_barriers: false,
+    ignores_discard_region: false,
     recreate: None,
 };
 
@@ -136,7 +147,7 @@ const NONE: D3D12_CPU_PAGE_PROPERTY = D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE;
 const L0: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L0;
 const L1: D3D12_MEMORY_POOL = D3D12_MEMORY_POOL_L1;
 
-const TABLES: [&[WrongDevice]; 14] = [
+const TABLES: [&[WrongDevice]; 16] = [
     tight::WRONG,
     allocation_info::WRONG,
     features::WRONG,
@@ -150,6 +161,8 @@ const TABLES: [&[WrongDevice]; 14] = [
     swizzle::WRONG,
     tiles::WRONG,
     commands::WRONG,
+    aliasing_laws::WRONG,
+    aliasing::WRONG,
     recreate::WRONG,
 ];
 

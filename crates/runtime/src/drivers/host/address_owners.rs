@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::KIB_64;
 use super::free_addresses::{FreeAddresses, Interval};
@@ -79,26 +79,27 @@ impl AddressOwners {
     pub(super) fn take_at(
         &mut self,
         reservation: Option<ReservationId>,
-        start: u64,
+        start: GpuVirtualAddress,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Interval, CreateAtFault> {
         let alignment = alignment.max(KIB_64);
-        if !start.is_multiple_of(alignment.get()) {
+        if !start.is_aligned(alignment) {
             return Err(CreateAtFault::Misaligned { alignment });
         }
-        let end = size.align_up(KIB_64).and_then(|size| start.checked_add(size.get()));
+        let end = size.align_up(KIB_64).and_then(|size| start.checked_add(size));
         let wanted = end
-            .map(|end| Interval { start, end })
+            .map(|end| Interval { start: start.get(), end: end.get() })
             .filter(|wanted| self.whole.contains(*wanted))
             .ok_or(CreateAtFault::OutsideAddressSpace)?;
         let Some(reservation) = reservation.and_then(|id| self.reservations.get_mut(&id)) else {
             return Err(CreateAtFault::NotReserved { address: start });
         };
-        if let Some(address) = reservation.first_missing(wanted) {
+        // No address of the space is zero.
+        if let Some(address) = reservation.first_missing(wanted).and_then(GpuVirtualAddress::new) {
             return Err(CreateAtFault::NotReserved { address });
         }
-        if let Some(address) = reservation.free.first_missing(wanted) {
+        if let Some(address) = reservation.free.first_missing(wanted).and_then(GpuVirtualAddress::new) {
             return Err(CreateAtFault::InUse { address });
         }
         let taken = reservation.free.take_at(wanted);

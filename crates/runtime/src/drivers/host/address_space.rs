@@ -165,7 +165,7 @@ impl AddressRange {
         let (pages, reservation) = match at {
             None => (space.owners().take(size, alignment), None),
             Some(CreateAt { address, reservation }) => {
-                let taken = space.owners().take_at(reservation, address.get(), size, alignment);
+                let taken = space.owners().take_at(reservation, address, size, alignment);
                 let range = GpuVirtualAddressRange { start: address, size };
                 let pages = taken.map_err(|fault| DriverError::CannotCreateAt { range, fault })?;
                 (Some(pages), reservation)

@@ -13,6 +13,10 @@ fn at(args: HeapArgs, address: u64) -> HeapArgs {
     HeapArgs { create_at: GpuVirtualAddress::new(address), ..args }
 }
 
+fn address(address: u64) -> GpuVirtualAddress {
+    GpuVirtualAddress::new(address).expect("not zero")
+}
+
 fn pages(count: u64) -> HeapArgs {
     video(ByteSize::new(count * PAGE))
 }
@@ -79,8 +83,7 @@ fn a_placed_buffer_is_where_its_heap_and_offset_say() {
         assert_eq!(placed.gpu_virtual_address().get(), FIRST + PAGE);
         assert_eq!(placed.allocation(), addresses(FIRST + PAGE, PAGE), "whole multiples of its alignment");
     }
-    let elsewhere =
-        CreateAtFault::Elsewhere { address: GpuVirtualAddress::new(FIRST + PAGE).expect("not zero") };
+    let elsewhere = CreateAtFault::Elsewhere { address: address(FIRST + PAGE) };
     for address in [FIRST, FIRST + PAGE + 1, FIRST + 2 * PAGE, 1, u64::MAX] {
         assert_eq!(fault(place(Some(address))), Some(elsewhere));
     }
@@ -95,9 +98,9 @@ fn a_reserved_buffer_has_addresses_of_ones_choice_too() {
     };
     let resource = reserve(FIRST + PAGE).expect("reserved by the device");
     assert_eq!(resource.allocation(), addresses(FIRST + PAGE, 3 * PAGE));
-    assert_eq!(fault(reserve(FIRST + PAGE)), Some(CreateAtFault::InUse { address: FIRST + PAGE }));
+    assert_eq!(fault(reserve(FIRST + PAGE)), Some(CreateAtFault::InUse { address: address(FIRST + PAGE) }));
     drop(resource);
-    assert_eq!(fault(reserve(FIRST)), Some(CreateAtFault::NotReserved { address: FIRST }));
+    assert_eq!(fault(reserve(FIRST)), Some(CreateAtFault::NotReserved { address: address(FIRST) }));
     reserve(FIRST + PAGE).expect("free again");
 }
 
@@ -106,7 +109,7 @@ fn one_devices_reservation_is_not_anothers() {
     let driver = driver("discrete");
     let first = device(&driver, &[addresses(FIRST, PAGE)]).expect("free");
     let second = device(&driver, &[addresses(FIRST + PAGE, PAGE)]).expect("free");
-    let not_reserved = |address| Some(CreateAtFault::NotReserved { address });
+    let not_reserved = |start| Some(CreateAtFault::NotReserved { address: address(start) });
     assert_eq!(fault(driver.create_heap(&*second, &at(pages(1), FIRST))), not_reserved(FIRST));
     assert_eq!(fault(driver.create_heap(&*first, &at(pages(2), FIRST))), not_reserved(FIRST + PAGE));
     driver.create_heap(&*first, &at(pages(1), FIRST)).expect("its own");

@@ -8,6 +8,7 @@ mod heap;
 mod initial;
 mod message_ids;
 mod placement;
+mod recreate;
 mod resource;
 mod texture;
 mod tiling;

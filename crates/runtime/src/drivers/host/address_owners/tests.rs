@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use heapwright_core::GpuVirtualAddress;
 use proptest::prelude::*;
 
 use super::*;
@@ -11,9 +10,12 @@ const PAGE: u64 = 64 * 1024;
 /// Few enough bits for a whole space to be exhausted.
 const BITS: u32 = 33;
 
+fn address(address: u64) -> GpuVirtualAddress {
+    GpuVirtualAddress::new(address).expect("not zero")
+}
+
 fn addresses(start: u64, size: u64) -> GpuVirtualAddressRange {
-    let start = GpuVirtualAddress::new(start).expect("not zero");
-    GpuVirtualAddressRange { start, size: ByteSize::new(size) }
+    GpuVirtualAddressRange { start: address(start), size: ByteSize::new(size) }
 }
 
 fn take(owners: &mut AddressOwners, size: u64) -> Option<Interval> {
@@ -60,7 +62,7 @@ fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
     let all = owners.free_size();
     let id = owners.reserve(&[addresses(place - 1, 2)]).expect("free");
     assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first that is free");
-    let taken = owners.take_at(Some(id), place - PAGE, ByteSize::new(2 * PAGE), Alignment::ONE);
+    let taken = owners.take_at(Some(id), address(place - PAGE), ByteSize::new(2 * PAGE), Alignment::ONE);
     let taken = taken.expect("both pages are reserved");
     owners.release(id);
     owners.give_back(taken, Some(id));
@@ -71,7 +73,9 @@ fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
 fn what_an_object_has_of_a_reservation_outlives_it() {
     let mut owners = AddressOwners::new(BITS, 0);
     let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("free");
-    let held = owners.take_at(Some(id), BASE + PAGE, ByteSize::new(PAGE), Alignment::ONE).expect("reserved");
+    let held = owners
+        .take_at(Some(id), address(BASE + PAGE), ByteSize::new(PAGE), Alignment::ONE)
+        .expect("reserved");
     owners.release(id);
     let range = addresses(BASE, 4 * PAGE);
     assert_eq!(owners.reserve(&[range]), Err(DriverError::AddressesInUse { range }));
@@ -87,7 +91,7 @@ fn what_cannot_be_had_says_why() {
     let id = owners.reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)]).expect("free");
     let mut at = |id, start, size, alignment| {
         let alignment = Alignment::new(alignment).expect("a power of two");
-        owners.take_at(id, start, ByteSize::new(size), alignment)
+        owners.take_at(id, address(start), ByteSize::new(size), alignment)
     };
     let id = Some(id);
     let misaligned =
@@ -100,12 +104,12 @@ fn what_cannot_be_had_says_why() {
     assert_eq!(at(id, (1 << BITS) - PAGE, PAGE + 1, 1), outside);
     assert_eq!(at(id, u64::MAX - PAGE + 1, PAGE, 1), outside);
     assert_eq!(at(id, BASE, u64::MAX, 1), outside);
-    let not_reserved = |address| Err(CreateAtFault::NotReserved { address });
+    let not_reserved = |start| Err(CreateAtFault::NotReserved { address: address(start) });
     assert_eq!(at(None, BASE, 1, 1), not_reserved(BASE));
     assert_eq!(at(id, BASE, 2 * PAGE + 1, 1), not_reserved(BASE + 2 * PAGE));
     assert_eq!(at(id, BASE + 5 * PAGE, 1, 1), not_reserved(BASE + 5 * PAGE));
     at(id, BASE + PAGE, 1, 1).expect("reserved and free");
-    assert_eq!(at(id, BASE, 2 * PAGE, 1), Err(CreateAtFault::InUse { address: BASE + PAGE }));
+    assert_eq!(at(id, BASE, 2 * PAGE, 1), Err(CreateAtFault::InUse { address: address(BASE + PAGE) }));
     at(id, BASE, PAGE, 1).expect("reserved and free");
 }
 
@@ -195,12 +199,12 @@ proptest! {
                     };
                     let fault = pages(wanted)
                         .find(|&page| !is_ones_own(page))
-                        .map(|address| CreateAtFault::NotReserved { address })
+                        .map(|page| CreateAtFault::NotReserved { address: address(page) })
                         .or_else(|| {
                             let used = pages(wanted).find(|&page| owner(page) == id.map(Owner::ObjectOf));
-                            used.map(|address| CreateAtFault::InUse { address })
+                            used.map(|page| CreateAtFault::InUse { address: address(page) })
                         });
-                    let taken = owners.take_at(id, start, size, Alignment::ONE);
+                    let taken = owners.take_at(id, address(start), size, Alignment::ONE);
                     prop_assert_eq!(taken.err(), fault);
                     if let (Ok(taken), Some(id)) = (taken, id) {
                         prop_assert_eq!(taken, wanted);

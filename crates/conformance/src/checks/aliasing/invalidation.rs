@@ -1,0 +1,657 @@
+//! Section I: what becomes of contents, and who has to initialise what.
+
+use heapwright_d3d12::aliasing::{
+    AliasingLaws, HEAPWRIGHT_ALIASING_CONTENTS_INVALID, HEAPWRIGHT_ALIASING_CONTENTS_VALID,
+    HEAPWRIGHT_ALIASING_SEVERITY_WARNING,
+};
+use heapwright_d3d12::*;
+
+use super::scene::{
+    ALL, COMMON, COPY_DEST, COPY_SOURCE, GRANULE, MIXED, RENDER_TARGET, RESERVED, SHARED, Scene, TARGETS,
+    TEXTURES, WITH_TEXTURES, accepted, refused, square, tall, target, tiled,
+};
+use crate::answer::{Stop, require, require_eq, skipped};
+use crate::check::Check;
+use crate::com::commands::List;
+use crate::context::Context;
+use crate::desc::{buffer, depth_buffer, rgba, texture2d, with_flags};
+
+const INVALID: &str = "ALIAS, After a resource is accessed";
+const WRITES: &str = "D3D12, Memory Aliasing and Data Inheritance, writes to invalidated resources";
+const INITIALISE: &str = "D3D12, CreatePlacedResource, initialisation";
+const TILES: &str = "ALIAS, Tile-initialization";
+const SCOPE: &str = "ALIAS, Overlapping invalidations";
+const HIDDEN: &str = "ALIAS, extra memory";
+const SIMPLE: &str = "D3D12, CreatePlacedResource, simple usage model";
+
+/// One texel.
+const TEXEL: [u32; 4] = [0, 0, 1, 1];
+const RED: [f32; 4] = [1.0, 0.0, 0.0, 1.0];
+
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    accepted("aliasing/i-1-elsewhere-stays-valid", "I-1", INVALID, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(2, TEXTURES)?;
+        let one = scene.place(&heap, 0, &square(), COPY_DEST)?;
+        let other = scene.place(&heap, 1, &tall(), COPY_DEST)?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.run(|list| scene.write(list, &other, 0))?;
+        scene.run(|list| read(&scene, list, &one))?;
+        scene.carried(&one, 0)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-1-writes-invalidate", "I-1", INVALID, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) = scene.strangers()?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.run(|list| scene.write_box(list, &other, 0, TEXEL))?;
+        scene.contents(&one, 0, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
+        scene.run(|list| read(&scene, list, &one))?;
+        scene.refuses(&[("I-2", "H-1")])
+    }),
+    refused("aliasing/i-1-reads-invalidate", "I-1", INVALID, WITH_TEXTURES, |ctx| {
+        // The first is read where it is invalid, without a transition; the second, which was valid, is not any more.
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) = scene.pair(TEXTURES, (&square(), COMMON), (&tall(), COPY_DEST))?;
+        scene.run(|list| scene.write(list, &other, 0))?;
+        scene.run(|list| scene.read(list, &one, 0))?;
+        scene.contents(&other, 0, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
+        scene.refuses(&[("I-2", "H-1")])
+    }),
+    refused("aliasing/i-1-use-in-another-state-invalidates", "I-1", INVALID, WITH_TEXTURES, |ctx| {
+        // Both have the bytes, as long as both are in COMMON. Then one is read in another state, and nothing is written.
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) = scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COMMON))?;
+        scene.run(|list| {
+            scene.write(list, &one, 0);
+            list.transition(&one, COPY_DEST, COMMON);
+        })?;
+        scene.run(|list| {
+            list.transition(&other, COMMON, COPY_SOURCE);
+            scene.read(list, &other, 0);
+            list.transition(&other, COPY_SOURCE, COMMON);
+        })?;
+        scene.carried(&other, 0)?;
+        scene.accepts()?;
+        scene.run(|list| {
+            list.transition(&one, COMMON, COPY_SOURCE);
+            scene.read(list, &one, 0);
+        })?;
+        scene.run(|list| {
+            list.transition(&other, COMMON, COPY_SOURCE);
+            scene.read(list, &other, 0);
+        })?;
+        scene.refuses(&[("I-2", "H-6")])
+    }),
+    accepted("aliasing/i-2-valid-is-read", "I-2", INVALID, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) = scene.strangers()?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.run(|list| scene.write(list, &other, 0))?;
+        scene.contents(&other, 0, HEAPWRIGHT_ALIASING_CONTENTS_VALID)?;
+        scene.run(|list| read(&scene, list, &other))?;
+        scene.carried(&other, 0)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-2-invalid-is-read", "I-2", INVALID, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) = scene.strangers()?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.run(|list| scene.write(list, &other, 0))?;
+        scene.run(|list| read(&scene, list, &one))?;
+        scene.refuses(&[("I-2", "H-1")])
+    }),
+    refused("aliasing/i-2-invalid-bytes-are-others", "I-2", INVALID, WITH_TEXTURES, |ctx| {
+        // One texel is written through the other: without help all the rest would still be there.
+        let scene = Scene::scrambling(ctx, 8)?;
+        let (one, other) = scene.strangers()?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.run(|list| scene.write_box(list, &other, 0, TEXEL))?;
+        scene.run(|list| read(&scene, list, &one))?;
+        let (same, all) = scene.kept(&one, 0)?;
+        require(same < all / 16, || format!("{same} of {all} bytes are those of before"))?;
+        scene.refuses(&[("I-2", "H-1")])
+    }),
+    accepted("aliasing/i-3-partial-write-of-a-texture", "I-3", WRITES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (one, other) = scene.strangers()?;
+        scene.run(|list| scene.write(list, &other, 0))?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.run(|list| {
+            scene.write_box(list, &other, 0, [0, 0, 32, 32]);
+            list.transition(&other, COPY_DEST, COPY_SOURCE);
+            scene.read_box(list, &other, 0, [0, 0, 32, 32]);
+        })?;
+        scene.accepts()
+    }),
+    accepted("aliasing/i-3-whole-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let other = invalid_target(&scene)?;
+        scene.run(|list| {
+            scene.write(list, &other, 0);
+            list.transition(&other, COPY_DEST, COPY_SOURCE);
+            scene.read(list, &other, 0);
+        })?;
+        scene.carried(&other, 0)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-3-partial-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let other = invalid_target(&scene)?;
+        scene.run(|list| scene.write_box(list, &other, 0, [0, 0, 32, 32]))?;
+        scene.refuses(&[("I-3", "H-1")])
+    }),
+    accepted("aliasing/i-4-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (texture, view) = cleared_target(&scene, &target(square()))?;
+        scene.run(|list| {
+            list.clear_render_target(view, RED);
+            list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+        })?;
+        require_eq("texels", scene.brought(4)?, vec![255, 0, 0, 255])?;
+        scene.accepts()
+    }),
+    accepted("aliasing/i-4-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(8, TARGETS)?;
+        let texture = scene.place(&heap, 0, &target(square()), COPY_DEST)?;
+        scene.run(|list| {
+            scene.write(list, &texture, 0);
+            list.transition(&texture, COPY_DEST, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+        })?;
+        scene.carried(&texture, 0)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-4-read-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(8, TARGETS)?;
+        let texture = scene.place(&heap, 0, &target(square()), COPY_SOURCE)?;
+        scene.run(|list| scene.read(list, &texture, 0))?;
+        scene.refuses(&[("I-4", "")])
+    }),
+    refused("aliasing/i-4-partial-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(8, TARGETS)?;
+        let texture = scene.place(&heap, 0, &target(square()), COPY_DEST)?;
+        scene.run(|list| scene.write_box(list, &texture, 0, TEXEL))?;
+        scene.refuses(&[("I-4", "")])
+    }),
+    refused("aliasing/i-4-unordered-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        unordered_clear_first(&scene)?;
+        scene.refuses(&[("I-4", "")])
+    }),
+    accepted("aliasing/i-4-unordered-clear-first-read-mildly", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
+        let laws = AliasingLaws::UNORDERED_CLEARS_INITIALISE;
+        let scene = Scene::with_laws(ctx, laws)?;
+        unordered_clear_first(&scene)?;
+        scene.accepts()
+    }),
+    accepted("aliasing/i-5-barrier-then-clear", "I-5", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (texture, view) = cleared_target(&scene, &target(square()))?;
+        scene.run(|list| {
+            list.alias(None, Some(&texture));
+            list.clear_render_target(view, RED);
+            list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+        })?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-5-clear-then-barrier", "I-5", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (texture, view) = cleared_target(&scene, &target(square()))?;
+        scene.run(|list| {
+            list.clear_render_target(view, RED);
+            list.alias(None, Some(&texture));
+            list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+        })?;
+        scene.refuses(&[("I-5", "")])
+    }),
+    accepted("aliasing/i-6-a-tile-of-a-tiled-layout", "I-6", TILES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(16, TARGETS)?;
+        let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
+        scene.run(|list| {
+            scene.write_box(list, &texture, 0, [128, 0, 256, 128]);
+            list.transition(&texture, COPY_DEST, COPY_SOURCE);
+            scene.read_box(list, &texture, 0, [128, 0, 256, 128]);
+        })?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-6-a-tile-of-an-unknown-layout", "I-6", TILES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(16, TARGETS)?;
+        let texture = scene.place(&heap, 0, &target(rgba(256, 256)), COPY_DEST)?;
+        scene.run(|list| scene.write_box(list, &texture, 0, [128, 0, 256, 128]))?;
+        scene.refuses(&[("I-4", "I-6")])
+    }),
+    refused("aliasing/i-6-half-of-a-tile", "I-6", TILES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let heap = scene.heap(16, TARGETS)?;
+        let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
+        scene.run(|list| scene.write_box(list, &texture, 0, [0, 0, 64, 128]))?;
+        scene.refuses(&[("I-4", "")])
+    }),
+    accepted("aliasing/i-7-each-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (texture, views) = two_mips(&scene)?;
+        scene.run(|list| {
+            for view in views {
+                list.clear_render_target(view, RED);
+            }
+            list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+            scene.read(list, &texture, 1);
+        })?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-7-one-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let (texture, views) = two_mips(&scene)?;
+        scene.run(|list| {
+            list.clear_render_target(views[0], RED);
+            list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+            scene.read(list, &texture, 1);
+        })?;
+        scene.refuses(&[("I-4", "I-7")])
+    }),
+    refused("aliasing/i-7-depth-without-stencil", "I-7", INITIALISE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let desc = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT_S8X24_UINT, ..depth_buffer(64, 64) };
+        let heap = scene.heap(16, TARGETS)?;
+        let texture = scene.place(&heap, 0, &desc, D3D12_RESOURCE_STATE_DEPTH_WRITE)?;
+        let view = scene.depth_view(&texture)?;
+        scene.run(|list| {
+            list.clear_depth(view, 0.5);
+            list.transition(&texture, D3D12_RESOURCE_STATE_DEPTH_WRITE, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+            scene.read(list, &texture, 1);
+        })?;
+        scene.refuses(&[("I-4", "I-7")])
+    }),
+    accepted(
+        "aliasing/i-8-discard-then-write",
+        "I-8",
+        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
+        WITH_TEXTURES,
+        |ctx| {
+            let scene = Scene::advanced(ctx)?;
+            let (texture, _) = cleared_target(&scene, &target(square()))?;
+            scene.run(|list| {
+                list.discard(&texture);
+                list.transition(&texture, RENDER_TARGET, COPY_DEST);
+                scene.write_box(list, &texture, 0, [0, 0, 32, 32]);
+            })?;
+            scene.accepts()
+        },
+    ),
+    refused(
+        "aliasing/i-8-discard-then-read",
+        "I-8",
+        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
+        WITH_TEXTURES,
+        |ctx| {
+            let scene = Scene::scrambling(ctx, 9)?;
+            let (texture, view) = cleared_target(&scene, &target(square()))?;
+            scene.run(|list| {
+                list.clear_render_target(view, RED);
+                list.discard(&texture);
+                list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+                scene.read(list, &texture, 0);
+            })?;
+            let brought = scene.brought(128 * 128 * 4)?;
+            let red = brought.chunks(4).filter(|texel| *texel == [255, 0, 0, 255]).count();
+            require(red < 1024, || format!("{red} of 16384 texels are those of before the discard"))?;
+            scene.refuses(&[("I-8", "")])
+        },
+    ),
+    refused(
+        "aliasing/i-8-discard-of-one-mip",
+        "I-8",
+        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
+        WITH_TEXTURES,
+        |ctx| {
+            // A region counts for the subresources that it names: mip 1 is not initialised.
+            let scene = Scene::advanced(ctx)?;
+            let (texture, _) = two_mips(&scene)?;
+            scene.run(|list| {
+                list.discard_subresource(&texture, 0);
+                list.transition(&texture, RENDER_TARGET, COPY_DEST);
+                scene.write_box(list, &texture, 1, TEXEL);
+            })?;
+            scene.refuses(&[("I-4", "I-7")])
+        },
+    ),
+    refused(
+        "aliasing/i-8-discard-in-another-state",
+        "I-8",
+        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
+        WITH_TEXTURES,
+        |ctx| {
+            let scene = Scene::advanced(ctx)?;
+            let heap = scene.heap(8, TARGETS)?;
+            let texture = scene.place(&heap, 0, &target(square()), COMMON)?;
+            scene.run(|list| list.discard(&texture))?;
+            scene.refuses(&[("I-8", "")])
+        },
+    ),
+    accepted("aliasing/i-9-tiles-beside-stay-valid", "I-9", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        buffer_over_the_second_half(&scene, &tiled(rgba(256, 128)), COMMON)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-9-unknown-layout-is-one", "I-9", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        buffer_over_the_second_half(&scene, &rgba(256, 128), COMMON)?;
+        scene.refuses(&[("I-2", "I-9")])
+    }),
+    refused("aliasing/i-9-tiles-in-another-state", "I-9", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        buffer_over_the_second_half(&scene, &tiled(rgba(256, 128)), COPY_SOURCE)?;
+        scene.refuses(&[("I-2", "I-9")])
+    }),
+    accepted("aliasing/i-10-slice-1-of-the-example", "I-10", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = example(&scene, true, 1, (0, 100))?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_SOURCE);
+            scene.read_box(list, &texture, 1, TEXEL);
+        })?;
+        require_eq("the texel", scene.brought(4)?, vec![255, 0, 0, 255])?;
+        scene.accepts()
+    }),
+    accepted("aliasing/i-10-a-tile-of-the-example-is-copied", "I-10", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = example(&scene, true, 1, (100, 1))?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_DEST);
+            scene.write_box(list, &texture, 1, [0, 0, 128, 128]);
+            list.transition(&texture, COPY_DEST, COPY_SOURCE);
+            scene.read_box(list, &texture, 1, [0, 0, 256, 128]);
+        })?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-10-slice-0-of-the-example", "I-10", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = example(&scene, true, 0, (0, 100))?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_SOURCE);
+            scene.read_box(list, &texture, 0, TEXEL);
+        })?;
+        scene.refuses(&[("I-2", "H-7")])
+    }),
+    refused("aliasing/i-10-half-a-tile-of-the-example", "I-10", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = example(&scene, true, 1, (100, 1))?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_DEST);
+            scene.write_box(list, &texture, 1, [0, 0, 64, 128]);
+        })?;
+        scene.refuses(&[("I-3", "H-7")])
+    }),
+    refused("aliasing/i-10-the-example-with-an-unknown-layout", "I-10", SCOPE, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = example(&scene, false, 1, (0, 1))?;
+        // Slice 1 does not begin before tile 100.
+        scene.contents(&texture, 1, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_SOURCE);
+            scene.read_box(list, &texture, 1, TEXEL);
+        })?;
+        scene.refuses(&[("I-2", "I-9")])
+    }),
+    accepted("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        hidden(ctx, &scene, |size, _| size)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-11-hidden-memory", "I-11", HIDDEN, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        hidden(ctx, &scene, |_, tiles| tiles)?;
+        scene.refuses(&[("I-2", "I-11")])
+    }),
+    accepted("aliasing/i-11-mips-before-the-packed-ones", "I-11", HIDDEN, MIXED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = packed_mips(&scene, &rgba(256, 256), 4)?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+        })?;
+        scene.carried(&texture, 0)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-11-packed-mips-are-one", "I-11", HIDDEN, MIXED, |ctx| {
+        // Less high than a tile: both mips are packed, into more than 4 tiles.
+        let scene = Scene::advanced(ctx)?;
+        let texture = packed_mips(&scene, &rgba(1024, 64), 2)?;
+        scene.contents(&texture, 0, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
+        scene.run(|list| {
+            list.transition(&texture, COMMON, COPY_SOURCE);
+            scene.read_box(list, &texture, 0, TEXEL);
+        })?;
+        scene.refuses(&[("I-2", "H-7")])
+    }),
+    accepted("aliasing/i-12-activated-then-used", "I-12", SIMPLE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::simple(ctx)?;
+        let heap = scene.heap(1, TEXTURES)?;
+        let texture = scene.place(&heap, 0, &square(), COPY_DEST)?;
+        scene.run(|list| {
+            list.alias(None, Some(&texture));
+            scene.write(list, &texture, 0);
+            read(&scene, list, &texture);
+        })?;
+        scene.carried(&texture, 0)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-12-used-without-activation", "I-12", SIMPLE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::simple(ctx)?;
+        let heap = scene.heap(1, TEXTURES)?;
+        let texture = scene.place(&heap, 0, &square(), COPY_DEST)?;
+        scene.run(|list| scene.write(list, &texture, 0))?;
+        scene.refuses(&[("I-12", "")])
+    }),
+    refused("aliasing/i-12-first-use-in-the-advanced-model", "I-12", SIMPLE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::with_laws(ctx, AliasingLaws::ADVANCED_BEGINS_INACTIVE)?;
+        let heap = scene.heap(1, TEXTURES)?;
+        let texture = scene.place(&heap, 0, &square(), COPY_DEST)?;
+        scene.run(|list| scene.write(list, &texture, 0))?;
+        scene.remarks(&[("I-12", "")], HEAPWRIGHT_ALIASING_SEVERITY_WARNING)
+    }),
+    accepted("aliasing/i-13-one-after-the-other", "I-13", SIMPLE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::simple(ctx)?;
+        let (one, other) = scene.strangers()?;
+        for (texture, before) in [(&one, None), (&other, Some(&one)), (&one, Some(&other))] {
+            scene.run(|list| {
+                list.alias(before, Some(texture));
+                scene.write(list, texture, 0);
+            })?;
+        }
+        scene.accepts()
+    }),
+    refused("aliasing/i-13-two-at-a-time", "I-13", SIMPLE, WITH_TEXTURES, |ctx| {
+        let scene = Scene::simple(ctx)?;
+        let (one, other) = scene.strangers()?;
+        scene.run(|list| {
+            list.alias(None, Some(&one));
+            scene.write(list, &one, 0);
+        })?;
+        scene.run(|list| {
+            list.alias(Some(&one), Some(&other));
+            scene.write(list, &other, 0);
+        })?;
+        scene.run(|list| scene.write(list, &one, 0))?;
+        scene.refuses(&[("I-13", "")])
+    }),
+    accepted(
+        "aliasing/i-14-new-tile-is-copied-whole",
+        "I-14",
+        "D3D12, UpdateTileMappings",
+        RESERVED,
+        |ctx| {
+            let scene = Scene::advanced(ctx)?;
+            let texture = remapped(&scene)?;
+            scene.run(|list| {
+                scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
+                list.transition(&texture, COPY_DEST, COPY_SOURCE);
+                scene.read_box(list, &texture, 0, [0, 0, 128, 128]);
+            })?;
+            scene.accepts()
+        },
+    ),
+    refused(
+        "aliasing/i-14-new-tile-is-written-in-part",
+        "I-14",
+        "D3D12, UpdateTileMappings",
+        RESERVED,
+        |ctx| {
+            let scene = Scene::advanced(ctx)?;
+            let texture = remapped(&scene)?;
+            scene.run(|list| scene.write_box(list, &texture, 0, TEXEL))?;
+            scene.refuses(&[("I-14", "")])
+        },
+    ),
+];
+
+/// To COPY_SOURCE, and to where the CPU sees it.
+fn read(scene: &Scene<'_>, list: &List, texture: &ID3D12Resource) {
+    list.transition(texture, COPY_DEST, COPY_SOURCE);
+    scene.read(list, texture, 0);
+}
+
+/// A render target in COPY_DEST that was valid until a texture over it was written.
+fn invalid_target(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
+    let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
+    scene.run(|list| scene.write(list, &other, 0))?;
+    scene.run(|list| scene.write(list, &one, 0))?;
+    Ok(other)
+}
+
+/// A render target in its state, and a view of it.
+fn cleared_target(
+    scene: &Scene<'_>,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Result<(ID3D12Resource, D3D12_CPU_DESCRIPTOR_HANDLE), Stop> {
+    let heap = scene.heap(8, TARGETS)?;
+    let texture = scene.place(&heap, 0, desc, RENDER_TARGET)?;
+    let view = scene.target_view(&texture, 0, 0)?;
+    Ok((texture, view))
+}
+
+/// A render target of two mip levels, and a view of each.
+fn two_mips(scene: &Scene<'_>) -> Result<(ID3D12Resource, [D3D12_CPU_DESCRIPTOR_HANDLE; 2]), Stop> {
+    let desc = D3D12_RESOURCE_DESC { MipLevels: 2, ..target(square()) };
+    let (texture, view) = cleared_target(scene, &desc)?;
+    let second = scene.target_view(&texture, 1, 0)?;
+    Ok((texture, [view, second]))
+}
+
+/// The first operation on a render target is a clear through an unordered access view; then it is read.
+fn unordered_clear_first(scene: &Scene<'_>) -> Result<(), Stop> {
+    let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+    let desc = target(texture2d(DXGI_FORMAT_R32_UINT, 128, 128));
+    let desc = with_flags(desc, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    let heap = scene.heap(8, TARGETS)?;
+    let texture = scene.place(&heap, 0, &desc, state)?;
+    scene.try_run(|list| scene.clear_unordered(list, &texture))
+}
+
+/// Writes a texture of two granules, then a buffer that shares its second one; then reads texels of the first.
+fn buffer_over_the_second_half(
+    scene: &Scene<'_>,
+    desc: &D3D12_RESOURCE_DESC,
+    between: D3D12_RESOURCE_STATES,
+) -> Result<(), Stop> {
+    let heap = scene.heap(8, ALL)?;
+    let texture = scene.place(&heap, 0, desc, COPY_DEST)?;
+    let bytes = scene.place(&heap, 1, &buffer(GRANULE), COMMON)?;
+    scene.run(|list| {
+        scene.write(list, &texture, 0);
+        list.transition(&texture, COPY_DEST, between);
+    })?;
+    scene.run(|list| scene.write(list, &bytes, 0))?;
+    scene.run(|list| {
+        if between != COPY_SOURCE {
+            list.transition(&texture, between, COPY_SOURCE);
+        }
+        scene.read_box(list, &texture, 0, TEXEL);
+    })
+}
+
+/// ALIAS's example: a render target of two slices, 100 tiles each, of which one is cleared, in COMMON; and then a buffer over
+/// some tiles of it, of which a byte in each granule is written.
+fn example(
+    scene: &Scene<'_>,
+    has_tiles: bool,
+    slice: u32,
+    (first_tile, tile_count): (u64, u64),
+) -> Result<ID3D12Resource, Stop> {
+    let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target(rgba(1280, 1280)) };
+    let desc = if has_tiles { tiled(desc) } else { desc };
+    let heap = scene.heap(300, ALL)?;
+    let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
+    let bytes = scene.place(&heap, first_tile, &buffer(tile_count * GRANULE), COMMON)?;
+    let view = scene.target_view(&texture, 0, slice)?;
+    scene.run(|list| {
+        list.clear_render_target(view, RED);
+        list.transition(&texture, RENDER_TARGET, COMMON);
+    })?;
+    scene.run(|list| {
+        for tile in 0..tile_count {
+            list.copy_buffer((&bytes, tile * GRANULE), (scene.source(), 0), 1);
+        }
+    })?;
+    Ok(texture)
+}
+
+/// A render target of tiles with hidden memory is cleared, a buffer elsewhere is written; then it is read. Where the buffer is
+/// follows from the target's allocated size and the size of its tiles.
+fn hidden(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
+    let desc = tiled(target(rgba(512, 512)));
+    let (size, tiles) = (ctx.valid_allocation("16 tiles", &desc)?.size, 16 * GRANULE);
+    if size == tiles {
+        return skipped("the device hides no memory behind render targets");
+    }
+    let heap = scene.heap(size / GRANULE + 1, ALL)?;
+    let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
+    let bytes = scene.place_at(&heap, place(size, tiles), &buffer(GRANULE), COMMON, None)?;
+    let view = scene.target_view(&texture, 0, 0)?;
+    scene.run(|list| {
+        list.clear_render_target(view, RED);
+        list.transition(&texture, RENDER_TARGET, COMMON);
+    })?;
+    scene.run(|list| scene.write_bytes(list, &bytes, 0, 1))?;
+    scene.run(|list| {
+        list.transition(&texture, COMMON, COPY_SOURCE);
+        scene.read_box(list, &texture, 0, TEXEL);
+    })
+}
+
+/// A texture of 3 mips in tiles is written and left in COMMON; then a byte of a buffer over one of its tiles.
+fn packed_mips(scene: &Scene<'_>, desc: &D3D12_RESOURCE_DESC, tile: u64) -> Result<ID3D12Resource, Stop> {
+    let desc = D3D12_RESOURCE_DESC { MipLevels: 3, ..tiled(*desc) };
+    let heap = scene.heap(16, ALL)?;
+    let texture = scene.place(&heap, 0, &desc, COPY_DEST)?;
+    let bytes = scene.place(&heap, tile, &buffer(GRANULE), COMMON)?;
+    scene.run(|list| {
+        for mip in 0..3 {
+            scene.write(list, &texture, mip);
+        }
+        list.transition(&texture, COPY_DEST, COMMON);
+    })?;
+    scene.run(|list| scene.write_bytes(list, &bytes, 0, 1))?;
+    Ok(texture)
+}
+
+/// A reserved render target of one tile in COPY_DEST that was valid until its tile was mapped elsewhere.
+fn remapped(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
+    let heap = scene.heap(4, TARGETS)?;
+    let texture = scene.reserve(&tiled(target(square())), COPY_DEST)?;
+    scene.map_tiles(&texture, 1, &heap, 0);
+    scene.run(|list| scene.write(list, &texture, 0))?;
+    scene.map_tiles(&texture, 1, &heap, 2);
+    Ok(texture)
+}

@@ -1,0 +1,439 @@
+//! Devices that forget one law of aliasing each.
+
+use heapwright_d3d12::aliasing::{AliasingLaws, HEAPWRIGHT_ALIASING_TRACKING};
+
+use super::{HONEST, WrongDevice};
+use crate::lies::Lies;
+
+macro_rules! without {
+    ($name:literal, $law:ident, $profile:literal, $what:literal, $caught_by:expr $(,)?) => {
+        WrongDevice {
+            name: $name,
+            what: $what,
+            profile: $profile,
+            lies: Lies {
+                tracking: Some(|tracking: &mut HEAPWRIGHT_ALIASING_TRACKING| {
+                    tracking.Laws.remove(AliasingLaws::$law);
+                }),
+                ..HONEST
+            },
+            caught_by: &$caught_by,
+        }
+    };
+}
+
+pub(super) const WRONG: &[WrongDevice] = &[
+    without!(
+        "forgets-buffers-own-64-kib",
+        BUFFERS_OWN_64_KIB,
+        "discrete",
+        "forgets G-8, G-9: a buffer owns the whole 64 KiB that it is in",
+        ["aliasing/g-8-buffer-owns-the-granule"]
+    ),
+    without!(
+        "forgets-packed-mips-are-one",
+        PACKED_MIPS_ARE_ONE,
+        "discrete",
+        "forgets I-11: the packed mips of a slice are one unit",
+        ["aliasing/i-11-packed-mips-are-one"]
+    ),
+    without!(
+        "forgets-reads-invalidate",
+        READS_INVALIDATE,
+        "discrete",
+        "forgets I-1: reading a resource invalidates what overlaps it, as writing does",
+        ["aliasing/i-1-reads-invalidate"]
+    ),
+    without!(
+        "forgets-reads-need-valid",
+        READS_NEED_VALID,
+        "discrete",
+        "forgets I-2: reading what is invalid is an error",
+        [
+            "aliasing/i-2-invalid-is-read",
+            "aliasing/i-2-invalid-bytes-are-others",
+            "aliasing/h-2-unknown-layout-and-a-buffer"
+        ]
+    ),
+    without!(
+        "forgets-whole-units-initialise",
+        WHOLE_UNITS_INITIALISE,
+        "discrete",
+        "forgets I-3: invalid render targets and depth stencils become valid by clears and copies of whole units alone",
+        ["aliasing/i-3-partial-write-of-a-render-target", "aliasing/i-10-half-a-tile-of-the-example"]
+    ),
+    without!(
+        "forgets-initialise-first",
+        INITIALISE_FIRST,
+        "discrete",
+        "forgets I-4: placed and reserved render targets and depth stencils are initialised before anything else",
+        ["aliasing/i-4-read-first", "aliasing/i-4-partial-copy-first", "aliasing/i-4-unordered-clear-first"]
+    ),
+    without!(
+        "forgets-initialise-after-activation",
+        INITIALISE_AFTER_ACTIVATION,
+        "discrete",
+        "forgets I-5: what was initialised before the activating barrier is not initialised",
+        ["aliasing/i-5-clear-then-barrier"]
+    ),
+    without!(
+        "forgets-tiles-of-defined-layouts",
+        TILES_OF_DEFINED_LAYOUTS,
+        "discrete",
+        "forgets I-6: tiles are units in the layouts that have 64 KiB tiles alone",
+        ["aliasing/i-6-a-tile-of-an-unknown-layout"]
+    ),
+    without!(
+        "forgets-units-are-independent",
+        UNITS_ARE_INDEPENDENT,
+        "discrete",
+        "forgets I-7: units (subresources, planes, tiles) are initialised one by one",
+        ["aliasing/i-7-one-mip-is-cleared", "aliasing/i-7-depth-without-stencil"]
+    ),
+    without!(
+        "forgets-discard-leaves-undefined",
+        DISCARD_LEAVES_UNDEFINED,
+        "discrete",
+        "forgets I-8: contents are undefined after DiscardResource",
+        ["aliasing/i-8-discard-then-read"]
+    ),
+    without!(
+        "forgets-discard-needs-state",
+        DISCARD_NEEDS_STATE,
+        "discrete",
+        "forgets I-8: DiscardResource wants RENDER_TARGET or DEPTH_WRITE, on compute lists UNORDERED_ACCESS",
+        ["aliasing/i-8-discard-in-another-state", "aliasing/b-7-barrier-changes-no-state"]
+    ),
+    without!(
+        "forgets-undefined-layout-is-one",
+        UNDEFINED_LAYOUT_IS_ONE,
+        "discrete",
+        "forgets I-9: of an undefined layout all is invalidated, whatever part is overlapped",
+        ["aliasing/i-9-unknown-layout-is-one", "aliasing/i-10-the-example-with-an-unknown-layout"]
+    ),
+    without!(
+        "forgets-small-invalidation-needs-state",
+        SMALL_INVALIDATION_NEEDS_STATE,
+        "discrete",
+        "forgets I-9: smaller invalidations need a state that allows them (COMMON)",
+        ["aliasing/i-9-tiles-in-another-state"]
+    ),
+    without!(
+        "forgets-hidden-memory",
+        HIDDEN_MEMORY,
+        "compressing",
+        "forgets I-11, H-8: memory behind the last tile belongs to all of the resource",
+        ["aliasing/i-11-hidden-memory", "aliasing/h-8-hidden-memory-is-not-inherited"]
+    ),
+    without!(
+        "forgets-begins-inactive",
+        BEGINS_INACTIVE,
+        "discrete",
+        "forgets I-12: in the simple model a placed resource begins inactive",
+        ["aliasing/i-12-used-without-activation"]
+    ),
+    without!(
+        "forgets-one-is-active",
+        ONE_IS_ACTIVE,
+        "discrete",
+        "forgets I-13: in the simple model activating one deactivates what overlaps it",
+        ["aliasing/i-13-two-at-a-time", "aliasing/b-2-two-calls-in-the-simple-model"]
+    ),
+    without!(
+        "forgets-mapping-uninitialises",
+        MAPPING_UNINITIALISES,
+        "discrete",
+        "forgets I-14: a tile that is mapped anew is not initialised",
+        ["aliasing/i-14-new-tile-is-written-in-part"]
+    ),
+    without!(
+        "forgets-larger-granularity",
+        LARGER_GRANULARITY,
+        "discrete",
+        "forgets G-8: of two granularities the larger decides",
+        ["aliasing/g-10-tight-buffer-beside-a-small-texture"]
+    ),
+    without!(
+        "forgets-small-textures-own-4-kib",
+        SMALL_TEXTURES_OWN_4_KIB,
+        "discrete",
+        "forgets G-8: small textures own 4 KiB, not more",
+        ["aliasing/g-8-small-textures-side-by-side"]
+    ),
+    without!(
+        "forgets-tight-buffers-own-64-kib",
+        TIGHT_BUFFERS_OWN_64_KIB,
+        "discrete",
+        "forgets G-10: tightly aligned buffers own 64 KiB against textures",
+        ["aliasing/g-10-tight-buffer-beside-a-small-texture"]
+    ),
+    without!(
+        "forgets-barrier-within-submission",
+        BARRIER_WITHIN_SUBMISSION,
+        "discrete",
+        "forgets B-1: within one ExecuteCommandLists an aliasing barrier stands between overlapping resources",
+        [
+            "aliasing/g-7-one-granule-in-common",
+            "aliasing/b-1-no-barrier-between",
+            "aliasing/b-2-two-lists-of-one-call"
+        ]
+    ),
+    without!(
+        "forgets-submissions-are-ordered",
+        SUBMISSIONS_ARE_ORDERED,
+        "discrete",
+        "forgets B-2: between submissions of a queue no barrier is needed",
+        ["aliasing/g-9-other-granules-stay", "aliasing/i-2-valid-is-read", "aliasing/b-2-two-calls"]
+    ),
+    without!(
+        "forgets-simple-names-after",
+        SIMPLE_NAMES_AFTER,
+        "discrete",
+        "forgets B-3: in the simple model a barrier names the resource that becomes active",
+        ["aliasing/b-3-names-none-in-the-simple-model"]
+    ),
+    without!(
+        "forgets-null-is-any",
+        NULL_IS_ANY,
+        "discrete",
+        "forgets B-4: null stands for any resource",
+        [
+            "aliasing/b-3-names-none-in-the-advanced-model",
+            "aliasing/b-4-null-is-any",
+            "aliasing/b-8-barrier-that-stalls-all"
+        ]
+    ),
+    without!(
+        "forgets-pairs-are-exact",
+        PAIRS_ARE_EXACT,
+        "discrete",
+        "forgets B-4: a barrier with two resources is for these two alone",
+        ["aliasing/b-4-one-of-two-predecessors"]
+    ),
+    without!(
+        "forgets-barrier-after-last-access",
+        BARRIER_AFTER_LAST_ACCESS,
+        "discrete",
+        "forgets B-5: the barrier comes after the last access of the one",
+        ["aliasing/b-5-before-the-last-access"]
+    ),
+    without!(
+        "forgets-array-in-order",
+        ARRAY_IN_ORDER,
+        "discrete",
+        "forgets B-6: barriers of one call are applied in their order",
+        ["aliasing/b-6-transition-then-barrier"]
+    ),
+    without!(
+        "forgets-state-survives-barrier",
+        STATE_SURVIVES_BARRIER,
+        "discrete",
+        "forgets B-7: an aliasing barrier leaves the state of a resource alone",
+        ["aliasing/b-7-state-of-the-last-use", "aliasing/h-6-both-render-targets"]
+    ),
+    without!(
+        "forgets-fences-order-queues",
+        FENCES_ORDER_QUEUES,
+        "discrete",
+        "forgets B-9: accesses on two queues are ordered by fences",
+        ["aliasing/b-9-nothing-between-queues"]
+    ),
+    without!(
+        "forgets-inheritance-needs-shared",
+        INHERITANCE_NEEDS_SHARED,
+        "discrete",
+        "forgets H-1: textures of undefined layout inherit in heaps with the SHARED flag alone",
+        ["aliasing/h-1-heap-that-is-not-shared"]
+    ),
+    without!(
+        "forgets-inheritance-needs-same-description",
+        INHERITANCE_NEEDS_SAME_DESCRIPTION,
+        "discrete",
+        "forgets H-1: the descriptions are identical",
+        [
+            "aliasing/h-1-other-description",
+            "aliasing/h-1-other-format",
+            "aliasing/h-3-tile-of-another-format"
+        ]
+    ),
+    without!(
+        "forgets-inheritance-needs-same-clear-value",
+        INHERITANCE_NEEDS_SAME_CLEAR_VALUE,
+        "discrete",
+        "forgets H-1: so are the optimised clear values",
+        ["aliasing/h-1-other-clear-value"]
+    ),
+    without!(
+        "forgets-inheritance-needs-same-method",
+        INHERITANCE_NEEDS_SAME_METHOD,
+        "discrete",
+        "forgets H-1: both are placed, or both reserved",
+        ["aliasing/h-1-placed-and-reserved"]
+    ),
+    without!(
+        "forgets-inheritance-needs-same-place",
+        INHERITANCE_NEEDS_SAME_PLACE,
+        "discrete",
+        "forgets H-1: both begin at the same place",
+        ["aliasing/h-1-other-place"]
+    ),
+    without!(
+        "forgets-defined-layouts-inherit",
+        DEFINED_LAYOUTS_INHERIT,
+        "discrete",
+        "forgets H-2: defined layouts inherit without the SHARED flag",
+        [
+            "aliasing/h-2-tiles-in-a-heap-that-is-not-shared",
+            "aliasing/h-2-buffers",
+            "aliasing/h-9-barrier-and-bytes"
+        ]
+    ),
+    without!(
+        "forgets-stateless-inherit",
+        STATELESS_INHERIT,
+        "discrete",
+        "forgets H-4: buffers, simultaneous-access and cross-adapter textures inherit in every state",
+        ["aliasing/h-4-simultaneous-access"]
+    ),
+    without!(
+        "forgets-tiles-inherit-in-common",
+        TILES_INHERIT_IN_COMMON,
+        "discrete",
+        "forgets H-5: per tile, textures inherit in state COMMON alone",
+        ["aliasing/h-5-tiles-in-another-state"]
+    ),
+    without!(
+        "forgets-states-are-compatible",
+        STATES_ARE_COMPATIBLE,
+        "discrete",
+        "forgets H-6: states of subresources are both COMMON, or the same one that the GPU writes in",
+        [
+            "aliasing/h-6-render-target-and-common",
+            "aliasing/h-6-equal-states-that-read",
+            "aliasing/h-6-the-other-subresource"
+        ]
+    ),
+    without!(
+        "forgets-read-states-do-not-inherit",
+        READ_STATES_DO_NOT_INHERIT,
+        "discrete",
+        "forgets H-6: equal states that only read do not do",
+        ["aliasing/h-6-equal-states-that-read"]
+    ),
+    without!(
+        "forgets-states-by-subresource",
+        STATES_BY_SUBRESOURCE,
+        "discrete",
+        "forgets H-6: states are compared subresource by subresource",
+        ["aliasing/h-6-the-other-subresource"]
+    ),
+    without!(
+        "forgets-swizzle-is-bytes",
+        SWIZZLE_IS_BYTES,
+        "uma",
+        "forgets H-7: buffers and standard swizzle textures inherit from one another",
+        ["aliasing/h-7-standard-swizzle-from-a-buffer", "aliasing/h-7-standard-swizzle-to-a-buffer"]
+    ),
+    without!(
+        "forgets-undefined-swizzle-is-opaque",
+        UNDEFINED_SWIZZLE_IS_OPAQUE,
+        "discrete",
+        "forgets H-7: a buffer cannot read what lies in an undefined swizzle",
+        [
+            "aliasing/g-9-one-byte-takes-the-granule",
+            "aliasing/i-10-slice-0-of-the-example",
+            "aliasing/h-7-undefined-swizzle-and-a-buffer"
+        ]
+    ),
+    without!(
+        "forgets-inheritance-needs-barrier",
+        INHERITANCE_NEEDS_BARRIER,
+        "discrete",
+        "forgets H-9: the barrier is needed though data is inherited",
+        ["aliasing/h-9-bytes-without-a-barrier", "aliasing/e-1-waits-for-something-else"]
+    ),
+    without!(
+        "forgets-simple-does-not-inherit",
+        SIMPLE_DOES_NOT_INHERIT,
+        "discrete",
+        "forgets H: in the simple model nothing is inherited",
+        ["aliasing/h-1-simple-model-inherits-nothing"]
+    ),
+    without!(
+        "forgets-enhanced-barriers-order",
+        ENHANCED_BARRIERS_ORDER,
+        "discrete",
+        "forgets E-1: enhanced barriers wait for the one and hold the other back",
+        ["aliasing/e-1-waits-for-something-else"]
+    ),
+    without!(
+        "forgets-sync-covers-accesses",
+        SYNC_COVERS_ACCESSES,
+        "discrete",
+        "forgets E-1: SyncBefore covers the accesses that are waited for",
+        ["aliasing/e-1-waits-for-something-else"]
+    ),
+    without!(
+        "forgets-undefined-needs-initialisation",
+        UNDEFINED_NEEDS_INITIALISATION,
+        "discrete",
+        "forgets E-3: a layout that may be compressed, UNORDERED_ACCESS among them, is initialised after UNDEFINED",
+        ["aliasing/e-3-nothing-initialises"]
+    ),
+    without!(
+        "forgets-discard-flag-initialises",
+        DISCARD_FLAG_INITIALISES,
+        "discrete",
+        "forgets E-3: the flag DISCARD initialises",
+        ["aliasing/e-3-discard-initialises"]
+    ),
+    without!(
+        "forgets-no-access-forbids",
+        NO_ACCESS_FORBIDS,
+        "discrete",
+        "forgets E-4: after NO_ACCESS nothing accesses until a barrier from NO_ACCESS",
+        ["aliasing/e-4-access-after-no-access"]
+    ),
+    without!(
+        "forgets-discard-stands-apart",
+        DISCARD_STANDS_APART,
+        "discrete",
+        "forgets E-5: DISCARD does not stand beside a barrier of what it overlaps that flushes or changes a layout",
+        ["aliasing/e-5-discard-beside-a-flush"]
+    ),
+    without!(
+        "forgets-call-has-no-order",
+        CALL_HAS_NO_ORDER,
+        "discrete",
+        "forgets E-6: two barriers of one call do not change the same memory",
+        ["aliasing/e-6-changes-in-one-call"]
+    ),
+    without!(
+        "forgets-sync-none-is-alone",
+        SYNC_NONE_IS_ALONE,
+        "discrete",
+        "forgets E-7: SYNC_NONE means that nothing came before, or comes after, in the submission",
+        ["aliasing/e-7-sync-none-after-an-access", "aliasing/e-7-access-after-sync-none"]
+    ),
+    without!(
+        "forgets-remarks",
+        REMARKS,
+        "discrete",
+        "forgets B-8: barriers that do nothing, or stall all, are remarked on. Not among D3D12's own",
+        ["aliasing/b-8-barrier-that-does-nothing", "aliasing/b-8-barrier-that-stalls-all"]
+    ),
+    without!(
+        "forgets-advanced-begins-inactive",
+        ADVANCED_BEGINS_INACTIVE,
+        "discrete",
+        "forgets I-12: in the advanced model the first use without an activation is warned of. Not among D3D12's own",
+        ["aliasing/i-12-first-use-in-the-advanced-model"]
+    ),
+    without!(
+        "forgets-unordered-clears-initialise",
+        UNORDERED_CLEARS_INITIALISE,
+        "discrete",
+        "forgets I-4: clears of unordered access views initialise as other clears do. A milder reading, not among D3D12's own",
+        ["aliasing/i-4-unordered-clear-first-read-mildly"]
+    ),
+];

@@ -1,0 +1,38 @@
+//! What may be at an address of the application's choice.
+
+use heapwright_core::GpuVirtualAddress;
+
+use super::*;
+use crate::ddi::GpuVirtualAddressRange;
+use crate::rules::recreate::{check_heap, check_ranges, check_resource};
+use crate::rules::resource;
+
+#[test]
+fn heaps_and_buffers_may_and_textures_may_not() {
+    let caps = caps("discrete");
+    let address = GpuVirtualAddress::new(1 << 36);
+    let rules = |desc| resource::check_castable(&desc, &[], &caps, &PLAIN).expect("a valid description");
+    let (buffer, texture) =
+        (rules(buffer(16)), rules(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 64, 64, 1)));
+    check_heap(address, &caps).expect("a heap");
+    check_resource(address, &buffer, &caps).expect("a buffer");
+    check_resource(None, &texture, &caps).expect("a texture of the driver's choice");
+    let refusal = check_resource(address, &texture, &caps).expect_err("a texture");
+    assert_eq!((refusal.hresult(), refusal.id()), (E_INVALIDARG, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET));
+    assert!(refusal.to_string().contains("0x1000000000"), "{refusal}");
+}
+
+#[test]
+fn nothing_may_without_the_tier() {
+    let old = caps("old-ddi");
+    let start = GpuVirtualAddress::new(1 << 36).expect("not zero");
+    let range = GpuVirtualAddressRange { start, size: ByteSize::from_kib(64) };
+    check_heap(None, &old).expect("no address");
+    check_ranges(&[], &old).expect("no ranges");
+    for refused in [check_heap(Some(start), &old), check_ranges(&[range], &old)] {
+        let refusal = refused.expect_err("NOT_SUPPORTED");
+        let expected = (DXGI_ERROR_UNSUPPORTED, D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT);
+        assert_eq!((refusal.hresult(), refusal.id()), expected, "{refusal}");
+    }
+    check_ranges(&[range], &caps("discrete")).expect("the tier is there");
+}
