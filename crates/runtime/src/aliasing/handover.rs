@@ -240,11 +240,17 @@ impl Judge {
                     (self.units_at(resource, &places), rule)
                 };
                 let cause = Cause::Invalidated { by: other.id, because: *rule };
-                resource.invalidate(units.clone(), cause);
+                if resource.shape.is_buffer() {
+                    resource.invalidate_bytes(&(start..start + (hit.end - hit.start)), cause);
+                } else {
+                    resource.invalidate(units.clone(), cause);
+                }
                 undefined.push(units);
             }
             Outcome::Partly(units) => {
-                for &(_, unit, rule) in units {
+                // Bytes were dealt with one by one.
+                let is_buffer = resource.shape.is_buffer();
+                for &(_, unit, rule) in units.iter().filter(|_| !is_buffer) {
                     let cause = Cause::Invalidated { by: other.id, because: rule };
                     resource.invalidate(unit..unit + 1, cause);
                     undefined.push(unit..unit + 1);
@@ -405,6 +411,9 @@ impl Judge {
                 Err(rule) => Outcome::Lost(rule),
             };
         }
+        if to.shape.is_buffer() {
+            return tiles_to_bytes((from, theirs), (to, ours), size, of);
+        }
         let units = to.shape.units_of_places(&to.shape.places_of_bytes(&(ours..ours + size)));
         let count = units.len();
         let mut failed: Vec<(u32, u32, Rule)> = Vec::new();
@@ -417,7 +426,15 @@ impl Judge {
                 unit
             };
             let checked = inheritance::check_states((from, from_unit), (to, unit), transfer, of);
-            let content = from.content.get(from_unit).cloned();
+            let content = if from.shape.is_buffer() {
+                let tile = to.shape.bytes_of_unit(unit);
+                let is_there = ours <= tile.start && tile.end <= ours + size;
+                is_there
+                    .then(|| bytes_as_one(from, &(tile.start - ours + theirs..tile.end - ours + theirs)))
+                    .flatten()
+            } else {
+                from.content.get(from_unit).cloned()
+            };
             let rule = match (checked, content) {
                 (Err(rule), _) => rule,
                 (Ok(()), Some(content)) if transfer == Transfer::Units || is_all_or_nothing(&content) => {
@@ -496,7 +513,11 @@ impl Judge {
         let hit = common(taken, &conflict.bytes);
         let is_partial = !(hit.end - hit.start).is_multiple_of(KIB_64) && lost.end != other.shape.size;
         let because = if is_partial { Rule::G9 } else { rule };
-        other.invalidate(units, invalidated(because));
+        if other.shape.is_buffer() {
+            other.invalidate_bytes(&lost, invalidated(because));
+        } else {
+            other.invalidate(units, invalidated(because));
+        }
     }
 }
 
@@ -513,6 +534,64 @@ impl TrackedResource {
 /// Whether contents are valid in full, or not at all.
 fn is_all_or_nothing(content: &Content) -> bool {
     !matches!(content.valid, Coverage::Parts(_))
+}
+
+/// What bytes of a buffer hold, as one tile: all valid, or none; nothing where it is neither. O(units).
+fn bytes_as_one(from: &TrackedResource, bytes: &Range<u64>) -> Option<Content> {
+    let mut contents = Vec::new();
+    for unit in from.shape.places_of_bytes(bytes) {
+        let content = from.content.get(unit)?;
+        let part = from.shape.whole_of_unit(unit)?.intersection(&Region::bytes(bytes.start, bytes.end))?;
+        let is_none = !content.valid.regions(part).iter().any(|region| region.intersection(&part).is_some());
+        let is_all = content.valid.covers(Part::Region(part));
+        contents.push((content, is_none, is_all, part.end[0]));
+    }
+    let first = contents.first()?.0;
+    if contents.iter().all(|(_, _, is_all, _)| *is_all) && contents.last()?.3 == bytes.end {
+        return Some(Content::valid());
+    }
+    contents.iter().all(|(_, is_none, _, _)| *is_none).then(|| Content::undefined(first.cause))
+}
+
+/// Gives tiles of a texture to a buffer, where each is as many bytes. O(tiles).
+fn tiles_to_bytes(
+    (from, theirs): (&TrackedResource, u64),
+    (to, ours): (&mut TrackedResource, u64),
+    size: u64,
+    of: Circumstances,
+) -> Outcome {
+    let tiles = from.shape.places_of_bytes(&(theirs..theirs + size));
+    let count = tiles.len();
+    let mut failed = Vec::new();
+    for tile in tiles {
+        let part = common(&(theirs..theirs + size), &from.shape.bytes_of_places(&(tile..tile + 1)));
+        if part.is_empty() {
+            continue;
+        }
+        let bytes = part.start - theirs + ours..part.end - theirs + ours;
+        let unit = to.shape.places_of_bytes(&bytes).start;
+        let from_unit = from.shape.units_of_places(&(tile..tile + 1)).start;
+        let content = from.content.get(from_unit);
+        let states = inheritance::check_states((from, from_unit), (to, unit), Transfer::WholeTiles, of);
+        match (states, content) {
+            (Ok(()), Some(content)) if content.is_valid() => {
+                for piece in to.shape.bytes(bytes.start, bytes.end - bytes.start) {
+                    to.validate(&piece);
+                }
+            }
+            (Ok(()), Some(content)) if is_all_or_nothing(content) => to.undefine_bytes(&bytes, content.cause),
+            (states, _) => {
+                let because = states.err().unwrap_or(Rule::G9);
+                to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because });
+                failed.push((from_unit, unit, because));
+            }
+        }
+    }
+    match failed.first() {
+        None => Outcome::Inherited,
+        Some(&(_, _, rule)) if failed.len() == count => Outcome::Lost(rule),
+        Some(_) => Outcome::Partly(failed),
+    }
 }
 
 /// Gives `size` bytes of a buffer, from `theirs` on, to another, where they are at `ours`. O(units).

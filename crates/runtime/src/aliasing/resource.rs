@@ -8,9 +8,9 @@ use heapwright_d3d12::*;
 
 use super::clock::Epoch;
 use super::content::{Cause, Content};
-use super::coverage::Coverage;
+use super::coverage::{Coverage, Part, Region};
 use super::runs::Runs;
-use super::shape::Shape;
+use super::shape::{Piece, Shape};
 use super::state::BarrierState;
 use crate::ddi::driver_resource::DriverResource;
 
@@ -168,6 +168,49 @@ impl TrackedResource {
                 content.clone_from(&undefined);
             }
         });
+    }
+
+    /// As [`invalidate`](Self::invalidate), for bytes of a buffer.
+    pub(super) fn invalidate_bytes(&mut self, bytes: &Range<u64>, cause: Cause) {
+        let lost = Region::bytes(bytes.start, bytes.end);
+        for unit in self.shape.places_of_bytes(bytes) {
+            let Some(whole) = self.shape.whole_of_unit(unit) else { continue };
+            let Some(part) = whole.intersection(&lost) else { continue };
+            if part == whole {
+                self.invalidate(unit..unit + 1, cause);
+            } else {
+                self.undefine_bytes(&(part.start[0]..part.end[0]), cause);
+            }
+        }
+    }
+
+    /// Bytes of a buffer have no value any more, for that cause.
+    pub(super) fn undefine_bytes(&mut self, bytes: &Range<u64>, cause: Cause) {
+        let lost = Region::bytes(bytes.start, bytes.end);
+        for unit in self.shape.places_of_bytes(bytes) {
+            let Some(whole) = self.shape.whole_of_unit(unit) else { continue };
+            let Some(part) = whole.intersection(&lost) else { continue };
+            self.content.update(unit..unit + 1, |content| {
+                content.valid.remove(part, Some(whole));
+                content.initialised.remove(part, Some(whole));
+                content.cause = cause;
+            });
+        }
+    }
+
+    /// A piece has a value.
+    pub(super) fn validate(&mut self, piece: &Piece) {
+        if piece.part == Part::Full {
+            self.content.set(piece.units.clone(), &Content::valid());
+            return;
+        }
+        for unit in piece.units.clone() {
+            let whole = self.shape.whole_of_unit(unit);
+            self.content.update(unit..unit + 1, |content| {
+                content.initialised.add(piece.part, whole);
+                content.valid.add(piece.part, whole);
+            });
+        }
     }
 
     /// Where bytes of places are in heaps: heap, bytes there, and where they begin in the resource.

@@ -253,17 +253,7 @@ impl Judge {
             resource.content.set(0..resource.shape.unit_count(), &Content::valid());
             return;
         }
-        if piece.part == Part::Full {
-            resource.content.set(piece.units.clone(), &Content::valid());
-            return;
-        }
-        for unit in piece.units.clone() {
-            let whole = resource.shape.whole_of_unit(unit);
-            resource.content.update(unit..unit + 1, |content| {
-                content.initialised.add(piece.part, whole);
-                content.valid.add(piece.part, whole);
-            });
-        }
+        resource.validate(piece);
     }
 
     /// A render pass goes on with what is there, whatever it is worth: it must be initialised.

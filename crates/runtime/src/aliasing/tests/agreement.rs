@@ -139,13 +139,16 @@ fn program() -> impl Strategy<Value = Program> {
         resources,
         proptest::collection::vec(submission, 1..8),
     )
-        .prop_map(|([is_shared, is_zeroed], is_simple, resources, submissions)| Program {
-            is_simple,
-            is_shared,
-            is_zeroed,
-            resources,
-            submissions,
+        .prop_map(|([is_shared, is_zeroed], is_simple, resources, submissions)| {
+            // The tracker knows one cause for all of a unit that is not valid. Of tightly aligned buffers a part may be lost, and
+            // another was never written: no difference where neither may be read.
+            let is_zeroed = is_zeroed && !has_tight(&resources);
+            Program { is_simple, is_shared, is_zeroed, resources, submissions }
         })
+}
+
+fn has_tight(resources: &[(Kind, u64, D3D12_RESOURCE_STATES)]) -> bool {
+    resources.iter().any(|(kind, ..)| matches!(kind, Kind::Buffer { tight: true, .. }))
 }
 
 /// A part of a unit in the model's elements, and the call that accesses it.
@@ -297,7 +300,10 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
             continue;
         }
         for (rules, of) in &model.contents {
-            let is_said = rules.iter().any(|rule| contents.contains(&(*rule, *of)));
+            // A submission says a rule of a resource once: a discard in the wrong state may have said it.
+            let is_said = rules.iter().any(|&rule| {
+                contents.contains(&(rule, *of)) || (rule == Rule::I8 && order.contains(&(rule, *of)))
+            });
             prop_assert!(is_said, "submission {number}: one of {rules:?} of {of} is missing in {contents:?}");
         }
         for (rule, of) in &contents {
@@ -314,9 +320,11 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
                     _ => "invalid",
                 };
                 let expected = model.foresee(id, unit);
-                let is_nothing = matches!(is, "uninitialised" | "invalid");
+                let is_nothing = |is: &str| matches!(is, "uninitialised" | "invalid");
+                let is_rough = expected.is_none() || has_tight(&program.resources);
+                let is_same_nothing = is_rough && is_nothing(is) && expected.is_none_or(is_nothing);
                 prop_assert!(
-                    expected.map_or(is_nothing, |expected| expected == is),
+                    expected == Some(is) || is_same_nothing,
                     "submission {number}: unit {unit} of {id} is {is}, by the model {expected:?}: {:?}",
                     model.resources[id].elements[unit]
                 );

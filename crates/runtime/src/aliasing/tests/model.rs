@@ -428,7 +428,11 @@ impl Model {
                 } else if from_unit < from.elements.len()
                     && self.states_allow((other.resource, from_unit), (id, unit))
                 {
-                    as_one(&from.elements[from_unit])
+                    match as_one(&from.elements[from_unit]) {
+                        // What may be used without a value is of no use to a buffer.
+                        Element::Discarded | Element::Activated => Element::Invalid,
+                        element => element,
+                    }
                 } else {
                     Element::Invalid
                 };
@@ -443,14 +447,19 @@ impl Model {
             let is_there = common == tile;
             found.elements[unit] = if from.is_buffer() {
                 let there = tile.start.wrapping_sub(from.offset);
-                let cells: Vec<Element> = (0..KIB_64 / CELL)
+                let cells: Vec<Option<Element>> = (0..KIB_64 / CELL)
                     .map(|cell| {
                         let at = there.wrapping_add(cell * CELL);
                         let unit = from.elements.get((at / KIB_64) as usize);
                         let cell = unit.and_then(|unit| unit.get((at % KIB_64 / CELL) as usize));
-                        cell.copied().unwrap_or(Element::Invalid)
+                        cell.copied()
                     })
                     .collect();
+                // Behind its width a buffer has memory and no contents.
+                let is_short = cells.contains(&None);
+                let cells: Vec<Element> = cells.into_iter().flatten().collect();
+                let is_mixed = is_short && cells.contains(&Element::Valid);
+                let is_there = is_there && !is_mixed && !cells.is_empty();
                 let is_allowed = is_there && self.states_allow((other.resource, 0), (id, unit));
                 vec![if is_allowed { as_one(&cells) } else { Element::Invalid }; count]
             } else if self.states_allow((other.resource, unit), (id, unit)) {
@@ -506,7 +515,8 @@ impl Model {
             let to_unit = (at / KIB_64) as usize;
             let is_mixed = from.is_buffer() && !to.is_buffer() && {
                 let elements = &from.elements[unit];
-                elements.contains(&Element::Valid) && as_one(elements) == Element::Invalid
+                let is_short = elements.len() < (KIB_64 / CELL) as usize;
+                elements.contains(&Element::Valid) && (is_short || as_one(elements) == Element::Invalid)
             };
             is_mixed || !self.states_allow((id, unit), (by, to_unit.min(to.elements.len() - 1)))
         };
@@ -660,6 +670,17 @@ fn invalidate(resource: &mut Resource, hit: &Range<u64>, is_used: bool) {
     let is_all = resource.is_opaque()
         || (is_used && !(resource.is_stateless() || is_common))
         || (resource.is_tiled() && hit.end > hidden);
+    if resource.is_buffer() {
+        // Granules are the heap's, and a tightly aligned buffer begins anywhere in them.
+        let (start, offset) = (hit.start.max(resource.offset), resource.offset);
+        for at in (start..hit.end).step_by(CELL as usize).map(|byte| byte - offset) {
+            let unit = resource.elements.get_mut((at / KIB_64) as usize);
+            if let Some(element) = unit.and_then(|unit| unit.get_mut((at % KIB_64 / CELL) as usize)) {
+                *element = Element::Invalid;
+            }
+        }
+        return;
+    }
     for unit in 0..units {
         if is_all || !meet(&resource.place(unit), hit).is_empty() {
             resource.elements[unit].fill(Element::Invalid);

@@ -210,3 +210,44 @@ fn what_is_left_of_a_resource_beside_bytes_that_it_gave_is_no_neighbour() {
     }
     assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, true)]), []);
 }
+
+#[test]
+fn a_tight_buffer_loses_the_granules_that_are_used_and_no_others() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let tight = Kind::Buffer { width: 8 * KIB_4, tight: true };
+    let tight = stage.place(&heap, KIB_64 - 4 * KIB_4, tight, COMMON);
+    let texture = stage.place(&heap, KIB_64, Kind::texture(TextureMemoryLayout::Unknown, 32, 1), COMMON);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&tight, 0, 8 * KIB_4, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&tight, 0, 4 * KIB_4, true)]), []);
+    let read = stage.bytes(&tight, 4 * KIB_4, 16, true);
+    assert_eq!(stage.said(QUEUE, &[read]), [(Rule::I2, Some(1), Some(2))]);
+}
+
+#[test]
+fn a_tile_is_inherited_from_all_of_its_bytes_and_by_those_that_are_there() {
+    let layout = TextureMemoryLayout::StandardSwizzle64Kib;
+    let kind = Kind::texture(layout, 256, 1);
+    // Of a short buffer no tile is valid.
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let (texture, short) =
+        (stage.place(&heap, 0, kind, COMMON), stage.place(&heap, 0, Kind::buffer(1024), COMMON));
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&short, 0, 1024, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&texture, 0, 0, true)]), [(Rule::I2, Some(1), Some(2))]);
+    // A buffer over the ends of two tiles has what each of them has.
+    let stage = advanced();
+    let heap = stage.heap(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
+    let usage = crate::ddi::TextureUsage { simultaneous_access: true, ..Default::default() };
+    let kind = Kind::Texture { layout, side: 256, mips: 1, slices: 1, usage, hidden: 0 };
+    let texture = stage.place(&heap, 0, kind, COMMON);
+    let across = Kind::Buffer { width: 2 * KIB_4, tight: true };
+    let across = stage.place(&heap, KIB_64 - KIB_4, across, COMMON);
+    assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&texture, 0, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&texture, 0, 1, true)]), [(Rule::I2, Some(1), None)]);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&across, 0, KIB_4, true)]), []);
+    let read = stage.bytes(&across, KIB_4, 16, true);
+    assert_eq!(stage.said(QUEUE, &[read]).iter().map(|said| said.0).collect::<Vec<_>>(), [Rule::I2]);
+}

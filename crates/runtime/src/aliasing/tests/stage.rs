@@ -198,7 +198,13 @@ impl Kind {
                 (D3D12_RESOURCE_DIMENSION_TEXTURE2D, side.into(), mips, slices)
             }
         };
+        // What has hidden memory is another kind of texture; something in the description must differ.
+        let quality = match self {
+            Self::Buffer { .. } => 0,
+            Self::Texture { hidden, .. } => hidden.try_into().expect("little"),
+        };
         D3D12_RESOURCE_DESC1 {
+            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: quality },
             Dimension: dimension,
             Width: width,
             MipLevels: mips.try_into().expect("few"),
