@@ -19,12 +19,12 @@
 //! | DXGI: factory to 6, adapter to 4, memory info, reservations, budget notifications | here |
 //! | heaps; placed, committed and reserved buffers and textures; tight alignment; GPU upload heaps | here |
 //! | footprints, tilings, format support, private data, names, residency | here |
-//! | queues, command lists with the memory commands, fences, descriptor and query heaps | here |
+//! | queues, command lists with the memory commands (copies, clears, resolves, discards, render passes, barriers of both generations), fences, descriptor and query heaps | here |
 //! | [`aliasing`]: validity of what resources contain, tracked; rules of aliasing and data inheritance, checked | here, once it is on |
 //! | debug layer: info queue, messages with D3D12's ids, live objects | here |
 //! | shared handles of heaps, committed resources and fences, within the process | here |
 //! | heaps and buffers at GPU virtual addresses of one's choice, reserved when the device is created | here |
-//! | heaps shared across adapters or for display, protected sessions, sampler feedback, video formats | E_NOTIMPL |
+//! | heaps for display, opening what is shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that hears which bytes the CPU wrote | here, once one is installed |
 //! | pipelines, root signatures, draws, dispatches, ray tracing | E_NOTIMPL, or no effect where there is no result |
 //!

@@ -1,7 +1,9 @@
 //! Small programs, right and wrong.
 
+use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 use heapwright_runtime::aliasing::{AliasingTracking, Rule, Severity};
+use windows_core::Interface;
 
 use crate::world::{KIB_64, World, texture_desc};
 
@@ -154,4 +156,51 @@ fn an_immediate_write_is_one_of_the_buffer_that_used_the_address_last() {
     assert_eq!(world.rules(), []);
     world.read(&buffer, 4, 8);
     assert_eq!(world.rules(), [(Rule::I2, None)]);
+}
+
+#[test]
+fn gpu_based_validation_is_the_tracker() {
+    let factory = World::new(AliasingTracking::ADVANCED).gpu.device_factory().expect("it is new enough");
+    let model_of_a_new_device = || {
+        let mut device: Option<ID3D12Device> = None;
+        unsafe { factory.CreateDevice(None, D3D_FEATURE_LEVEL_11_0, &mut device) }.expect("a device");
+        let aliasing: IHeapwrightAliasing = device.expect("S_OK comes with a device").cast().expect("ours");
+        let mut tracking = HEAPWRIGHT_ALIASING_TRACKING {
+            Model: -1,
+            Scramble: 0,
+            ScrambleSeed: 0,
+            Laws: AliasingLaws::empty(),
+        };
+        assert_eq!(unsafe { aliasing.GetTracking(&raw mut tracking) }, S_OK);
+        tracking.Model
+    };
+    let debug: ID3D12Debug1 =
+        unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Debug) }.expect("switches");
+    assert_eq!(model_of_a_new_device(), HEAPWRIGHT_ALIASING_MODEL_OFF);
+    unsafe { debug.SetEnableGPUBasedValidation(true) };
+    assert_eq!(model_of_a_new_device(), HEAPWRIGHT_ALIASING_MODEL_OFF, "the debug layer is off");
+    unsafe { debug.EnableDebugLayer() };
+    assert_eq!(model_of_a_new_device(), HEAPWRIGHT_ALIASING_MODEL_ADVANCED);
+}
+
+#[test]
+fn wrong_calls_of_the_interface_are_refused() {
+    let world = World::new(AliasingTracking::ADVANCED);
+    let aliasing: IHeapwrightAliasing = world.device.cast().expect("ours");
+    let wrong =
+        HEAPWRIGHT_ALIASING_TRACKING { Model: 3, Scramble: 0, ScrambleSeed: 0, Laws: AliasingLaws::D3D12 };
+    unsafe {
+        assert_eq!(aliasing.SetTracking(&raw const wrong), E_INVALIDARG);
+        assert_eq!(aliasing.SetTracking(std::ptr::null()), E_INVALIDARG);
+        assert_eq!(aliasing.GetTracking(std::ptr::null_mut()), E_INVALIDARG);
+        assert_eq!(aliasing.GetViolation(0, std::ptr::null_mut()), E_INVALIDARG);
+        let mut size = 0;
+        assert_eq!(aliasing.GetViolationText(0, &raw mut size, std::ptr::null_mut()), S_FALSE);
+        let mut contents = 0;
+        assert_eq!(aliasing.GetContents(std::ptr::null_mut(), 0, &raw mut contents), E_INVALIDARG);
+        let other = world.other.as_raw();
+        assert_eq!(aliasing.GetContents(other, 0, &raw mut contents), S_OK);
+        assert_eq!(contents, HEAPWRIGHT_ALIASING_CONTENTS_VALID);
+        assert_eq!(aliasing.GetContents(other, 256, &raw mut contents), S_FALSE);
+    }
 }
