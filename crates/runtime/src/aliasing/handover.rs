@@ -410,7 +410,7 @@ impl Judge {
         conflict: &Conflict,
     ) -> Outcome {
         let shared = common(&taken.bytes, &conflict.bytes);
-        let is_neighbour = shared.is_empty() && !from.overlaps(taken);
+        let is_neighbour = shared.is_empty() && !from.overlaps(to);
         if is_neighbour {
             return Outcome::Lost(Rule::G8);
         }
@@ -546,10 +546,13 @@ impl Judge {
 }
 
 impl TrackedResource {
-    /// Whether it has bytes in common with what is taken, whoever used these last.
-    fn overlaps(&self, taken: &Taken) -> bool {
-        let memory = self.memory_of_places(&(0..self.shape.place_count()));
-        memory.iter().any(|(heap, bytes, _)| *heap == taken.heap && !common(bytes, &taken.bytes).is_empty())
+    /// Whether two resources have bytes in common, whoever used these last.
+    fn overlaps(&self, other: &Self) -> bool {
+        let memory = |resource: &Self| resource.memory_of_places(&(0..resource.shape.place_count()));
+        let others = memory(other);
+        memory(self).iter().any(|(heap, bytes, _)| {
+            others.iter().any(|(at, others, _)| heap == at && !common(bytes, others).is_empty())
+        })
     }
 }
 

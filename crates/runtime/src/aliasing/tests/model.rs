@@ -412,7 +412,7 @@ impl Model {
         let bytes = found.place(place);
         let granule = self.granule(id, other.resource);
         let common = meet(&bytes, &other.bytes);
-        let is_apart = meet(&bytes, &from.all()).is_empty();
+        let is_apart = meet(&found.all(), &from.all()).is_empty();
         if self.can_inherit(other.resource, id).is_none() || is_apart {
             let hit = meet(&expand(&other.bytes, granule), &bytes);
             if !hit.is_empty() {
@@ -456,7 +456,7 @@ impl Model {
             let Some(elements) = found.elements.get(unit) else { continue };
             let count = elements.len();
             let tile = if found.is_opaque() { bytes.clone() } else { found.place(unit) };
-            let is_there = common == tile;
+            let is_there = meet(&from.all(), &tile) == tile;
             found.elements[unit] = if from.is_buffer() {
                 let there = tile.start.wrapping_sub(from.offset);
                 let cells: Vec<Option<Element>> = (0..KIB_64 / CELL)
