@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const TARGETS: &[&str] = &["device", "queues", "report", "residency", "suballoc", "trace"];
+const TARGETS: &[&str] = &["aliasing", "device", "queues", "report", "residency", "suballoc", "trace"];
 
 /// Runs one target, or all, for `seconds` each; a finding is an error that names the input's file.
 pub(crate) fn run(root: &Path, target: Option<&str>, seconds: u32) -> Result<(), String> {

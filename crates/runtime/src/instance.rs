@@ -198,6 +198,17 @@ impl Instance {
         }
     }
 
+    /// Whether what the tracker of aliasing knows fits together; for fuzzing. O(all that it knows), under its lock.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, in words.
+    #[doc(hidden)]
+    #[cfg(debug_assertions)]
+    pub fn audit_aliasing(&self) -> Result<(), String> {
+        Device::behind(&self.device).map_or(Ok(()), |device| device.aliasing().audit())
+    }
+
     /// Begins to track aliasing, goes on by other rules, or ends.
     ///
     /// Resources that were created, and lists that were recorded, while nothing was tracked are not judged. What was found so

@@ -164,13 +164,16 @@ impl Judge {
         let Some(other) = self.resource(conflict.user) else { return 0 };
         let size = conflict.bytes.end - conflict.bytes.start;
         let places = other.shape.places_of_bytes(&(conflict.offset..conflict.offset + size));
-        if conflict.is_there && !other.owned.all(places, |owned| *owned) {
-            return 0;
-        }
+        let is_older = conflict.is_there && !other.owned.all(places, |owned| *owned);
         let gives = conflict.is_there
             && !common(&taken.bytes, &conflict.bytes).is_empty()
             && inheritance::between(other, resource, self.circumstances(taken, conflict)).is_ok();
-        if gives { 1 } else { 2 }
+        match (is_older, gives) {
+            (true, false) => 0,
+            (true, true) => 1,
+            (false, true) => 2,
+            (false, false) => 3,
+        }
     }
 
     /// Settles who loses what. Answers the units whose contents have become undefined.
@@ -231,21 +234,27 @@ impl Judge {
             Outcome::Inherited => {}
             Outcome::Lost(rule) => {
                 let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
-                let hit = common(&expand(&conflict.bytes, granule), &taken.bytes);
-                let start = taken.offset + (hit.start - taken.bytes.start);
-                let places = resource.shape.places_of_bytes(&(start..start + (hit.end - hit.start)));
-                let (units, rule) = if self.hits_hidden(resource, &places) {
-                    (0..resource.shape.unit_count(), &Rule::I11)
-                } else {
-                    (self.units_at(resource, &places), rule)
+                let all = common(&expand(&conflict.bytes, granule), &taken.bytes);
+                let in_resource = |bytes: &Range<u64>| {
+                    let start = taken.offset + (bytes.start - taken.bytes.start);
+                    start..start + (bytes.end - bytes.start)
                 };
-                let cause = Cause::Invalidated { by: other.id, because: *rule };
-                if resource.shape.is_buffer() {
-                    resource.invalidate_bytes(&(start..start + (hit.end - hit.start)), cause);
-                } else {
-                    resource.invalidate(units.clone(), cause);
+                for hit in self.not_its_own(resource.id, taken.heap, all.clone()) {
+                    let bytes = in_resource(&hit);
+                    let places = resource.shape.places_of_bytes(&bytes);
+                    let (units, rule) = if self.hits_hidden(resource, &places) {
+                        (0..resource.shape.unit_count(), Rule::I11)
+                    } else {
+                        (self.units_at(resource, &places), *rule)
+                    };
+                    let cause = Cause::Invalidated { by: other.id, because: rule };
+                    if resource.shape.is_buffer() {
+                        resource.invalidate_bytes(&bytes, cause);
+                    } else {
+                        resource.invalidate(units, cause);
+                    }
                 }
-                undefined.push(units);
+                undefined.push(self.units_at(resource, &resource.shape.places_of_bytes(&in_resource(&all))));
             }
             Outcome::Partly(units) => {
                 // Bytes were dealt with one by one.
@@ -258,6 +267,21 @@ impl Judge {
             }
         }
         outcome
+    }
+
+    /// Bytes of a heap without those that a resource was the last to use. These it has lost already where a neighbour used
+    /// their granule since, and a neighbour whose use is older takes nothing from them.
+    fn not_its_own(&self, id: ResourceId, heap: HeapId, bytes: Range<u64>) -> Vec<Range<u64>> {
+        let Some(heap) = self.heap_of(heap) else { return vec![bytes] };
+        let mut rest = Vec::new();
+        let mut start = bytes.start;
+        for (own, ..) in heap.memory.uses(&bytes).filter(|(_, user, _)| *user == id) {
+            rest.push(start..own.start);
+            start = own.end;
+        }
+        rest.push(start..bytes.end);
+        rest.retain(|range| !range.is_empty());
+        rest
     }
 
     /// The units that lose their contents with places of a resource.
@@ -386,7 +410,7 @@ impl Judge {
         conflict: &Conflict,
     ) -> Outcome {
         let shared = common(&taken.bytes, &conflict.bytes);
-        let is_neighbour = shared.is_empty() && !from.overlaps(conflict, taken);
+        let is_neighbour = shared.is_empty() && !from.overlaps(to);
         if is_neighbour {
             return Outcome::Lost(Rule::G8);
         }
@@ -522,12 +546,13 @@ impl Judge {
 }
 
 impl TrackedResource {
-    /// Whether the places that a conflict is about have bytes in common with what is taken, whoever used these last.
-    fn overlaps(&self, conflict: &Conflict, taken: &Taken) -> bool {
-        let size = conflict.bytes.end - conflict.bytes.start;
-        let places = self.shape.places_of_bytes(&(conflict.offset..conflict.offset + size));
-        let memory = self.memory_of_places(&places);
-        memory.iter().any(|(heap, bytes, _)| *heap == taken.heap && !common(bytes, &taken.bytes).is_empty())
+    /// Whether two resources have bytes in common, whoever used these last.
+    fn overlaps(&self, other: &Self) -> bool {
+        let memory = |resource: &Self| resource.memory_of_places(&(0..resource.shape.place_count()));
+        let others = memory(other);
+        memory(self).iter().any(|(heap, bytes, _)| {
+            others.iter().any(|(at, others, _)| heap == at && !common(bytes, others).is_empty())
+        })
     }
 }
 

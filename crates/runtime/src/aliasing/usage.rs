@@ -285,6 +285,8 @@ impl Judge {
         (is_whole, is_compute): (bool, bool),
     ) {
         let Some(mut resource) = self.take(id) else { return };
+        // First, as it may take all of the resource with it.
+        self.take_hidden(step.submission, &mut resource, Reason::Access(Kind::Write));
         let mut undefined = Vec::new();
         for subresources in subresources {
             self.check_announcements(step.submission, &resource, subresources);
@@ -307,7 +309,6 @@ impl Judge {
                 }
             }
         }
-        self.take_hidden(step.submission, &mut resource, Reason::Access(Kind::Write));
         let is_packed = |units: &Range<u32>| resource.shape.packed_tiles(units.start).is_some();
         undefined.retain(|units| !is_packed(units));
         if is_whole {

@@ -94,6 +94,10 @@ impl Resource {
         if self.is_buffer() { 0 } else { unit * self.states.len() / self.elements.len() }
     }
 
+    fn all(&self) -> Range<u64> {
+        self.offset..self.offset + self.size
+    }
+
     /// Places of 64 KiB, the last of which may be no unit; one where nobody knows the layout.
     fn place(&self, place: usize) -> Range<u64> {
         if self.is_opaque() {
@@ -186,7 +190,11 @@ impl Model {
     }
 
     pub(super) fn add(&mut self, kind: Kind, offset: u64, state: D3D12_RESOURCE_STATES) {
-        let (size, granule) = kind.allocation();
+        let (size, granule) = match (kind, kind.allocation()) {
+            // Behind its last byte a buffer has a part of the granule and nothing of its own.
+            (Kind::Buffer { width, .. }, (_, granule)) => (width, granule),
+            (Kind::Texture { .. }, both) => both,
+        };
         let never = Element::Never { zeroed: self.is_zeroed };
         let (elements, places, states) = match kind {
             Kind::Buffer { width, .. } => {
@@ -213,7 +221,7 @@ impl Model {
             kind,
             offset,
             size,
-            granule: granule.max(if kind == Kind::buffer(size) { KIB_64 } else { 1 }),
+            granule,
             elements,
             states: vec![(state, false); states as usize],
             used: vec![0; places],
@@ -404,11 +412,15 @@ impl Model {
         let bytes = found.place(place);
         let granule = self.granule(id, other.resource);
         let common = meet(&bytes, &other.bytes);
-        if self.can_inherit(other.resource, id).is_none() || common.is_empty() {
+        let is_apart = meet(&found.all(), &from.all()).is_empty();
+        if self.can_inherit(other.resource, id).is_none() || is_apart {
             let hit = meet(&expand(&other.bytes, granule), &bytes);
             if !hit.is_empty() {
                 invalidate(found, &hit, false);
             }
+            return;
+        }
+        if common.is_empty() {
             return;
         }
         if found.is_buffer() {
@@ -444,7 +456,7 @@ impl Model {
             let Some(elements) = found.elements.get(unit) else { continue };
             let count = elements.len();
             let tile = if found.is_opaque() { bytes.clone() } else { found.place(unit) };
-            let is_there = common == tile;
+            let is_there = meet(&from.all(), &tile) == tile;
             found.elements[unit] = if from.is_buffer() {
                 let there = tile.start.wrapping_sub(from.offset);
                 let cells: Vec<Option<Element>> = (0..KIB_64 / CELL)
@@ -474,12 +486,12 @@ impl Model {
     fn lose(&mut self, id: usize, by: usize, taken: &Range<u64>) {
         let granule = self.granule(id, by);
         let resource = &self.resources[id];
-        let all = resource.offset..resource.offset + resource.size;
+        let all = resource.all();
         let hit = meet(&expand(taken, granule), &all);
         if hit.is_empty() {
             return;
         }
-        let is_shared = !meet(taken, &all).is_empty();
+        let is_shared = !meet(&self.resources[by].all(), &all).is_empty();
         if is_shared && self.can_inherit(id, by).is_some() {
             let (units, failed) = self.kept_back(id, by, taken);
             if failed.len() < units {

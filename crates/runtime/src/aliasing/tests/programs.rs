@@ -251,3 +251,17 @@ fn a_tile_is_inherited_from_all_of_its_bytes_and_by_those_that_are_there() {
     let read = stage.bytes(&across, KIB_4, 16, true);
     assert_eq!(stage.said(QUEUE, &[read]).iter().map(|said| said.0).collect::<Vec<_>>(), [Rule::I2]);
 }
+
+#[test]
+fn a_discard_is_not_lost_with_hidden_memory_that_was_anothers() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
+    let usage = crate::ddi::TextureUsage { render_target: true, ..Default::default() };
+    let kind = Kind::Texture { layout, side: 256, mips: 1, slices: 1, usage, hidden: 1 };
+    let target = stage.place(&heap, 0, kind, D3D12_RESOURCE_STATE_RENDER_TARGET);
+    let buffer = stage.place(&heap, 4 * KIB_64, Kind::buffer(KIB_64), COMMON);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[Stage::discard(&target, 0)]), []);
+    assert_eq!(stage.contents(&target, 0), HEAPWRIGHT_ALIASING_CONTENTS_DISCARDED);
+}

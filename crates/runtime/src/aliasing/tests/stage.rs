@@ -13,7 +13,7 @@ use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
-use crate::aliasing::{Note, RecordedCall, Violation};
+use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
 use crate::ddi::{
@@ -343,6 +343,13 @@ impl Stage {
             (here, there, region.start, TexelRegion { start: [0; 3], ..region })
         };
         Call::command("CopyTextureRegion", Command::CopyTexels { target, target_start, source, region })
+    }
+
+    /// Discards a subresource.
+    pub(super) fn discard(texture: &Resource, index: u32) -> Call {
+        let (resource, subresources) = (Arc::clone(&texture.driver), Subresources::Some(vec![index]));
+        let note = Note::Discard { resource, subresources, is_whole: true, is_compute: false };
+        Call::notes("DiscardResource", vec![note])
     }
 
     /// Copies all of a subresource.
