@@ -149,6 +149,9 @@ fn program() -> impl Strategy<Value = Program> {
         })
 }
 
+/// Elements, by unit.
+type Parts = Vec<(usize, Vec<usize>)>;
+
 /// Whether a part of a unit may be lost and another never have been used, or all be lost with hidden memory that another had since.
 fn is_rough(resources: &[(Kind, u64, D3D12_RESOURCE_STATES)]) -> bool {
     resources.iter().any(|(kind, ..)| match kind {
@@ -165,7 +168,7 @@ fn access(
     unit: usize,
     (from, to): (usize, usize),
     effect: Effect,
-) -> Option<(Vec<(usize, Vec<usize>)>, Call)> {
+) -> Option<(Parts, Call)> {
     let (id, driven) = resource;
     let of = &model.resources[id];
     let is_read = effect == Effect::Read;
