@@ -342,9 +342,12 @@ impl Model {
         self.check_order(id, &lost, effect);
         // What is found: each use since the last one takes contents away, or brings others.
         let mut found = self.resources[id].clone();
-        for &place in &lost {
-            for other in self.since(id, place) {
-                self.receive(id, &mut found, place, other);
+        for (time, other) in self.log.iter().enumerate() {
+            for &place in &lost {
+                let is_since = self.since(id, place).any(|use_of| std::ptr::eq(use_of, other));
+                if time as u64 >= self.resources[id].used[place] && is_since {
+                    self.receive(id, &mut found, place, other);
+                }
             }
         }
         // All see the same moment: whom this is taken from may lose by it.
