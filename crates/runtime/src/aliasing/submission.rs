@@ -157,7 +157,7 @@ impl Submission {
     fn orders(&self, before: ResourceId, last: Touch, after: ResourceId, laws: AliasingLaws) -> bool {
         let covers = |sync: D3D12_BARRIER_SYNC| {
             sync & D3D12_BARRIER_SYNC_ALL != 0
-                || last.sync & !sync == 0
+                || last.sync & !with_parts(sync) == 0
                 || !laws.contains(AliasingLaws::SYNC_COVERS_ACCESSES)
         };
         // Barriers are in order: those after the access are the last.
@@ -176,4 +176,14 @@ impl Submission {
         let last_of_all = self.enhanced.global.last().map_or(0, |(step, _)| *step);
         acquired.max(last_of_all) >= released
     }
+}
+
+/// What a barrier waits for, with the stages that a name of several stands for (DirectX-Specs, *Enhanced Barriers*).
+fn with_parts(sync: D3D12_BARRIER_SYNC) -> D3D12_BARRIER_SYNC {
+    let draw = D3D12_BARRIER_SYNC_INDEX_INPUT
+        | D3D12_BARRIER_SYNC_VERTEX_SHADING
+        | D3D12_BARRIER_SYNC_PIXEL_SHADING
+        | D3D12_BARRIER_SYNC_DEPTH_STENCIL
+        | D3D12_BARRIER_SYNC_RENDER_TARGET;
+    if sync & D3D12_BARRIER_SYNC_DRAW != 0 { sync | draw } else { sync }
 }
