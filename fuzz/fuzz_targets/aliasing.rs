@@ -110,8 +110,7 @@ impl World {
             (allocator, list, device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created"))
         };
         let (queues, heaps, resources) = (Vec::new(), Vec::new(), Vec::new());
-        let mut world =
-            Self { gpu, device, queues, heaps, resources, allocator, list, fence, signalled: 0 };
+        let mut world = Self { gpu, device, queues, heaps, resources, allocator, list, fence, signalled: 0 };
         for op in [Op::Queue, Op::Heap { flags: 0 }, Op::Heap { flags: 1 }] {
             world.perform(op);
         }
@@ -122,8 +121,7 @@ impl World {
         let Some(heap) = pick(&self.heaps, heap) else { return };
         let (mut made, state): (Option<ID3D12Resource>, _) = (None, D3D12_RESOURCE_STATE_COMMON);
         // SAFETY: the heap is live, and the description readable.
-        let result =
-            unsafe { self.device.CreatePlacedResource(heap, offset, desc, state, None, &mut made) };
+        let result = unsafe { self.device.CreatePlacedResource(heap, offset, desc, state, None, &mut made) };
         self.resources.extend(result.ok().and(made));
     }
 
@@ -165,10 +163,7 @@ impl World {
                 }
                 let desc = D3D12_HEAP_DESC {
                     SizeInBytes: u64::from(HEAP_TILES) * KIB_64,
-                    Properties: D3D12_HEAP_PROPERTIES {
-                        Type: D3D12_HEAP_TYPE_DEFAULT,
-                        ..Default::default()
-                    },
+                    Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
                     Flags: flag,
                     ..Default::default()
                 };
