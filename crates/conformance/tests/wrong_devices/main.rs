@@ -22,7 +22,7 @@ mod tracker;
 use std::collections::HashMap;
 
 use heapwright_conformance::{CheckReport, Filter, Need, Options, Outcome, Report, Target, run};
-use heapwright_d3d12::aliasing::IHeapwrightAliasing;
+use heapwright_d3d12::aliasing::*;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
@@ -135,4 +135,22 @@ fn a_device_without_a_tracker_is_not_asked_and_the_reason_is_said() {
             assert_ne!(*outcome, Outcome::Failed, "{}: {detail}", check.id);
         }
     }
+}
+
+#[test]
+fn each_law_of_aliasing_is_forgotten_by_some_device() {
+    let all = HEAPWRIGHT_ALIASING_TRACKING {
+        Model: HEAPWRIGHT_ALIASING_MODEL_ADVANCED,
+        Scramble: 0,
+        ScrambleSeed: 0,
+        Laws: AliasingLaws::all(),
+    };
+    let forgotten = table::all().filter_map(|wrong| wrong.lies.tracking).map(|lie| {
+        let mut tracking = all;
+        lie(&mut tracking);
+        all.Laws.difference(tracking.Laws)
+    });
+    let forgotten = forgotten.fold(AliasingLaws::empty(), |laws, more| laws | more);
+    let kept = AliasingLaws::D3D12.difference(forgotten);
+    assert!(kept.is_empty(), "{kept:?}");
 }
