@@ -34,7 +34,10 @@ pub(super) const CHECKS: &[Check] = &[
     check("commands/clear-rectangles", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
         let target = Target::new(ctx, &render_target(64, 8))?;
         let queue = ctx.queue(DIRECT)?;
-        queue.run(|list| list.clear_target_rects(target.view, &RECTS))?;
+        queue.run(|list| {
+            list.clear_render_target(target.view, [0.0; 4]);
+            list.clear_target_rects(target.view, &RECTS);
+        })?;
         let found = target.texels(ctx, &queue)?;
         expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
         Ok("two rectangles, and nothing beside them".to_owned())
@@ -63,6 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
         let target = readback(ctx, 1024)?;
         queue.run(|list| {
             let rects = [rect(3, 0, 7, 1), rect(100, 0, 101, 1)];
+            list.clear_unordered_rects(&resource, &visible, view, 0, &[]);
             list.clear_unordered_rects(&resource, &visible, view, 0x0102_0304, &rects);
             list.transition(&resource, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
             list.copy_resource(&target, &resource);
@@ -81,6 +85,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
         let resolved = Target::resolved(ctx, &rgba(64, 8))?;
         queue.run(|list| {
+            list.clear_render_target(source.view, [0.0; 4]);
             list.clear_target_rects(source.view, &RECTS);
             source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
             list.resolve(&resolved.texture, &source.texture, RGBA);
