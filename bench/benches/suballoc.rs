@@ -63,7 +63,7 @@ fn suballoc(criterion: &mut Criterion) {
     for count in COUNTS {
         let job = Threads::new(count, effort);
         group(criterion, &format!("{count} threads"), job.pairs(), &job, &rivals::threads(), |throughput| {
-            throughput.0
+            throughput.nanoseconds
         });
     }
 }

@@ -2,13 +2,14 @@
 #![forbid(unsafe_code)]
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 use heapwright_rivals::random::SEED;
+use heapwright_rivals::refusals::Difference;
 use heapwright_rivals::report::Report;
 use heapwright_rivals::report::machine::{Machine, clock_nanoseconds};
 use heapwright_rivals::report::text::{Medium, render};
@@ -26,7 +27,8 @@ struct Args {
     /// Fewer operations, less than a minute; the table is printed, but written only where --output says.
     #[arg(long)]
     quick: bool,
-    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity.
+    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity, and that nobody refuses what
+    /// others serve.
     #[arg(long, conflicts_with_all = ["quick", "json", "output", "date"])]
     verify: bool,
     /// Print JSON instead of tables.
@@ -63,18 +65,31 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let suite = Suite::new(effort, &[root.join("traces"), elsewhere])?;
     if args.verify {
         let mut checked = 0_u32;
-        suite.check(|what| {
+        let differences = suite.check(|what| {
             checked += 1;
             let _ = writeln!(anstream::stderr(), "checking {what}");
         });
-        writeln!(anstream::stdout(), "{checked} runs, and no answer was wrong")?;
+        refuse(&differences)?;
+        writeln!(
+            anstream::stdout(),
+            "{checked} runs: no answer was wrong, and nobody refused what others served"
+        )?;
         return Ok(());
     }
 
+    let file = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md")));
+    if let Some(file) = &file {
+        // Before the minutes that it takes; a file that is there stays as it is, and one that is not does not appear.
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        let is_new = opened.and_then(|opened| Ok(opened.metadata()?.len() == 0));
+        if is_new.map_err(|error| format!("{}: {error}", file.display()))? {
+            fs::remove_file(file)?;
+        }
+    }
     let machine = Machine::here(root, args.date);
     let clock_nanoseconds = clock_nanoseconds();
     let bar = progress(suite.len());
-    let sections = suite.run(|workload| {
+    let (sections, differences) = suite.run(|workload| {
         bar.inc(1);
         bar.set_message(workload.to_owned());
     });
@@ -87,7 +102,8 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         traces_left_out: suite.traces.left_out.clone(),
         sections,
     };
-    let file = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md")));
+    // Rather no table than one with the times of refusing.
+    refuse(&differences)?;
     if let Some(file) = file {
         fs::write(&file, render(&report, Medium::Markdown))
             .map_err(|error| format!("{}: {error}", file.display()))?;
@@ -99,6 +115,15 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     };
     anstream::stdout().write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// Fails when rivals refused what others served, and says who and where.
+fn refuse(differences: &[Difference]) -> Result<(), String> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = differences.iter().map(|difference| format!("\n  {difference}")).collect();
+    Err(format!("not all rivals did the same work, so their times are no comparison:{}", lines.concat()))
 }
 
 /// A bar on standard error where that is a terminal. It draws when told to and has no thread of its own, which would be measured.

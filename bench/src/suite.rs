@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use heapwright_trace::TraceError;
 
 use crate::interleave::{self, Result as Best};
+use crate::refusals::{self, Difference, Refusals};
 use crate::report::{Format, Section};
 use crate::rival::Unfit;
 use crate::rivals::{self, BASELINE, Entrant};
@@ -48,42 +49,45 @@ impl Suite {
         self.len() == 0
     }
 
-    /// Runs everything; `begin` is told of each section before it is run.
-    pub fn run(&self, mut begin: impl FnMut(&str)) -> Vec<Section> {
+    /// Runs everything; `begin` is told of each section before it is run. Returns also who refused what others served: the figures
+    /// are no comparison then.
+    pub fn run(&self, mut begin: impl FnMut(&str)) -> (Vec<Section>, Vec<Difference>) {
         let mut sections = Vec::new();
+        let mut differences = Vec::new();
         for shape in &SHAPES {
             begin(shape.name);
-            sections.push(self.shape(shape));
+            sections.push(self.shape(shape, &mut differences));
         }
         for script in &self.traces.scripts {
             begin(&script.name);
-            sections.push(self.trace(script));
+            sections.push(self.trace(script, &mut differences));
         }
         begin("upload ring");
-        sections.push(self.upload_ring());
+        sections.push(self.upload_ring(&mut differences));
         begin("threads");
-        sections.push(self.threads());
+        sections.push(self.threads(&mut differences));
         begin("flatness");
-        sections.extend(self.flatness());
-        sections
+        sections.extend(self.flatness(&mut differences));
+        (sections, differences)
     }
 
     fn rounds(&self) -> u32 {
         self.effort.pick(7, 3, 1)
     }
 
-    fn shape(&self, shape: &Shape) -> Section {
+    fn shape(&self, shape: &Shape, differences: &mut Vec<Difference>) -> Section {
         let churn = shape.churn(self.effort);
-        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), &churn);
+        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), &churn, differences);
         let full = interleave::run(&rivals::any_order(), &shape.full(self.effort), self.rounds().min(3));
+        differences.extend(refusals::differences_of(&format!("{}, full", shape.name), &full));
         let rows = timing.into_iter().zip(survey).zip(full).map(|((timing, survey), full)| {
             let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
                 let full = full.outcome.ok();
                 vec![
                     Some(timing.nanoseconds(0) * 2.0),
                     Some(timing.nanoseconds(1) * 2.0),
-                    Some(survey.percentile(0.999)),
-                    Some(survey.percentile(1.0)),
+                    Some(survey.p999()),
+                    Some(survey.worst()),
                     full.as_ref().map(|full| full.first),
                     full.as_ref().map(|full| full.mean),
                     full.as_ref().map(Fullness::nanoseconds),
@@ -110,8 +114,8 @@ impl Suite {
         Section::new(shape.name, about, &columns, rows.collect(), BASELINE)
     }
 
-    fn trace(&self, script: &Script) -> Section {
-        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), script);
+    fn trace(&self, script: &Script, differences: &mut Vec<Difference>) -> Section {
+        let (timing, survey) = self.both(rivals::any_order(), rivals::any_order(), script, differences);
         let columns = [
             ("operation, ns", Format::Nanoseconds),
             ("p99.9, ns", Format::Nanoseconds),
@@ -123,8 +127,8 @@ impl Suite {
             let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
                 vec![
                     Some(timing.nanoseconds(0)),
-                    Some(survey.percentile(0.999)),
-                    Some(survey.percentile(1.0)),
+                    Some(survey.p999()),
+                    Some(survey.worst()),
                     Some(survey.high_water),
                     Some(timing.refused),
                 ]
@@ -139,9 +143,10 @@ impl Suite {
         Section::new(title, about, &columns, rows.collect(), BASELINE)
     }
 
-    fn upload_ring(&self) -> Section {
+    fn upload_ring(&self, differences: &mut Vec<Difference>) -> Section {
         let script = in_order::upload_ring(self.effort);
-        let (timing, survey) = self.both(rivals::oldest_first(), rivals::oldest_first(), &script);
+        let (timing, survey) =
+            self.both(rivals::oldest_first(), rivals::oldest_first(), &script, differences);
         let columns = [
             ("pair, ns", Format::Nanoseconds),
             ("p99.9, ns", Format::Nanoseconds),
@@ -152,8 +157,8 @@ impl Suite {
             let values = all(timing.outcome, survey.outcome).map(|(timing, survey)| {
                 vec![
                     Some(timing.nanoseconds(0) * 2.0),
-                    Some(survey.percentile(0.999)),
-                    Some(survey.percentile(1.0)),
+                    Some(survey.p999()),
+                    Some(survey.worst()),
                     Some(timing.refused),
                 ]
             });
@@ -163,41 +168,52 @@ impl Suite {
         Section::new("Upload ring", about, &columns, rows.collect(), BASELINE)
     }
 
-    fn threads(&self) -> Section {
+    fn threads(&self, differences: &mut Vec<Difference>) -> Section {
         let measured = threads::COUNTS.map(|count| {
-            interleave::run(&rivals::threads(), &Threads::new(count, self.effort), self.rounds())
+            let results =
+                interleave::run(&rivals::threads(), &Threads::new(count, self.effort), self.rounds());
+            differences.extend(refusals::differences_of(&format!("{count} threads"), &results));
+            results
         });
         let columns = [
             ("1 thread, ns", Format::Nanoseconds),
             ("2 threads, ns", Format::Nanoseconds),
             ("4 threads, ns", Format::Nanoseconds),
             ("4 threads' speed / 1's", Format::Factor),
+            ("refused", Format::Percent),
         ];
         let rows = (0..measured[0].len()).map(|place| {
             let [one, two, four] = [0, 1, 2].map(|count: usize| {
-                measured[count][place].outcome.as_ref().ok().map(|throughput| throughput.0)
+                measured[count][place].outcome.as_ref().ok().map(|throughput| throughput.nanoseconds)
             });
+            let outcomes = measured.iter().filter_map(|results| results[place].outcome.as_ref().ok());
+            let refused = outcomes.map(|throughput| throughput.refused).max_by(f64::total_cmp);
             let speed = one.zip(four).map(|(one, four)| one / four);
-            (measured[0][place].name, Ok(vec![one, two, four, speed]))
+            (measured[0][place].name, Ok(vec![one, two, four, speed, refused]))
         });
-        let about = "1 to 2,056 B at alignment 256, 1,000 live in each thread, one suballocator for all. Nanoseconds are the time of all \
+        let about = "1 to 2,056 B, rounded up to units of 256 B, at alignment 256, 1,000 live in each thread, one suballocator for all. Nanoseconds are the time of all \
                      threads together over the pairs of all threads. Those that are not made for threads are behind one mutex.";
         Section::new("Threads", about, &columns, rows.collect(), BASELINE)
     }
 
-    fn flatness(&self) -> [Section; 2] {
+    fn flatness(&self, differences: &mut Vec<Difference>) -> [Section; 2] {
         let counts = flatness::live_counts(self.effort);
         let names = rivals::any_order::<Time<'_>>().into_iter().map(|entrant| entrant.name);
         // By rival and live count: a pair anywhere, a pair nearby.
         let mut measured: Vec<(&str, Vec<Option<[f64; 2]>>)> = names.map(|name| (name, Vec::new())).collect();
         for &count in counts {
             let script = flatness::churn_of(count, self.effort);
-            for ((_, pairs), entrant) in measured.iter_mut().zip(rivals::any_order()) {
+            let mut timings = Vec::new();
+            for ((name, pairs), entrant) in measured.iter_mut().zip(rivals::any_order()) {
                 // As many pairs as are live, and half of a pair to fill each slot.
                 let is_worth_it = expected_pair(pairs) * 1.5 * f64::from(count) < PATIENCE_NANOSECONDS;
-                let timing = is_worth_it.then(|| (entrant.run)(&Time(&script)).ok()).flatten();
-                pairs.push(timing.map(|timing| [timing.nanoseconds(0) * 2.0, timing.nanoseconds(1) * 2.0]));
+                let timing = is_worth_it.then(|| (entrant.run)(&Time(&script)));
+                let pair = timing.as_ref().and_then(|timing| timing.as_ref().ok());
+                pairs.push(pair.map(|timing| [timing.nanoseconds(0) * 2.0, timing.nanoseconds(1) * 2.0]));
+                timings.extend(timing.map(|timing| (*name, timing)));
             }
+            let outcomes = timings.iter().map(|(name, timing)| (*name, timing.as_ref()));
+            differences.extend(refusals::differences(&script.name, outcomes));
         }
         let mut headings: Vec<(String, Format)> = counts
             .iter()
@@ -238,47 +254,60 @@ impl Suite {
         time: Vec<Entrant<Time<'a>, Timing>>,
         time_each: Vec<Entrant<TimeEach<'a>, Survey>>,
         script: &'a Script,
+        differences: &mut Vec<Difference>,
     ) -> (Vec<Best<Timing>>, Vec<Best<Survey>>) {
-        (
-            interleave::run(&time, &Time(script), self.rounds()),
-            interleave::run(&time_each, &TimeEach(script), self.rounds().min(5)),
-        )
+        let timing = interleave::run(&time, &Time(script), self.rounds());
+        let survey = interleave::run(&time_each, &TimeEach(script), self.rounds().min(5));
+        differences.extend(refusals::differences_of(&script.name, &timing));
+        // The same operations, so that it is the same difference as a rule.
+        differences
+            .extend(refusals::differences_of(&format!("{}, operation by operation", script.name), &survey));
+        (timing, survey)
     }
 
     /// Runs every workload with each answer checked, and panics at the first wrong one; `begin` is told of each before it is run.
-    pub fn check(&self, mut begin: impl FnMut(&str)) {
+    /// Returns who refused what others served.
+    pub fn check(&self, mut begin: impl FnMut(&str)) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let mut check = Check { begin: &mut begin, found: &mut found };
         for shape in &SHAPES {
-            check(&rivals::any_order(), &Time(&shape.churn(self.effort)), shape.name, &mut begin);
-            check(
-                &rivals::any_order(),
-                &shape.full(self.effort),
-                &format!("{}, full", shape.name),
-                &mut begin,
-            );
+            check.run(&rivals::any_order(), &Time(&shape.churn(self.effort)), shape.name);
+            check.run(&rivals::any_order(), &shape.full(self.effort), &format!("{}, full", shape.name));
         }
         for script in &self.traces.scripts {
-            check(&rivals::any_order(), &Time(script), &script.name, &mut begin);
+            check.run(&rivals::any_order(), &Time(script), &script.name);
         }
         let ring = in_order::upload_ring(self.effort);
-        check(&rivals::oldest_first(), &Time(&ring), &ring.name, &mut begin);
+        check.run(&rivals::oldest_first(), &Time(&ring), &ring.name);
         for count in threads::COUNTS {
             let job = Threads::new(count, self.effort);
-            check(&rivals::threads(), &job, &format!("{count} threads"), &mut begin);
+            check.run(&rivals::threads(), &job, &format!("{count} threads"));
         }
         for &count in flatness::live_counts(self.effort) {
             let script = flatness::churn_of(count, self.effort);
-            check(&rivals::any_order(), &Time(&script), &script.name, &mut begin);
+            check.run(&rivals::any_order(), &Time(&script), &script.name);
         }
+        found
     }
 }
 
-fn check<J, O>(entrants: &[Entrant<J, O>], job: &J, workload: &str, begin: &mut impl FnMut(&str)) {
-    for entrant in entrants {
-        if let Some(check) = entrant.check {
-            begin(&format!("{workload}: {}", entrant.name));
-            // One that does not fit has no answers.
-            let _ = check(job);
+/// Runs workloads and checks each allocation that a rival returns.
+struct Check<'a> {
+    begin: &'a mut dyn FnMut(&str),
+    found: &'a mut Vec<Difference>,
+}
+
+impl Check<'_> {
+    fn run<J, O: Refusals>(&mut self, entrants: &[Entrant<J, O>], job: &J, workload: &str) {
+        let mut outcomes = Vec::new();
+        for entrant in entrants {
+            if let Some(check) = entrant.check {
+                (self.begin)(&format!("{workload}: {}", entrant.name));
+                outcomes.push((entrant.name, check(job)));
+            }
         }
+        let outcomes = outcomes.iter().map(|(name, outcome)| (*name, outcome.as_ref()));
+        self.found.extend(refusals::differences(workload, outcomes));
     }
 }
 

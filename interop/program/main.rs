@@ -20,7 +20,8 @@ use windows::Win32::Graphics::Dxgi::{CreateDXGIFactory1, IDXGIAdapter1, IDXGIFac
 use interop::{AdapterToHeapwright as _, ToHeapwright as _, ToWindows as _, ValueToHeapwright as _};
 
 // The whole bridge.
-heapwright::windows_interop!(mod interop for windows);
+// SAFETY: `windows` in Cargo.toml is the crate of that name.
+heapwright::windows_interop!(mod interop for unsafe windows);
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 

@@ -12,7 +12,8 @@ pub(crate) struct Args {
     /// Fewer operations, less than a minute; the table is printed, but written only where --output says.
     #[arg(long)]
     quick: bool,
-    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity.
+    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity, and that nobody
+    /// refuses what others serve.
     #[arg(long)]
     verify: bool,
     /// Print JSON instead of tables.

@@ -57,6 +57,7 @@ const EXTRA: &[&str] = &[
     "CloseHandle",
     "DuplicateHandle",
     "GetCurrentProcess",
+    "GetHandleInformation",
     "DUPLICATE_SAME_ACCESS",
     "WAIT_OBJECT_0",
     "WAIT_TIMEOUT",

@@ -8,7 +8,9 @@
 
 mod bench_table;
 mod bindings;
+mod figures;
 mod fuzz;
+mod limited;
 mod miri;
 mod placement;
 mod struct_returns;
@@ -37,12 +39,14 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Measure what README.md's tables say, and write them.
+    Figures(figures::Args),
     /// Run the fuzz targets, with nightly Rust and AddressSanitizer.
     Fuzz {
         /// One target instead of all.
         target: Option<String>,
-        /// Seconds for each target.
-        #[arg(long, default_value_t = 60)]
+        /// Seconds for each target; one that does not end some minutes later is killed.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
     /// Run the tests of crates/core in Miri, with nightly Rust.
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         Command::BenchTable(args) => bench_table::run(&workspace_root(), &args),
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
+        Command::Figures(args) => figures::run(&workspace_root(), &args),
         Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
         Command::Placement(args) => placement::run(&args),

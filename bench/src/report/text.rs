@@ -41,9 +41,11 @@ fn heading(report: &Report, medium: Medium) -> String {
         if report.is_quick { " Quick run: fewer operations and repetitions." } else { "" },
     ));
     lines.push(format!(
-        "\nIn parentheses: over VMA's default. The rivals take turns in several rounds; of each thousand operations, and for p99.9 and worst \
-         of each single operation, the best round counts. Times of single operations contain one reading of the clock, {:.0} ns. Nothing \
-         is subtracted: the last row of each table is what the harness alone takes.",
+        "\nIn parentheses: over VMA's default. The rivals take turns in several rounds. Of each thousand operations the best round counts. \
+         p99.9 is the 99.9th percentile of the single operations of a round, the median of the rounds; worst is the operation that takes \
+         longest, by the least time that it took in any round. Times of single operations contain one reading of the clock, {:.0} ns. \
+         Nothing is subtracted: the last row of each table is what the harness alone takes. A run fails if a rival refuses what others \
+         serve.",
         report.clock_nanoseconds
     ));
     if !report.traces_left_out.is_empty() {

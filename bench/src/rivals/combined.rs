@@ -1,7 +1,7 @@
 //! Heapwright's slabs over heaps, with one heap of the whole capacity, so that all rivals have the same range.
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSizing, PlacementId, SharedHeapSet, SharedPlacementId, SlabHeapSet,
+    HeapRetention, HeapReuse, HeapSizing, PlacementId, SharedHeapSet, SharedPlacementId, SlabHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
@@ -15,13 +15,23 @@ pub struct OurCombined(SlabHeapSet<()>);
 #[derive(Debug)]
 pub struct OurShared(SharedHeapSet<()>);
 
-/// Requests of all sizes are in the one heap.
+/// Requests of all sizes are in the one heap, which is never too large for one.
+///
+/// By default a set answers that a new heap is to be made for a request, rather than let a small one occupy an empty heap that is much
+/// larger ([`HeapReuse`]). Here there is no other heap to make, so that answer would be a refusal.
 fn one_heap() -> HeapSizing {
     HeapSizing {
         own_heap_from: ByteSize::new(u64::MAX),
         small_up_to: ByteSize::ZERO,
+        // All of the high-water mark may be wasted, and the heap is no larger than that.
+        reuse: HeapReuse { waste_log2: 0, ..HeapReuse::default() },
         ..HeapSizing::default()
     }
+}
+
+/// The high-water mark does not sink, so that the heap stays.
+fn for_ever() -> HeapRetention {
+    HeapRetention { decay_log2: u64::BITS }
 }
 
 const REFUSES: Unfit = Unfit("refuses the capacity");
@@ -30,7 +40,7 @@ impl Rival for OurCombined {
     type Handle = PlacementId;
 
     fn new(terms: &Terms) -> Result<Self, Unfit> {
-        let mut set = SlabHeapSet::new(one_heap(), HeapRetention::default(), SlabHeapSet::<()>::SLOTS_UP_TO);
+        let mut set = SlabHeapSet::new(one_heap(), for_ever(), SlabHeapSet::<()>::SLOTS_UP_TO);
         set.insert(terms.capacity, ()).map_err(|_| REFUSES)?;
         Ok(Self(set))
     }
@@ -54,7 +64,7 @@ impl SharedRival for OurShared {
     fn new(terms: &Terms) -> Result<Self, Unfit> {
         let set = SharedHeapSet::new(
             one_heap(),
-            HeapRetention::default(),
+            for_ever(),
             SharedHeapSet::<()>::SLOTS_UP_TO,
             SharedHeapSet::<()>::LANES,
         );
@@ -75,5 +85,36 @@ impl SharedRival for OurShared {
     fn free(&self, handle: SharedPlacementId) {
         let released = self.0.free(handle).expect("a workload frees what is live");
         assert!(released.is_empty(), "the one heap stays");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: Terms =
+        Terms { capacity: ByteSize::from_mib(16), alignment: Alignment::ONE, most_live: 100 };
+
+    #[test]
+    fn the_one_heap_serves_until_it_is_full() {
+        let mut combined = OurCombined::new(&TERMS).expect("it takes the capacity");
+        let shared = OurShared::new(&TERMS).expect("it takes the capacity");
+        // Again and again from empty, so that the heap is empty and much too large each time.
+        for _ in 0..5000 {
+            let sizes = [ByteSize::from_mib(9), ByteSize::new(100), ByteSize::from_mib(6)];
+            let held: Vec<_> = sizes
+                .into_iter()
+                .map(|size| {
+                    let combined = combined.allocate(size, Alignment::ONE).expect("there is room");
+                    (combined.0, shared.allocate(size, Alignment::ONE).expect("there is room").0)
+                })
+                .collect();
+            assert!(combined.allocate(ByteSize::from_mib(2), Alignment::ONE).is_none());
+            assert!(shared.allocate(ByteSize::from_mib(2), Alignment::ONE).is_none());
+            for (in_combined, in_shared) in held {
+                combined.free(in_combined);
+                shared.free(in_shared);
+            }
+        }
     }
 }

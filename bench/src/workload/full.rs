@@ -6,6 +6,7 @@ use heapwright_core::{Alignment, ByteSize};
 
 use super::{Best, Slices};
 use crate::random::scale;
+use crate::refusals::Refusals;
 use crate::rival::{Rival, Terms, Unfit};
 use crate::rivals::Job;
 
@@ -46,6 +47,16 @@ impl Fullness {
     }
 }
 
+impl Refusals for Fullness {
+    fn refused(&self) -> Option<f64> {
+        None
+    }
+
+    fn used_at_refusals(&self) -> Option<f64> {
+        Some(self.first.min(self.mean))
+    }
+}
+
 impl Best for Fullness {
     fn keep_best(&mut self, again: Self) {
         self.slices.keep_best(again.slices);
@@ -83,7 +94,8 @@ impl Job for Full {
                     refusals += 1;
                     bits = bits.rotate_left(23);
                     let Ok(count @ 1..) = u32::try_from(live.len()) else {
-                        return Err(Unfit("refuses a size though nothing is live"));
+                        // It refuses though nothing is live; the comparison of refusals tells.
+                        break;
                     };
                     let (handle, freed) = live.swap_remove(scale(bits, count) as usize);
                     used -= freed.get();

@@ -13,6 +13,16 @@ pub mod threads;
 pub mod traces;
 
 pub use best::{Best, Slices};
+use heapwright_core::{Alignment, ByteSize};
+
+/// A size as whoever creates resources asks for it: in units of the alignment.
+///
+/// `GetResourceAllocationInfo` and `vkGetBufferMemoryRequirements` answer so, and allocators pass it on. With sizes that are not rounded,
+/// free ranges that nothing fits into lie between the used ones: some rivals' lists of them get long.
+#[must_use]
+pub fn rounded_up(size: ByteSize, alignment: Alignment) -> ByteSize {
+    size.align_up(alignment).unwrap_or(size)
+}
 
 /// How much of each workload is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

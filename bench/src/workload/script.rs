@@ -6,6 +6,7 @@ use std::time::Instant;
 use heapwright_core::{ByteSize, HeapOffset};
 
 use super::{Best, Slices};
+use crate::refusals::Refusals;
 use crate::rival::{Rival, Terms, Unfit};
 use crate::rivals::Job;
 
@@ -67,6 +68,18 @@ impl Timing {
     }
 }
 
+impl Refusals for Timing {
+    fn refused(&self) -> Option<f64> {
+        Some(self.refused)
+    }
+}
+
+impl Refusals for Survey {
+    fn refused(&self) -> Option<f64> {
+        Some(self.refused)
+    }
+}
+
 impl Best for Timing {
     fn keep_best(&mut self, again: Self) {
         for ((best, _), (again, _)) in self.passes.iter_mut().zip(again.passes) {
@@ -105,28 +118,45 @@ impl Job for Time<'_> {
 /// What single operations of a [`Script`] took, and how far up its allocations reached.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Nanoseconds of each operation, warm-up included, in order; the cost of one clock reading is in each.
-    pub nanoseconds: Vec<u32>,
+    /// Nanoseconds of each operation, warm-up included, in order, the least of all rounds; the cost of one clock reading is in each.
+    nanoseconds: Vec<u32>,
+    /// The 99.9th percentile of each round.
+    p999: Vec<f64>,
+    /// Refused allocations, by all that were asked for.
+    refused: f64,
     /// The highest end of any allocation over the most bytes that were live at once.
     pub high_water: f64,
 }
 
 impl Survey {
-    /// The time that `share` of all operations do not exceed; 1.0 for the worst.
+    /// The time that 99.9 % of a round's operations do not exceed: the median of the rounds. What the machine does besides is in it,
+    /// as it is for whoever uses the rival.
     #[must_use]
-    pub fn percentile(&self, share: f64) -> f64 {
-        let mut sorted = self.nanoseconds.clone();
-        sorted.sort_unstable();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
-        let rank = (sorted.len() as f64 * share).ceil() as usize;
-        sorted.get(rank.saturating_sub(1)).map_or(f64::NAN, |&time| f64::from(time))
+    pub fn p999(&self) -> f64 {
+        let mut rounds = self.p999.clone();
+        rounds.sort_unstable_by(f64::total_cmp);
+        rounds.len().checked_sub(1).map_or(f64::NAN, |last| rounds[last / 2])
+    }
+
+    /// The operation that takes longest, and of it the least time of all rounds: the rivals are deterministic, so an operation does the
+    /// same in each, and what was above the least was the machine's.
+    #[must_use]
+    pub fn worst(&self) -> f64 {
+        self.nanoseconds.iter().max().map_or(f64::NAN, |&time| f64::from(time))
     }
 }
 
-/// The rivals are deterministic, so an operation does the same in each repetition. The least time of each operation is its own; what
-/// was above it was the machine's.
+/// The time that 99.9 % of the operations do not exceed, by nearest rank.
+fn p999(nanoseconds: &[u32]) -> f64 {
+    let mut sorted = nanoseconds.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * 999).div_ceil(1000);
+    sorted.get(rank.saturating_sub(1)).map_or(f64::NAN, |&time| f64::from(time))
+}
+
 impl Best for Survey {
     fn keep_best(&mut self, again: Self) {
+        self.p999.extend(again.p999);
         for (best, again) in self.nanoseconds.iter_mut().zip(again.nanoseconds) {
             *best = (*best).min(again);
         }
@@ -164,7 +194,8 @@ impl Job for TimeEach<'_> {
                 Operation::Free { slot } => live -= std::mem::take(&mut sizes[slot as usize]),
             }
         }
-        Ok(Survey { nanoseconds, high_water: end as f64 / peak as f64 })
+        let (p999, refused) = (vec![p999(&nanoseconds)], stage.refused());
+        Ok(Survey { nanoseconds, p999, refused, high_water: end as f64 / peak as f64 })
     }
 }
 
@@ -214,5 +245,25 @@ impl<'a, R: Rival> Stage<'a, R> {
 
     fn refused(&self) -> f64 {
         self.refused as f64 / self.asked as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(nanoseconds: Vec<u32>) -> Survey {
+        Survey { p999: vec![p999(&nanoseconds)], nanoseconds, refused: 0.0, high_water: 1.0 }
+    }
+
+    #[test]
+    fn the_percentile_is_the_median_of_the_rounds_and_the_worst_the_least() {
+        // 1 to 1,000 ns: 999 operations of 1,000 do not exceed 999 ns.
+        let round = |factor: u32| survey((1..=1000).map(|time| time * factor).collect());
+        let mut survey = round(1);
+        assert_eq!((survey.p999(), survey.worst()), (999.0, 1000.0));
+        survey.keep_best(round(7));
+        survey.keep_best(round(3));
+        assert_eq!((survey.p999(), survey.worst()), (3.0 * 999.0, 1000.0));
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! | shape | sizes | alignment | after |
 //! |---|---|---|---|
-//! | S1 | 1 to 2,056 B, each as likely; 7,200 live | 1 and 256 | VMA's own test of virtual blocks |
+//! | S1 | 1 to 2,056 B, each as likely; 7,200 live | 1, and 256 with sizes in units of it | VMA's own test of virtual blocks |
+//! | S1, not rounded | the same | 256, and sizes of any number of bytes | nobody: what that costs |
 //! | S2 | 64 KiB to 8 MiB in 64 KiB units, log-uniform; 256 MiB | 64 KiB | textures |
 //! | S3 | 256 B to 64 KiB in 256 B units, log-uniform; 64 MiB | 256 | buffers |
 
 use heapwright_core::{Alignment, ByteSize};
 
-use super::Effort;
 use super::full::Full;
 use super::script::{Operation, Script};
+use super::{Effort, rounded_up};
 use crate::random::Random;
 use crate::rival::Terms;
 
@@ -33,14 +34,27 @@ pub struct Shape {
 
 #[derive(Clone, Copy, Debug)]
 enum Sizes {
-    Uniform { low: u32, high: u32 },
-    Log { units: u32, unit: ByteSize },
+    Uniform {
+        low: u32,
+        high: u32,
+    },
+    /// As `Uniform`, rounded up.
+    UniformUnits {
+        low: u32,
+        high: u32,
+        unit: Alignment,
+    },
+    Log {
+        units: u32,
+        unit: ByteSize,
+    },
 }
 
 impl Sizes {
     fn draw(self, random: &mut Random) -> ByteSize {
         match self {
             Self::Uniform { low, high } => random.size(low, high),
+            Self::UniformUnits { low, high, unit } => rounded_up(random.size(low, high), unit),
             Self::Log { units, unit } => random.log_size(units, unit),
         }
     }
@@ -49,6 +63,7 @@ impl Sizes {
     fn mean(self) -> u64 {
         match self {
             Self::Uniform { low, high } => u64::from(low.midpoint(high)),
+            Self::UniformUnits { low, high, unit } => u64::from(low.midpoint(high)) + unit.get() / 2,
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the bounds")]
             Self::Log { units, unit } => {
                 (unit.get() as f64 * f64::from(units) / (f64::from(units) + 1.0).ln()) as u64
@@ -74,12 +89,21 @@ const SMALL: Shape = Shape {
     stream: 1,
 };
 
-/// All of them. The two alignments of S1 get the same sizes.
-pub const SHAPES: [Shape; 4] = [
+/// All of them. Those of S1 draw the same sizes.
+pub const SHAPES: [Shape; 5] = [
     SMALL,
     Shape {
         name: "S1, alignment 256",
-        about: "1 to 2,056 B at alignment 256, uniform. Pairs: 7,200 live in 16 MiB. Full: 8 MiB.",
+        about: "1 to 2,056 B, uniform, rounded up to units of 256 B, at alignment 256. Pairs: 7,200 live in 16 MiB. Full: 8 MiB.",
+        alignment: ALIGN_256,
+        sizes: Sizes::UniformUnits { low: 1, high: 2056, unit: ALIGN_256 },
+        ..SMALL
+    },
+    Shape {
+        name: "S1, alignment 256, sizes not rounded (a pathological case)",
+        about: "1 to 2,056 B at alignment 256, uniform, sizes of any number of bytes. No allocator of resources asks so: drivers answer \
+                sizes in units of the alignment. Free ranges that nothing fits into lie between the used ones, and make the lists of \
+                some rivals long. Pairs: 7,200 live in 16 MiB. Full: 8 MiB.",
         alignment: ALIGN_256,
         ..SMALL
     },

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_trace::{EventKind, Trace, TraceError};
 
+use super::rounded_up;
 use super::script::{Operation, Script};
 use crate::rival::Terms;
 
@@ -55,7 +56,7 @@ fn script(path: &Path) -> Result<Script, TraceError> {
             EventKind::Alloc => {
                 live += 1;
                 most_live = most_live.max(live);
-                Operation::Allocate { slot, size: event.size }
+                Operation::Allocate { slot, size: rounded_up(event.size, ALIGNMENT) }
             }
             EventKind::Free => {
                 live -= 1;

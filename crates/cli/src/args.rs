@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use heapwright_conformance::Class;
 
 /// The long help of `--device`, which means the same for every command. A macro, as what it is for comes first.
 macro_rules! device_help {
@@ -53,7 +54,7 @@ pub(crate) enum Command {
     /// allocator must give back all that it holds.
     ///
     /// All traces are read and checked before the first is replayed. One that is wrong does not keep the others from
-    /// being replayed.
+    /// being replayed. A trace has at most 4,194,304 events and 1,048,576 allocations that are live at once.
     Replay(ReplayArgs),
     /// List the devices that --device takes
     ///
@@ -88,7 +89,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = REPLAY_HELP, after_long_help = REPLAY_LONG_HELP)]
 pub(crate) struct ReplayArgs {
-    /// Files in CSV, plain or gzip: time_us,event,id,size_bytes
+    /// Files in CSV, plain or gzip: time_us,event,id,size_bytes; or - for standard input
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
 
@@ -160,23 +161,54 @@ pub(crate) struct ConformanceArgs {
     pub(crate) filter: Option<String>,
 
     /// Do not run the check of this id; commas separate several
-    ///
-    /// For checks that end the program, as a wrong pointer does where a device trusts it: with -vv the last check that begins is
-    /// the one.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
+
+    /// Checks that the exit code is about; all are run
+    ///
+    /// behaviour is what correct programs rely on, validation what the device refuses or reports.
+    #[arg(long, value_name = "CLASS", default_value = "all")]
+    pub(crate) require: RequiredClass,
+
+    /// Seconds that a check may take before it fails
+    ///
+    /// Checks run in processes of their own: one that ends its process, or takes too long, fails, and the rest goes on.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) check_timeout: u32,
+
+    /// Run the checks whose ids come on standard input, for the process that asks for it
+    #[arg(long, hide = true)]
+    pub(crate) worker: bool,
 
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+/// The classes of checks that `heapwright conformance --require` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RequiredClass {
+    All,
+    Behaviour,
+    Validation,
+}
+
+impl RequiredClass {
+    pub(crate) fn classes(self) -> &'static [Class] {
+        match self {
+            Self::All => &Class::ALL,
+            Self::Behaviour => &[Class::Behaviour],
+            Self::Validation => &[Class::Validation],
+        }
+    }
+}
+
 /// What `heapwright residency` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
 pub(crate) struct ResidencyArgs {
-    /// Scenarios by name, scenario files (.toml) or traces (.csv, .csv.gz); by default all that come with the program,
-    /// without the controls
+    /// Scenarios by name, scenario files (.toml) or traces (.csv, .csv.gz), or - for one of these on standard input; by
+    /// default all that come with the program, without the controls
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenarios: Vec<String>,
 
@@ -201,7 +233,7 @@ pub(crate) struct ResidencyArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = REPORT_HELP, after_long_help = REPORT_LONG_HELP)]
 pub(crate) struct ReportArgs {
-    /// Report in JSON; - is standard input
+    /// Report in JSON, at most 256 MiB; - is standard input
     #[arg(value_name = "REPORT", required_unless_present = "schema")]
     pub(crate) report: Option<PathBuf>,
 
@@ -261,6 +293,11 @@ What is measured:
   peak reserved  the most bytes that the allocator held in heaps after any event
   overhead       peak reserved / peak live; 1 is reserving exactly what is live. It means nothing
                  where allocations failed
+  mean live, mean reserved, mean overhead
+                 the same over time: live and reserved bytes after each event, the means over all
+                 events, and the one over the other
+  at end         what is live and what is reserved after the last event
+  when idle      what is reserved when everything that was live at the end has been dropped, too
   heaps          heaps that were created
   alloc, free    time for one call that creates or drops a buffer: median, 99th percentile
                  (nearest rank) and worst. Each call is timed by itself, less what reading the
@@ -273,8 +310,11 @@ What is measured:
 JSON, stable; a change of meaning gets a new key:
   trace (file name without .csv or .csv.gz), configuration (default; with --compare also gpgmm and
   dedicated), events, allocations, peak_live_bytes,
-  peak_reserved_bytes, overhead, heaps_created, alloc_ns {p50, p99, max},
-  free_ns {p50, p99, max}, mean_op_ns, failures.
+  peak_reserved_bytes, overhead (peak reserved / peak live), mean_live_bytes,
+  mean_reserved_bytes, mean_overhead (mean reserved / mean live, means over the events),
+  end_live_bytes and end_reserved_bytes (after the last event), idle_reserved_bytes (when every
+  buffer has been dropped), heaps_created, alloc_ns {p50, p99, max}, free_ns {p50, p99, max},
+  mean_op_ns, failures.
   Times are in nanoseconds. A number is null where nothing was measured, as in a trace that
   frees nothing.
 
@@ -317,10 +357,13 @@ Examples:
   heapwright conformance
   heapwright conformance --device host:uma --filter tight/
   heapwright conformance --json --filter heap/,buffer/placed
+  heapwright conformance --device host:uma --require behaviour
 
 JSON, stable; a change of meaning gets a new key:
   device (what --device takes), passed, failed, known, skipped, no_longer_failing [id],
-  known_but_skipped [id], checks [{id, spec, result, detail, known_gap}].
+  known_but_skipped [id], classes {behaviour and validation, each with passed, failed, known,
+  skipped}, checks [{id, spec, class, result, detail, known_gap}].
+  class is behaviour (what correct programs rely on) or validation (what the device refuses).
   result is pass, fail, known or skip. detail is one line: the figures that were found, what was
   expected and found, or why the check does not apply; its words may change. known_gap is the
   reason that --known-gaps gives, or null; the two lists are of those that have one and passed or
@@ -328,9 +371,11 @@ JSON, stable; a change of meaning gets a new key:
 
 Example of the JSON:
   {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0,
-  \"no_longer_failing\":[],\"known_but_skipped\":[],\"checks\":[{
+  \"no_longer_failing\":[],\"known_but_skipped\":[],
+  \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0},
+  \"validation\":{\"passed\":0,\"failed\":0,\"known\":0,\"skipped\":0}},\"checks\":[{
   \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
-  \"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
+  \"class\":\"behaviour\",\"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
 
 Example of a file of known gaps:
   # Wine 8
@@ -338,8 +383,11 @@ Example of a file of known gaps:
 
 Without an adapter, as a shared library may have none, checks of usage and budgets are skipped.
 
-Exit codes: 0 no check failed, or known gaps alone; 1 a check failed, a known gap passed, or the
-device does not open; 2 bad input: no such device, no check that the filter takes or of an id to
+A check that ends its process or takes longer than --check-timeout fails, and the rest goes on.
+Failures are printed as they come; the JSON of two runs is the same where the device is.
+
+Exit codes, of the classes that --require names: 0 no check failed, or known gaps alone; 1 a check
+failed, a known gap passed, or the device does not open; 2 bad input: no such device, no check that the filter takes or of an id to
 skip, or a wrong line in the file of known gaps.";
 
 const RESIDENCY_HELP: &str = "\
@@ -418,7 +466,8 @@ JSON, stable; a change of meaning gets a new key:
   ratio is null when the bound alone is 0.
 
 Exit codes: 0 done; 1 the device and the planner disagree, or usage is over the budget without need:
-a mistake in heapwright; 2 bad input: no such scenario, file or policy, or a file breaks a rule.";
+a mistake in heapwright; 2 bad input: no such scenario, file or policy, a file breaks a rule, or a
+scenario is larger than the simulated GPU.";
 
 const REPORT_HELP: &str = "\
 Examples:

@@ -4,10 +4,12 @@
 //! - [`args`]: the command line.
 //! - [`device`]: which device `--device` names.
 //! - [`conformance`], [`devices`], [`replay`], [`report`], [`residency`]: the commands.
+//! - [`input`], [`output_file`]: what commands read and write.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output and error, and how numbers look there.
 //! - [`exit`]: what the exit code says.
 
-#![forbid(unsafe_code)]
+// Two places vouch for a library that the command line names: `device::loaded` and `conformance::worker`.
+#![deny(unsafe_code)]
 
 mod args;
 mod conformance;
@@ -15,8 +17,10 @@ mod device;
 mod devices;
 mod exit;
 mod format;
+mod input;
 mod logging;
 mod output;
+mod output_file;
 mod replay;
 mod report;
 mod residency;

@@ -98,6 +98,8 @@ impl<T> Answer<T> {
 
     /// Fails the check unless the call was refused with one of these.
     pub(crate) fn refused_with(self, expected: &[HRESULT], what: impl Display) -> Result<(), Stop> {
+        #[cfg(test)]
+        refusals::note();
         let names = || expected.iter().map(|&one| Named(one).to_string()).collect::<Vec<_>>().join(" or ");
         let call = self.call.clone();
         match self.implemented()? {
@@ -107,12 +109,40 @@ impl<T> Answer<T> {
         }
     }
 
+    /// The result of a call that may be refused, for who decides what that means.
+    pub(crate) fn asked_to_refuse(self) -> Result<Result<T, HRESULT>, Stop> {
+        #[cfg(test)]
+        refusals::note();
+        self.implemented()
+    }
+
     /// Fails the check unless the call was refused, no matter how; with what it was.
     pub(crate) fn fails(self, what: impl Display) -> Result<String, Stop> {
+        #[cfg(test)]
+        refusals::note();
         let call = self.call.clone();
         match self.implemented()? {
             Err(hresult) => Ok(Named(hresult).to_string()),
             Ok(_) => failed(format!("{call}, {what}: expected a refusal, found S_OK")),
         }
+    }
+}
+
+/// Whether checks ask for refusals, for the test that looks at their classes.
+#[cfg(test)]
+pub(crate) mod refusals {
+    use std::cell::Cell;
+
+    thread_local! {
+        static ASKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn note() {
+        ASKED.set(true);
+    }
+
+    /// Whether this thread has asked for one since the last call.
+    pub(crate) fn take() -> bool {
+        ASKED.take()
     }
 }

@@ -12,6 +12,8 @@ pub struct Check {
     pub id: &'static str,
     /// The place in the specification that it follows.
     pub spec: &'static str,
+    /// What fails with it: correct programs, or the refusal of wrong ones.
+    pub class: Class,
     /// Where it applies; all must hold, otherwise it is skipped.
     pub needs: &'static [Need],
     /// The rule of aliasing that it shows one side of.
@@ -30,6 +32,29 @@ impl Check {
 impl fmt::Debug for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Check").field("id", &self.id).field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// What fails with a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// What a correct program relies on.
+    Behaviour,
+    /// What the device refuses or reports: a program that is correct does not notice.
+    Validation,
+}
+
+impl Class {
+    /// Both, behaviour first.
+    pub const ALL: [Self; 2] = [Self::Behaviour, Self::Validation];
+
+    /// The name in reports: `behaviour`, `validation`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Behaviour => "behaviour",
+            Self::Validation => "validation",
+        }
     }
 }
 
@@ -54,17 +79,40 @@ pub enum Side {
     Refused,
 }
 
-/// A check of something.
+/// Whether a check's name says that something is refused.
+const fn is_refusal(id: &str) -> bool {
+    const END: &[u8] = b"-refused";
+    let id = id.as_bytes();
+    if id.len() < END.len() {
+        return false;
+    }
+    let mut place = 0;
+    while place < END.len() {
+        if id[id.len() - END.len() + place] != END[place] {
+            return false;
+        }
+        place += 1;
+    }
+    true
+}
+
+/// A check of something: of what is refused where its id ends in `-refused`, else of behaviour.
 pub(crate) const fn check(
     id: &'static str,
     spec: &'static str,
     needs: &'static [Need],
     body: fn(&Context) -> Verdict,
 ) -> Check {
-    Check { id, spec, needs, shows: None, body }
+    let class = if is_refusal(id) { Class::Validation } else { Class::Behaviour };
+    Check { id, spec, class, needs, shows: None, body }
 }
 
 impl Check {
+    /// The same check, in which the device must refuse something though its name does not say so.
+    pub(crate) const fn validates(self) -> Self {
+        Self { class: Class::Validation, ..self }
+    }
+
     /// The same check, of which something that keeps `rule` is accepted.
     pub(crate) const fn accepts(self, rule: &'static str) -> Self {
         Self { shows: Some(Shows { rule, side: Side::Accepted }), ..self }
@@ -72,7 +120,7 @@ impl Check {
 
     /// The same check, of which something that breaks `rule` is refused or reported.
     pub(crate) const fn refuses(self, rule: &'static str) -> Self {
-        Self { shows: Some(Shows { rule, side: Side::Refused }), ..self }
+        Self { shows: Some(Shows { rule, side: Side::Refused }), class: Class::Validation, ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Answer, Stop, Strictness, failed, skipped};
+use crate::answer::{Answer, Stop, Strictness, Verdict, failed, skipped};
 use crate::check::Need;
 use crate::com::commands::{self, List};
 use crate::com::device::{self, FeatureData, Home};
@@ -221,12 +221,17 @@ impl Context {
 
     /// A feature's structure.
     pub(crate) fn feature<T: FeatureData>(&self, name: &str) -> Answer<T> {
-        self.answer(format!("CheckFeatureSupport of {name}"), device::feature(self.device()))
+        self.feature_of(name, T::default())
     }
 
     /// A feature's structure with inputs.
     pub(crate) fn feature_of<T: FeatureData>(&self, name: &str, data: T) -> Answer<T> {
-        self.answer(format!("CheckFeatureSupport of {name}"), device::feature_of(self.device(), data))
+        let known = device::feature_of(self.device(), data);
+        // The first D3D12 answers E_INVALIDARG to every feature that came later: it does not have it.
+        let is_first = || self.device().cast::<ID3D12Device1>().is_err();
+        let later = T::FEATURE > D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT;
+        let found = if known.is_err() && later && is_first() { Err(E_NOTIMPL) } else { known };
+        self.answer(format!("CheckFeatureSupport of {name}"), found)
     }
 
     pub(crate) fn create_heap(&self, desc: &D3D12_HEAP_DESC) -> Answer<ID3D12Heap> {
@@ -312,6 +317,24 @@ impl Context {
 
     pub(crate) fn create_fence(&self, value: u64) -> Answer<ID3D12Fence> {
         self.answer("CreateFence", commands::create_fence(self.device(), value, D3D12_FENCE_FLAG_NONE))
+    }
+
+    /// Fails the check unless `call` is refused, or the debug layer has a message for it.
+    ///
+    /// For mistakes that D3D12 leaves to the debug layer: where that is off and the call succeeds, the check is skipped.
+    pub(crate) fn reported(&self, what: &str, call: impl FnOnce() -> Result<Answer<()>, Stop>) -> Verdict {
+        let count = || object::message_count(self.device());
+        let before = count();
+        match (call()?.asked_to_refuse()?, before, count()) {
+            (Err(hresult), ..) => Ok(Named(hresult).to_string()),
+            (Ok(()), Some(before), Some(after)) if after > before => {
+                Ok("a message of the debug layer".to_owned())
+            }
+            (Ok(()), Some(_), _) => {
+                failed(format!("{what}: neither refused nor reported by the debug layer"))
+            }
+            (Ok(()), None, _) => skipped("the debug layer is off, to which D3D12 leaves the mistake"),
+        }
     }
 
     /// Where a heap or a resource is.

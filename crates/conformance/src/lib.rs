@@ -2,13 +2,18 @@
 //!
 //! They run on any `ID3D12Device`: Windows', Wine's, vkd3d-proton's, heapwright's own runtime. Each check has an id, the
 //! place in the specification that it follows, and what it needs; it passes, fails or is skipped, and says why with the
-//! figures that it found.
+//! figures that it found. Its class tells what correct programs rely on from what the device is to refuse.
 //!
 //! * [`check`]: what a check is; [`checks`]: all of them, one file an area.
 //! * [`context`]: the device under test, its caps, asked once, and its calls.
 //! * [`answer`]: what a call answered, and what it should have.
 //! * [`runner`]: runs checks one by one, each isolated from the others.
 //! * `com`: the unsafe calls; `desc`: descriptions to begin with; `hresult`: names of HRESULTs.
+//!
+//! # What a device must stand
+//!
+//! Checks call the device with arguments that D3D12 refuses. A device that trusts its callers instead may do anything then, so
+//! [`run`] is an `unsafe fn`: call it for devices that check, or in a process of its own.
 //!
 //! # What a check may assume
 //!
@@ -26,7 +31,8 @@
 //!     Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
 //! };
 //! let options = Options { filter: Filter::new("features/"), ..Options::default() };
-//! let report = run(open, &options, |_| {}).unwrap();
+//! // SAFETY: heapwright's runtime checks every argument.
+//! let report = unsafe { run(open, &options, |_| {}) }.unwrap();
 //! assert_eq!(report.failed().count(), 0);
 //! ```
 
@@ -40,6 +46,6 @@ pub mod hresult;
 pub mod runner;
 
 pub use answer::{Stop, Strictness, Verdict};
-pub use check::{Check, Need, Shows, Side};
+pub use check::{Check, Class, Need, Shows, Side};
 pub use context::{Caps, Context, Target};
 pub use runner::{CannotRun, CheckReport, Filter, Options, Outcome, Report, run};

@@ -68,6 +68,8 @@ impl Report {
 pub struct Filter {
     /// Parts of ids; any of them takes a check. Empty takes all.
     parts: Vec<String>,
+    /// Whole ids, of which one must be a check's; `None` takes all.
+    only: Option<Vec<String>>,
     /// Whole ids that are not taken.
     skipped: Vec<String>,
 }
@@ -77,7 +79,13 @@ impl Filter {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        Self { parts: parts.map(str::to_owned).collect(), skipped: Vec::new() }
+        Self { parts: parts.map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// Takes the checks of these ids.
+    #[must_use]
+    pub fn of_ids(ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { only: Some(ids.into_iter().map(Into::into).collect()), ..Self::default() }
     }
 
     /// Leaves out the checks of these ids: what a check does may be the end of a process whose device trusts every
@@ -92,7 +100,8 @@ impl Filter {
     #[must_use]
     pub fn takes(&self, id: &str) -> bool {
         let is_asked_for = self.parts.is_empty() || self.parts.iter().any(|part| id.contains(part.as_str()));
-        is_asked_for && !self.skipped.iter().any(|skipped| skipped == id)
+        let is_among = self.only.as_ref().is_none_or(|ids| ids.iter().any(|only| only == id));
+        is_asked_for && is_among && !self.skipped.iter().any(|skipped| skipped == id)
     }
 
     /// The checks that it takes, in the order of the registry.
@@ -129,7 +138,14 @@ impl std::error::Error for CannotRun {}
 /// # Errors
 ///
 /// When `open` fails.
-pub fn run(
+///
+/// # Safety
+///
+/// Checks pass what D3D12 refuses (null pointers, sizes of zero, descriptions that are invalid in every way) and rely on the lifetimes that it
+/// guarantees (a placed resource keeps its heap). A device that trusts such arguments, or does not keep such memory, has undefined behaviour:
+/// the process may end, or go on with memory that is overwritten. The caller vouches that each device that `open` gives stands the checks
+/// that `options` takes, or runs this in a process of its own, in which nothing is done afterwards that has to be right.
+pub unsafe fn run(
     mut open: impl FnMut() -> Result<Target, String>,
     options: &Options,
     mut each: impl FnMut(&CheckReport),
@@ -193,7 +209,40 @@ fn message(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use heapwright_runtime::{HostProfile, Instance};
+
     use super::*;
+    use crate::answer::refusals;
+    use crate::check::Class;
+
+    /// A check that asks the device to refuse something fails where nothing is validated.
+    #[test]
+    fn the_class_says_whether_a_check_asks_for_refusals() {
+        let whole = HostProfile { has_standard_swizzle: true, ..*HostProfile::default_profile() };
+        let old = HostProfile { resource_heap_tier: 1, tiled_resources_tier: 1, ddi_version: 88, ..whole };
+        let none = HostProfile { tiled_resources_tier: 0, tight_buffer_alignment: None, ..whole };
+        let uma = *HostProfile::find("uma").expect("a profile of that name");
+        let mut wrong = Vec::new();
+        for profile in [whole, old, none, uma] {
+            let open = || {
+                let gpu = Instance::open(&profile).map_err(|error| error.to_string())?;
+                let device_factory = gpu.device_factory();
+                Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
+            };
+            refusals::take();
+            let each = |ended: &CheckReport| {
+                let (asks, check) = (refusals::take(), ended.check);
+                if asks && check.class == Class::Behaviour && ended.outcome == Outcome::Passed {
+                    wrong.push(check.id);
+                }
+            };
+            // SAFETY: the runtime checks every argument.
+            unsafe { run(open, &Options::default(), each) }.expect("the profile opens");
+        }
+        wrong.sort_unstable();
+        wrong.dedup();
+        assert!(wrong.is_empty(), "{} ask for refusals and are of class behaviour: {wrong:#?}", wrong.len());
+    }
 
     #[test]
     fn a_filter_takes_parts_of_ids() {
@@ -202,6 +251,9 @@ mod tests {
         assert!(Filter::new("tight/, size").takes("heap/size"));
         assert!(!Filter::new("tight/").takes("heap/size"));
         assert_eq!(Filter::new("").checks().count(), checks::all().count());
+        let ids: Vec<&str> = Filter::of_ids(["heap/size-64-kib"]).checks().map(|check| check.id).collect();
+        assert_eq!(ids, ["heap/size-64-kib"]);
+        assert_eq!(Filter::of_ids(["heap/size"]).checks().count(), 0, "a part of an id is none");
     }
 
     #[test]

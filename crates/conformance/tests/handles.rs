@@ -28,7 +28,8 @@ fn a_run_closes_what_it_opens() {
         let device_factory = gpu.device_factory();
         Ok(Target { device: gpu.device, adapter: Some(gpu.adapter), device_factory })
     };
-    let run = || run(open, &Options::default(), |_| {}).expect("the profile opens");
+    // SAFETY: the runtime checks every argument.
+    let run = || unsafe { run(open, &Options::default(), |_| {}) }.expect("the profile opens");
     // What the system opens once, for the first that wants it, stays open.
     #[cfg(windows)]
     run();

@@ -60,9 +60,9 @@ bitflags! {
         const DISCARD_NEEDS_STATE = 1 << 8;
         /// I-9: of an undefined layout all is invalidated, whatever part is overlapped.
         const UNDEFINED_LAYOUT_IS_ONE = 1 << 9;
-        /// I-9: smaller invalidations need a state that allows them (COMMON).
+        /// I-9: smaller invalidations need a state that allows them. Document ALIAS names none; COMMON is our choice.
         const SMALL_INVALIDATION_NEEDS_STATE = 1 << 10;
-        /// I-11, H-8: memory behind the last tile belongs to all of the resource.
+        /// I-11, H-8: memory behind the last tile or row belongs to all of the resource.
         const HIDDEN_MEMORY = 1 << 11;
         /// I-12: in the simple model a placed resource begins inactive.
         const BEGINS_INACTIVE = 1 << 12;
@@ -78,7 +78,7 @@ bitflags! {
         const LARGER_GRANULARITY = 1 << 17;
         /// G-8: small textures own 4 KiB, not more.
         const SMALL_TEXTURES_OWN_4_KIB = 1 << 18;
-        /// G-10: tightly aligned buffers own 64 KiB against textures.
+        /// G-10: tightly aligned buffers own 64 KiB against textures. Our choice, as no document says so.
         const TIGHT_BUFFERS_OWN_64_KIB = 1 << 19;
         /// B-1: within one `ExecuteCommandLists` an aliasing barrier stands between overlapping resources.
         const BARRIER_WITHIN_SUBMISSION = 1 << 20;
@@ -150,15 +150,21 @@ bitflags! {
         const ADVANCED_BEGINS_INACTIVE = 1 << 53;
         /// I-4: clears of unordered access views initialise as other clears do. A milder reading, not among D3D12's own.
         const UNORDERED_CLEARS_INITIALISE = 1 << 54;
+        /// I-3: contents that another resource has invalidated become valid by a copy or a clear of a whole subresource or tile
+        /// alone, whatever the resource is. A stricter reading of ALIAS, not among D3D12's own: the reference of
+        /// `CreatePlacedResource` asks it of render targets and depth stencils.
+        const INVALID_NEEDS_WHOLE_UNITS = 1 << 55;
     }
 }
 
 impl AliasingLaws {
-    /// What the documents say, read strictly where they are not clear: all laws but remarks and milder readings.
+    /// What the documents say, read strictly where they are not clear: all laws but remarks, milder readings, and the stricter
+    /// one that a reference beside document ALIAS contradicts.
     pub const D3D12: Self = Self::all()
         .difference(Self::REMARKS)
         .difference(Self::ADVANCED_BEGINS_INACTIVE)
-        .difference(Self::UNORDERED_CLEARS_INITIALISE);
+        .difference(Self::UNORDERED_CLEARS_INITIALISE)
+        .difference(Self::INVALID_NEEDS_WHOLE_UNITS);
 }
 
 /// What is to be tracked.

@@ -226,6 +226,11 @@ pub unsafe fn GetCurrentProcess() -> HANDLE {
     unsafe { GetCurrentProcess() }
 }
 #[inline]
+pub unsafe fn GetHandleInformation(hobject: HANDLE, lpdwflags: *mut u32) -> windows_core::BOOL {
+    windows_core::link!("kernel32.dll" "system" fn GetHandleInformation(hobject : HANDLE, lpdwflags : *mut u32) -> windows_core::BOOL);
+    unsafe { GetHandleInformation(hobject, lpdwflags as _) }
+}
+#[inline]
 pub unsafe fn ResetEvent(hevent: HANDLE) -> windows_core::BOOL {
     windows_core::link!("kernel32.dll" "system" fn ResetEvent(hevent : HANDLE) -> windows_core::BOOL);
     unsafe { ResetEvent(hevent) }

@@ -205,13 +205,11 @@ pub unsafe fn close(handle: HANDLE) {
 
 /// Whether `handle` is open in this process and nothing else than an event, as far as the operating system tells.
 ///
-/// Nothing is signalled. Windows tells only whether the handle is open and is none of those that stand for the current
-/// process, thread or token; Linux without /proc only whether it is open.
+/// Nothing is signalled, and nothing is opened or closed: any value may be passed. Windows tells only whether the handle is
+/// open and is none of those that stand for the current process, thread or token; Linux without /proc only whether it is open.
+/// By the time that the caller looks at the result, another thread may have closed the handle.
 pub fn is_event(handle: HANDLE) -> bool {
-    // SAFETY: what the promise guards is the use of the copy as an event. The copy is closed and not used otherwise.
-    let copy = unsafe { system::duplicate(handle) };
-    // SAFETY: the copy is open, and nobody else knows it.
-    copy.map(|copy| unsafe { system::close(copy) }).is_ok()
+    system::is_event(handle)
 }
 
 #[cfg(all(test, any(windows, target_os = "linux", target_os = "android")))]

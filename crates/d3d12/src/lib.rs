@@ -7,6 +7,7 @@
 //!
 //! * `bindings` (re-exported here): generated, never edited by hand.
 //! * [`generations`]: the numbered interfaces of a device, as a list.
+//! * [`hresult`]: HRESULTs that print by their names.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
 //! * [`event`]: operating system events behind a `HANDLE`, for fences and notifications.
 //! * [`aliasing`]: `IHeapwrightAliasing`, by which a device says which rule of aliasing a command broke; heapwright's own.
@@ -39,6 +40,7 @@ mod bindings;
 pub mod aliasing;
 pub mod event;
 pub mod generations;
+pub mod hresult;
 pub mod names;
 mod threading;
 pub mod trim;

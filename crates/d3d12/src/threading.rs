@@ -4,6 +4,9 @@
 //! the exception of command lists and command allocators, and of whatever the debug layer adds. DXGI's factories and
 //! adapters are free-threaded as well. An interface that is not listed here is neither `Send` nor `Sync`; wrap it with
 //! the reason that holds where it is used.
+//!
+//! An interface is listed only if every object that implements it is free-threaded. `ID3D12Pageable` and its own bases are
+//! not: command allocators implement them, too.
 
 use crate::*;
 
@@ -35,7 +38,6 @@ free_threaded!(
     ID3D12Device12,
     ID3D12Device13,
     ID3D12Device14,
-    ID3D12Pageable,
     ID3D12Heap,
     ID3D12Heap1,
     ID3D12Resource,
@@ -56,3 +58,39 @@ free_threaded!(
     IDXGIAdapter3,
     IDXGIAdapter4,
 );
+
+/// What must not be sent to another thread or shared with one: command lists, command allocators, and every interface that they
+/// implement. An interface that is `Send` or `Sync` has more than one implementation of the trait, and does not compile here.
+const _: () = {
+    trait NotSend<Reason> {
+        const HOLDS: () = ();
+    }
+    impl<T: ?Sized> NotSend<()> for T {}
+    impl<T: ?Sized + Send> NotSend<u8> for T {}
+
+    trait NotSync<Reason> {
+        const HOLDS: () = ();
+    }
+    impl<T: ?Sized> NotSync<()> for T {}
+    impl<T: ?Sized + Sync> NotSync<u8> for T {}
+
+    macro_rules! bound_to_thread {
+        ($($interface:ty),* $(,)?) => {
+            $(
+                let () = <$interface as NotSend<_>>::HOLDS;
+                let () = <$interface as NotSync<_>>::HOLDS;
+            )*
+        };
+    }
+
+    bound_to_thread!(
+        windows_core::IUnknown,
+        ID3D12Object,
+        ID3D12DeviceChild,
+        ID3D12Pageable,
+        ID3D12CommandAllocator,
+        ID3D12CommandList,
+        ID3D12GraphicsCommandList,
+        ID3D12GraphicsCommandList10,
+    );
+};

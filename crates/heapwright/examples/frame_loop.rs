@@ -5,8 +5,8 @@
 //! copy a part of it, so that the CPU can compare what the GPU saw.
 //!
 //! ```text
-//! cargo run -p heapwright --example frame_loop             a simulated GPU, on any operating system
-//! cargo run -p heapwright --example frame_loop -- d3d12    Windows' D3D12
+//! cargo run -p heapwright --example frame_loop                    a simulated GPU, on any operating system
+//! cargo run -p heapwright --example frame_loop -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -38,7 +38,8 @@ const SEEN: usize = 8;
 const PART: usize = 16 << 10;
 
 fn main() -> ExitCode {
-    match run(std::env::args().nth(1).as_deref()) {
+    let device = device::from_arguments(std::env::args().skip(1));
+    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -47,8 +48,8 @@ fn main() -> ExitCode {
     }
 }
 
-pub(crate) fn run(argument: Option<&str>) -> Answer<()> {
-    let gpu = device::open(argument)?;
+pub(crate) fn run(device: Option<&str>) -> Answer<()> {
+    let gpu = device::open(device)?;
     let budgets = GroupBudgets { local: BUDGET, non_local: BUDGET };
     let desc = ResidencyManagerDesc {
         // A renderer leaves it to the operating system. This one is to show the same wherever it runs.
@@ -78,28 +79,13 @@ pub(crate) fn run(argument: Option<&str>) -> Answer<()> {
     let loaded = manager.stats();
     println!("loaded     {MESHES} meshes, {} of them are resident", loaded.local.resident);
 
-    let (mut before, mut compared) = (loaded, 0);
-    for number in 0..FRAMES {
-        let frame = &mut frames[number % IN_FLIGHT];
-        // Waits if the GPU still draws the frame that used the same objects.
+    let drawn = draw_frames(&manager, &queue, &fence, &mut frames, &meshes);
+    // After an error, too: the GPU may be drawing, and meshes and frames are dropped when this returns.
+    for frame in &frames {
         frame.wait(&fence)?;
-        compared += frame.compare()?;
-        frame.begin()?;
-        for at in 0..SEEN {
-            frame.draw(&meshes, (number / 4 + at) % MESHES, (number % 64 * PART) as u64)?;
-        }
-        frame.submit(&manager, &queue)?;
-
-        let stats = manager.stats();
-        let paged_in = stats.local.bytes_paged_in.saturating_sub(before.local.bytes_paged_in);
-        let paged_out = stats.local.bytes_paged_out.saturating_sub(before.local.bytes_paged_out);
-        if !(paged_in.is_zero() && paged_out.is_zero()) {
-            println!("frame {number:<4} {paged_in} in, {paged_out} out");
-        }
-        before = stats;
     }
+    let mut compared = drawn?;
     for frame in &mut frames {
-        frame.wait(&fence)?;
         compared += frame.compare()?;
     }
 
@@ -117,6 +103,37 @@ pub(crate) fn run(argument: Option<&str>) -> Answer<()> {
         return Err("nothing was paged in, so nothing was shown".into());
     }
     Ok(())
+}
+
+/// Draws all frames; how many bytes of those that are done were compared.
+fn draw_frames(
+    manager: &ResidencyManager,
+    queue: &ID3D12CommandQueue,
+    fence: &ID3D12Fence,
+    frames: &mut [Frame],
+    meshes: &[ResourceAllocation],
+) -> Answer<usize> {
+    let (mut before, mut compared) = (manager.stats(), 0);
+    for number in 0..FRAMES {
+        let frame = &mut frames[number % IN_FLIGHT];
+        // Waits if the GPU still draws the frame that used the same objects.
+        frame.wait(fence)?;
+        compared += frame.compare()?;
+        frame.begin()?;
+        for at in 0..SEEN {
+            frame.draw(meshes, (number / 4 + at) % MESHES, (number % 64 * PART) as u64)?;
+        }
+        frame.submit(manager, queue)?;
+
+        let stats = manager.stats();
+        let paged_in = stats.local.bytes_paged_in.saturating_sub(before.local.bytes_paged_in);
+        let paged_out = stats.local.bytes_paged_out.saturating_sub(before.local.bytes_paged_out);
+        if !(paged_in.is_zero() && paged_out.is_zero()) {
+            println!("frame {number:<4} {paged_in} in, {paged_out} out");
+        }
+        before = stats;
+    }
+    Ok(compared)
 }
 
 /// The meshes, with their bytes. Those that come late push out those that came early, as nobody needs these yet.
@@ -225,7 +242,9 @@ impl Frame {
         // SAFETY: the list is alive and open.
         unsafe { self.list.Close().ok()? };
         let list: ID3D12CommandList = self.list.cast()?;
-        self.done = manager.execute_command_lists(queue, &[Some(list)], &[&self.uses])?;
+        // SAFETY: the list is closed and of the queue's type, this thread alone has it, and what it uses is in `uses`. Meshes and frames live
+        // until the queue is done, as every frame is waited for before it is recorded anew, compared or dropped; there is no other queue.
+        self.done = unsafe { manager.execute_command_lists(queue, &[Some(list)], &[&self.uses])? };
         Ok(())
     }
 

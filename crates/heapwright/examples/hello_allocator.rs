@@ -1,8 +1,8 @@
 //! A buffer and a texture go to the GPU's memory and come back.
 //!
 //! ```text
-//! cargo run -p heapwright --example hello_allocator             a simulated GPU, on any operating system
-//! cargo run -p heapwright --example hello_allocator -- d3d12    Windows' D3D12
+//! cargo run -p heapwright --example hello_allocator                    a simulated GPU, on any operating system
+//! cargo run -p heapwright --example hello_allocator -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -23,7 +23,8 @@ const VERTICES: usize = 1000;
 const SIDE: u32 = 100;
 
 fn main() -> ExitCode {
-    match run(std::env::args().nth(1).as_deref()) {
+    let device = device::from_arguments(std::env::args().skip(1));
+    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -32,8 +33,8 @@ fn main() -> ExitCode {
     }
 }
 
-pub(crate) fn run(argument: Option<&str>) -> Result<(), Box<dyn Error>> {
-    let gpu = device::open(argument)?;
+pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let gpu = device::open(device)?;
     if let Some(adapter) = &gpu.adapter {
         println!("device     {}", AdapterDesc::query(adapter)?.description);
     }

@@ -4,8 +4,8 @@
 //! a frame's bytes back when the GPU has come that far. Nothing is allocated or freed once it runs.
 //!
 //! ```text
-//! cargo run --release -p heapwright --example upload_ring             a simulated GPU, on any operating system
-//! cargo run --release -p heapwright --example upload_ring -- d3d12    Windows' D3D12
+//! cargo run --release -p heapwright --example upload_ring                    a simulated GPU, on any operating system
+//! cargo run --release -p heapwright --example upload_ring -- --device d3d12  Windows' D3D12
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells what it does")]
 
@@ -34,7 +34,8 @@ const UPLOADS_PER_FRAME: usize = 24;
 const LARGEST_UPLOAD: u64 = 80 << 10;
 
 fn main() -> ExitCode {
-    match run(std::env::args().nth(1).as_deref()) {
+    let device = device::from_arguments(std::env::args().skip(1));
+    match device.map_err(Into::into).and_then(|device| run(device.as_deref())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -43,8 +44,8 @@ fn main() -> ExitCode {
     }
 }
 
-pub(crate) fn run(argument: Option<&str>) -> Result<(), Box<dyn Error>> {
-    let gpu = device::open(argument)?;
+pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let gpu = device::open(device)?;
     let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
     let mut memory = buffer(&allocator, HeapType::Upload, RING, D3D12_RESOURCE_STATE_GENERIC_READ)?;
     let target = buffer(&allocator, HeapType::Default, TARGET, D3D12_RESOURCE_STATE_COMMON)?;

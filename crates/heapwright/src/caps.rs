@@ -175,6 +175,19 @@ pub(crate) fn read_allocation_info(info: D3D12_RESOURCE_ALLOCATION_INFO) -> Opti
     Some((ByteSize::new(info.SizeInBytes), Alignment::new(info.Alignment)?))
 }
 
+/// Bytes and alignment of a committed resource that says that it is one of `desc`, or `None` where the device does not know.
+///
+/// What `GetDesc` says of the alignment is what was found, not what may be asked for. The device is asked about a placed resource; what
+/// has a heap of its own has whole pages of 4 KiB (document TIGHT).
+pub(crate) fn committed_info(
+    device: &ID3D12Device,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Option<(ByteSize, Alignment)> {
+    let (size, alignment) = allocation_info(device, &D3D12_RESOURCE_DESC { Alignment: 0, ..*desc })?;
+    let alignment = alignment.max(crate::requirements::COMMITTED_MINIMUM);
+    Some((size.align_up(alignment)?, alignment))
+}
+
 fn check<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> windows_core::HRESULT {
     let size = u32::try_from(size_of::<T>()).unwrap_or(0);
     // SAFETY: the device is a live COM object; the data is the feature's structure, writable, with its size.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::OverBudget;
+use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::{
     DXGI_ERROR_DEVICE_HUNG, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_RESET,
     DXGI_ERROR_DRIVER_INTERNAL_ERROR, E_FAIL, E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY,
@@ -34,6 +35,11 @@ enum Kind {
         what: String,
     },
     OutOfMemory(Shortage),
+    /// More than any memory of the device holds.
+    TooLarge {
+        field: &'static str,
+        rule: String,
+    },
     /// What must be resident at the same time is more than the budget.
     OverBudget(OverBudget),
     Device {
@@ -113,6 +119,11 @@ impl Error {
         Kind::OutOfMemory(shortage).into()
     }
 
+    /// What `field` asks for is more than any memory of the device holds, and no limit or budget is to blame.
+    pub(crate) fn too_large(field: &'static str, rule: impl Into<String>) -> Self {
+        Kind::TooLarge { field, rule: rule.into() }.into()
+    }
+
     pub(crate) fn over_budget(over: OverBudget) -> Self {
         Kind::OverBudget(over).into()
     }
@@ -141,11 +152,12 @@ impl Error {
         Kind::Device { call, hresult }.into()
     }
 
-    /// There is no memory for it, neither in the allocator's heaps nor from the device, nor within limits and budget.
+    /// There is no memory for it, neither in the allocator's heaps nor from the device, nor within limits and budget; or none could ever
+    /// hold it.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match &*self.kind {
-            Kind::OutOfMemory(_) | Kind::OverBudget(_) => true,
+            Kind::OutOfMemory(_) | Kind::TooLarge { .. } | Kind::OverBudget(_) => true,
             Kind::Device { hresult, .. } => *hresult == E_OUTOFMEMORY,
             Kind::AfterLists { error, .. } => error.is_out_of_memory(),
             _ => false,
@@ -189,7 +201,7 @@ impl Error {
     pub fn hresult(&self) -> HRESULT {
         match &*self.kind {
             Kind::OutOfMemory(shortage) if shortage.never_fallback => E_FAIL,
-            Kind::OutOfMemory(_) | Kind::OverBudget(_) => E_OUTOFMEMORY,
+            Kind::OutOfMemory(_) | Kind::TooLarge { .. } | Kind::OverBudget(_) => E_OUTOFMEMORY,
             Kind::AfterLists { error, .. } => error.hresult(),
             Kind::Device { hresult, .. } => *hresult,
             Kind::InvalidArgument { .. } => E_INVALIDARG,
@@ -213,8 +225,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.kind {
             Kind::InvalidArgument { field, rule } => write!(f, "{field}: {rule}"),
+            Kind::TooLarge { field, rule } => write!(f, "{field}: {rule} (out of memory)"),
             Kind::Unsupported { what } => write!(f, "{what} is not supported"),
-            Kind::Device { call, hresult } => write!(f, "{call} answered {:#010x}", hresult.0),
+            Kind::Device { call, hresult } => write!(f, "{call} answered {:#}", Named(*hresult)),
             Kind::OutOfMemory(shortage) => shortage.fmt(f),
             Kind::OverBudget(over) => write!(f, "out of memory: {over}"),
             Kind::AfterLists { executed, error } => {
@@ -250,7 +263,7 @@ impl fmt::Display for Attempt {
             Way::Committed(size) => write!(f, "a committed resource of {size}")?,
         }
         match self.obstacle {
-            Obstacle::Device(hresult) => write!(f, ": {:#010x}", hresult.0),
+            Obstacle::Device(hresult) => write!(f, ": {:#}", Named(hresult)),
             Obstacle::Limit { limit, held } => write!(f, ": the limit is {limit} and {held} are held"),
             Obstacle::Budget { group, budget, usage } => {
                 write!(f, ": the {group} budget is {budget} and {usage} are in use")

@@ -13,13 +13,13 @@
 //! | `IDebugObject` | [`ResourceAllocator::set_debug_name`], [`ResourceAllocation::set_debug_name`] | heaps of the allocator have no names yet |
 //! | `SetDebugName` | the same | no name is `None`, not the text `'Unknown'`; a part of a resource keeps its name to itself, as there |
 //! | `CreateResourceAllocator` with a device | [`ResourceAllocator::new`], [`ResourceAllocator::from_raw`]; with a manager [`ResourceAllocator::with_residency`]; answering a new one [`ResourceAllocator::with_new_residency`] | a null device is invalid argument (code: E_POINTER); the device and the adapter are referenced (code: kept raw) |
-//! | `CreateResourceAllocator` from an allocator | [`ResourceAllocator::create_nested`] | empty heaps of every kind are exchanged, also of other sizes if they fit, and limits move with them; the residency manager is the parent's |
+//! | `CreateResourceAllocator` from an allocator | [`ResourceAllocator::create_nested`] | empty heaps of every kind are exchanged, whatever the algorithms, also of other sizes if they fit, and limits move with them. Heaps that wait in the common pool are the outermost allocator's to count; together with those in use they are at most twice the bytes that were ever in use at once (code: without bound). The residency manager is the parent's |
 //! | `ppResourceAllocatorOut` null | | nothing to test: dropping the allocator is the test |
-//! | `CreateResource` | [`ResourceAllocator::create_resource`], [`ResourceAllocator::create`] | `create` takes what later versions of D3D12 do: layouts, castable formats, sessions |
+//! | `CreateResource` | [`ResourceAllocator::create_resource`], [`ResourceAllocator::create`] | `create` takes what later versions of D3D12 do: layouts, castable formats, sessions. An alignment that is no power of two, or above what the kind of resource has, is an invalid argument, as for D3D12's own calls (code: overwritten for placed and committed buffers, so that 65,535 and 2^64-1 are taken) |
 //! | `CreateResource` with a null out | [`ResourceAllocator::test_create`] | it is really created and dropped, as there; [`ResourceAllocator::create`] has no null |
-//! | `CreateResource` of a committed resource | [`ResourceAllocator::import`] | accounted in its own segment group (code: local always) |
+//! | `CreateResource` of a committed resource | [`ResourceAllocator::import`] | accounted in its own segment group (code: local always); an `unsafe fn`, as nobody knows who else maps it. A placed resource does not tell D3D12's caller that it is one, so that it counts as memory of its own here as there, among what is imported; no limit is about that |
 //! | `ReleaseResourceHeaps` | [`ResourceAllocator::release_resource_heaps`], [`ResourceAllocator::release_empty_heaps`] | answers the bytes; whether they are fewer than asked is the caller's to compare. As few heaps as possible go (code: its arithmetic wraps) |
-//! | `QueryStats` | [`ResourceAllocator::stats`] | O(1); nothing is recorded by asking |
+//! | `QueryStats` | [`ResourceAllocator::stats`] | O(1), amortized; nothing is recorded by asking |
 //! | `CheckFeatureSupport` | [`ResourceAllocator::resource_allocation_support`] | typed, so that there is no size to mismatch |
 //! | `RESOURCE_ALLOCATOR_FEATURE`, `RESOURCE_ALLOCATOR_FEATURE_RESOURCE_ALLOCATION_SUPPORT` | the same call | one feature, one function |
 //! | `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT` | [`ResourceAllocationSupport`] | |
@@ -30,8 +30,10 @@
 //! | `GetInfo` | [`ResourceAllocation::info`] | |
 //! | `GetMemory` | [`ResourceAllocation::memory`] | `None` without a manager, and for NEVER_RESIDENT (code: a heap of unknown status); [`ResourceAllocation::heap`] is the `ID3D12Heap` |
 //! | `GetResourceAllocator` | [`ResourceAllocation::allocator`] | `None` once the allocator is gone |
-//! | `Map`, `Unmap` | [`ResourceAllocation::map`], [`Mapping`] | one mapping at a time, unmapped when dropped, never beyond its bytes; buffers only. A part begins at its own first byte, as there. The memory is resident meanwhile: one lock and one unlock for each mapping (code: mapping twice leaves one, and destroying any allocation takes one) |
-//! | `pReadRange`, `ppDataOut`, `resourceDescriptor`, `initialResourceState`, `pClearValue`, `ppResourceAllocationOut` | parameters of these calls | |
+//! | `Map` of a buffer, `pReadRange` | [`ResourceAllocation::map`], [`ResourceAllocation::map_range`], [`Mapping`] | one mapping at a time, never beyond its bytes, nor beyond those that are to be read. A part begins at its own first byte, as there. The memory is resident meanwhile: one lock and one unlock for each mapping (code: mapping twice leaves one, and destroying any allocation takes one) |
+//! | `Map` of a texture, `subresource` | [`ResourceAllocation::map_texture`], [`TextureMapping`] | texels are copied in and out by the device, whatever their layout (code: the caller calls the resource) |
+//! | `Unmap`, `pWrittenRange` | dropping a [`Mapping`] or [`TextureMapping`] | the range is what was written; of textures everything, or nothing if nothing was |
+//! | `ppDataOut`, `resourceDescriptor`, `initialResourceState`, `pClearValue`, `ppResourceAllocationOut` | parameters of these calls | |
 //!
 //! # `RESOURCE_ALLOCATOR_DESC`: [`ResourceAllocatorDesc`]
 //!
@@ -40,7 +42,7 @@
 //! | `Flags` | [`ResourceAllocatorDesc::flags`] | unknown bits are refused |
 //! | `MinLogLevel`, `MinRecordLevel` | | `tracing`'s subscriber filters; recording comes with its own issue |
 //! | `RecordOptions` | [`ResourceAllocatorDesc::record_options`] | refused unless it records nothing |
-//! | `ResourceHeapTier` | [`ResourceAllocatorDesc::resource_heap_tier`] | as there: above the device's is an error, below a warning |
+//! | `ResourceHeapTier` | [`ResourceAllocatorDesc::resource_heap_tier`] | as there: above the device's is an error, below a warning. Buffers and textures have heaps of their own on tier 2 as well (code: one family holds all): a small buffer would keep a heap alive whose textures are gone, and render targets are larger than what would share with them. A pool of [`ResourceKind::Any`](crate::ResourceKind::Any) holds both |
 //! | `SubAllocationAlgorithm` | [`ResourceAllocatorDesc::suballocation_algorithm`] | pool algorithms are another type, so that none can be given here (code: undefined) |
 //! | `PoolAlgorithm` | [`ResourceAllocatorDesc::pool_algorithm`] | as above |
 //! | `PreferredResourceHeapSize` | [`ResourceAllocatorDesc::preferred_heap_size`] | |
@@ -60,10 +62,10 @@
 //! | `ALWAYS_IN_BUDGET` | [`ResourceAllocatorFlags::ALWAYS_IN_BUDGET`] | without a manager the operating system's budget, which needs the adapter (code: a warning and no effect); with one, what is idle makes way. Also for heaps that begin evicted, which need no room (code: fails) |
 //! | `ALLOW_PREFETCH` | [`ResourceAllocatorFlags::ALLOW_PREFETCH`] | one heap in advance of each kind; a failed one leaves no trace (code: later allocations fail) |
 //! | `ALWAYS_ON_DEMAND` | [`ResourceAllocatorFlags::ALWAYS_ON_DEMAND`] | |
-//! | `ALLOW_UNIFIED_MEMORY` | [`ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY`] | |
+//! | `ALLOW_UNIFIED_MEMORY` | [`ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY`] | cache-coherent UMA only: *code*, and the reference's `ALWAYS_ATTRIBUTE_HEAPS` (its text here says UMA). Elsewhere the CPU's caches do not work for such memory, so that a warning is logged and heaps keep their types. What the device does not create there gets the type that was asked for (code: fails) |
 //! | `NEVER_LEAK` | [`ResourceAllocatorFlags::NEVER_LEAK`] | leaks are logged and left alone (code: freed by force) |
 //! | `CREATE_NOT_RESIDENT` | [`ResourceAllocatorFlags::CREATE_NOT_RESIDENT`] | with a manager the first use pages it in (code: nothing ever does) |
-//! | `NEVER_OVER_ALLOCATE` | [`ResourceAllocatorFlags::NEVER_OVER_ALLOCATE`] | |
+//! | `NEVER_OVER_ALLOCATE` | [`ResourceAllocatorFlags::NEVER_OVER_ALLOCATE`] | free memory in heaps that are held is used all the same |
 //! | | [`NEVER_TIGHT_ALIGNMENT`](ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT), [`CREATE_NOT_ZEROED`](ResourceAllocatorFlags::CREATE_NOT_ZEROED) | ours |
 //!
 //! # `RESOURCE_ALLOCATION_ALGORITHM`: [`SuballocationAlgorithm`], [`PoolAlgorithm`]
@@ -83,7 +85,7 @@
 //! | GPGMM | heapwright | difference |
 //! |---|---|---|
 //! | `Flags` | [`ResourceAllocationDesc::flags`] | unknown bits are refused |
-//! | `HeapType` | [`ResourceAllocationDesc::heap_type`] | several in order of preference; `None` is inferred from the initial state, as zero is there |
+//! | `HeapType` | [`ResourceAllocationDesc::heap_type`] | several in order of preference; `None` is inferred from the initial state, as zero is there. CUSTOM, which is inferred as well there, is no [`HeapType`](crate::HeapType): a CUSTOM heap is described by its properties, which a pool has ([`PoolDesc::custom_heap`](crate::PoolDesc::custom_heap)) |
 //! | `ExtraRequiredHeapFlags` | [`ResourceAllocationDesc::extra_required_heap_flags`] | NOT_ZEROED alone commits nothing: it is a permission |
 //! | `ExtraRequiredResourcePadding` | [`ResourceAllocationDesc::extra_required_resource_padding`] | also in shared heaps (code: with NEVER_SUBALLOCATE_HEAP only) |
 //! | | [`pool`](ResourceAllocationDesc::pool), [`strategy`](ResourceAllocationDesc::strategy), [`uses`](ResourceAllocationDesc::uses), [`user_data`](ResourceAllocationDesc::user_data) | ours |
@@ -94,14 +96,14 @@
 //! |---|---|---|
 //! | `NONE` | [`ResourceAllocationFlags::empty`] | |
 //! | `NEVER_ALLOCATE_HEAP` | [`ResourceAllocationFlags::NEVER_ALLOCATE_HEAP`] | E_OUTOFMEMORY: *reference* (code: E_FAIL) |
-//! | `ALLOW_SUBALLOCATE_WITHIN_RESOURCE` | [`ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE`] | GPU_UPLOAD heaps as well |
+//! | `ALLOW_SUBALLOCATE_WITHIN_RESOURCE` | [`ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE`] | GPU_UPLOAD heaps as well. Parts are aligned as there: as asked, else to 256 in state GENERIC_READ, else to the next power of two, 4 at least. The buffer that they are parts of is placed in a heap that other buffers share, and which begins with the usual 1 MiB (code: committed, 64 KiB): the next buffers need no heap |
 //! | `NEVER_SUBALLOCATE_HEAP` | [`ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP`] | |
 //! | `ALWAYS_PREFETCH_HEAP` | [`ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP`] | with NEVER_ALLOCATE_HEAP refused |
 //! | `ALWAYS_CACHE_SIZE` | [`ResourceAllocationFlags::ALWAYS_CACHE_SIZE`] | |
 //! | `ALWAYS_ATTRIBUTE_HEAPS` | [`ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS`] | |
 //! | `NEVER_FALLBACK` | [`ResourceAllocationFlags::NEVER_FALLBACK`] | |
 //! | `NEVER_RESIDENT` | [`ResourceAllocationFlags::NEVER_RESIDENT`] | works, on import as well: *reference* (code: refused or ignored) |
-//! | `ALWAYS_WARN_ON_ALIGNMENT_MISMATCH` | [`ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH`] | in every build |
+//! | `ALWAYS_WARN_ON_ALIGNMENT_MISMATCH` | [`ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH`] | in every build; of a texture the texels are what was asked for (code: what the device says that it takes) |
 //! | `ALWAYS_COMMITTED` | [`ResourceAllocationFlags::ALWAYS_COMMITTED`] | |
 //! | | [`WITHIN_BUDGET`](ResourceAllocationFlags::WITHIN_BUDGET), [`PREFER_COMMITTED`](ResourceAllocationFlags::PREFER_COMMITTED), [`UPPER_ADDRESS`](ResourceAllocationFlags::UPPER_ADDRESS) | ours |
 //!
@@ -128,7 +130,7 @@
 //! | `FreeHeapUsage` | [`ResourceAllocatorStats::free_heap_usage`] | heaps that nothing is in, as there; what is free in others is `reserved` less `used` and this |
 //! | `PrefetchedHeapMisses` | [`ResourceAllocatorStats::prefetched_heap_misses`] | |
 //! | `PrefetchedHeapMissesEliminated` | [`ResourceAllocatorStats::prefetched_heap_misses_eliminated`] | |
-//! | `SizeCacheMisses` | [`ResourceAllocatorStats::size_cache_misses`] | with slabs; no sizes are entered in advance |
+//! | `SizeCacheMisses` | [`ResourceAllocatorStats::size_cache_misses`] | with [`SuballocationAlgorithm::Slab`]; no sizes are entered in advance. Parts of buffers are not among them (code: counted): they are divided by the default algorithm, which knows all sizes, whatever the allocator's is |
 //! | `SizeCacheHits` | [`ResourceAllocatorStats::size_cache_hits`] | as above |
 //!
 //! # Recording: `RECORD_OPTIONS`, `RECORD_FLAGS`, `RECORD_SCOPE`
@@ -153,13 +155,13 @@
 //! | `ppResidencyManagerOut`, `ppResidencyHeapOut`, `ppResidencyListOut` null | | nothing to test: dropping the object is the test |
 //! | `IResidencyHeap` | [`ResidencyHeap`] | dropped instead of released; a list that names it is refused then (code: used after free) |
 //! | its `QueryInterface` | [`ResidencyHeap::pageable`] | |
-//! | `Lock`, `Unlock` | [`ResidencyHeap::lock`], [`ResidencyHeap::unlock`] | a lock returns when the memory is resident (code: before); an unlock answers how many locks are left, and one too many is an error |
+//! | `Lock`, `Unlock` | [`ResidencyHeap::lock`], [`ResidencyHeap::unlock`] | a lock returns when the memory is resident (code: before); an unlock answers how many locks are left, and one too many is an error. What is unlocked stays resident until memory is needed, and its status says so: *code* (the reference: back to evicted) |
 //! | `GetResidencyManager` | [`ResidencyHeap::manager`] | `None` where there is none, and nothing is logged |
 //! | `GetInfo` | [`ResidencyHeap::info`] | |
 //! | `SetDebugName`, `GetDebugName` of heaps and managers | the same | no name is `None` |
 //! | `IResidencyList`, `Add`, `Reset` | [`ResidencyList`], [`ResidencyList::add`], [`ResidencyList::reset`] | heaps of one manager; [`ResidencyList::add_allocation`] for what an allocator made |
 //! | `IResidencyManager` | [`ResidencyManager`] | a handle that is cloned instead of counted |
-//! | `ExecuteCommandLists` with `ppCommandLists`, `ppResidencyLists`, `count` | [`ResidencyManager::execute_command_lists`] | any number of lists (code: one); a queue is needed, for its fence (code: null lists never finish); paging has a fence of its own for which the queue waits (code: the one of the work). What is paged without a submission: [`ResidencyManager::prefetch`] |
+//! | `ExecuteCommandLists` with `ppCommandLists`, `ppResidencyLists`, `count` | [`ResidencyManager::execute_command_lists`] | an `unsafe fn`, as D3D12 checks nothing of what lists use; any number of lists (code: one); a queue is needed, for its fence (code: null lists never finish); paging has a fence of its own for which the queue waits (code: the one of the work). What is paged without a submission: [`ResidencyManager::prefetch`]. A heap of unknown status that a list names is paged in and managed from then on: *code*, which warns (the reference: only once it was locked), since what the GPU uses must be resident, and naming it says that it is used |
 //! | `SetVideoMemoryReservation` | [`ResidencyManager::set_video_memory_reservation`] | the operating system hears of it (code: does not), and gets it back with the manager; usage below it is zero (code: wraps) |
 //! | `QueryVideoMemoryInfo` | [`ResidencyManager::query_video_memory_info`] | [`VideoMemoryInfo`]; the usage is what counts against the budget |
 //! | `SetResidencyStatus` | [`ResidencyManager::set_residency_status`] | enters it in the books, as by somebody who did it (code: overwrites a word); evicted is refused while it is locked or in use |
@@ -197,7 +199,7 @@
 //! | | [`priority`](ResidencyHeapDesc::priority) | ours |
 //! | `RESIDENCY_HEAP_FLAG_NONE` | [`ResidencyHeapFlags::empty`] | |
 //! | `RESIDENCY_HEAP_FLAG_CREATE_IN_BUDGET` | [`ResidencyHeapFlags::CREATE_IN_BUDGET`] | refused for an object that exists (code: ignored); no more is evicted than is missing (code: refused when that is little) |
-//! | `RESIDENCY_HEAP_FLAG_CREATE_RESIDENT` | [`ResidencyHeapFlags::CREATE_RESIDENT`] | |
+//! | `RESIDENCY_HEAP_FLAG_CREATE_RESIDENT` | [`ResidencyHeapFlags::CREATE_RESIDENT`] | as there: without effect where D3D12 tells the status |
 //! | `RESIDENCY_HEAP_FLAG_CREATE_LOCKED` | [`ResidencyHeapFlags::CREATE_LOCKED`] | |
 //! | `SizeInBytes`, `Alignment`, `IsLocked`, `Status` | [`ResidencyHeapInfo::size`], [`ResidencyHeapInfo::alignment`], [`ResidencyHeapInfo::is_locked`], [`ResidencyHeapInfo::status`] | |
 //! | `RESIDENCY_HEAP_STATUS_UNKNOWN`, `_EVICTED`, `_RESIDENT` | [`ResidencyHeapStatus::Unknown`], [`ResidencyHeapStatus::Evicted`], [`ResidencyHeapStatus::Resident`] | |
@@ -214,7 +216,7 @@
 //!
 //! [`Error::hresult`](crate::Error::hresult) is what a COM call would answer. A real shortage is E_OUTOFMEMORY: *reference* (code:
 //! E_FAIL); NEVER_FALLBACK's is E_FAIL, as in both; a description that the device refuses is E_INVALIDARG (code: E_OUTOFMEMORY for
-//! textures, E_FAIL where three ways failed).
+//! textures, E_FAIL where three ways failed), but a size that no memory of the device could hold is E_OUTOFMEMORY, as there.
 
 #[allow(unused_imports, reason = "for the links")]
 use crate::{
@@ -223,5 +225,5 @@ use crate::{
     ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
     ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
-    ResourceAllocatorStats, SuballocationAlgorithm, VideoMemoryInfo,
+    ResourceAllocatorStats, SuballocationAlgorithm, TextureMapping, VideoMemoryInfo,
 };

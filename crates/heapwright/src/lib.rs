@@ -34,6 +34,26 @@
 //! | [`ResidencyManager`]: what is in memory when the GPU uses it, within the operating system's budgets | here |
 //! | reserved resources, aliasing, recording | not yet |
 //!
+//! # Safety
+//!
+//! What the GPU does, it does because somebody executed a command list. That is an `unsafe` call, of D3D12 or
+//! [`ResidencyManager::execute_command_lists`], and who makes it promises that whatever the list references lives, keeps its
+//! memory and is resident until the GPU has finished. Memory is taken from under the GPU only by breaking this promise, so the
+//! functions that give memory back, move it or evict it are safe:
+//!
+//! | what | why it is safe |
+//! |---|---|
+//! | dropping an allocation, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of what lists reference, and allocations of their memory |
+//! | [`Move::complete`], and dropping a [`Move`] | the same: the old place is free, or the new one |
+//! | [`ResidencyManager::trim`], [`evict_at_least`](ResidencyManager::evict_at_least), [`manage`](ResidencyManager::manage), [`set_residency_status`](ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`], creating memory that makes others go | the promise covers residency; what was submitted through the manager it does not evict |
+//! | [`ResourceAllocation::map`], [`Mapping`] | the mapped bytes are one mapping's alone, and are copied; whoever executes lists orders them with what the CPU does |
+//! | [`resource`](ResourceAllocation::resource), [`heap`](ResourceAllocation::heap), [`pageable`](ResidencyHeap::pageable) and other interfaces that are handed out | every method of an interface is an `unsafe fn` |
+//! | interfaces that are passed in, and those that a callback of [`create_heap`](ResidencyManager::create_heap) returns | an interface is a live COM object by its type; of which device and kind it is, is checked |
+//!
+//! What cannot be known is an `unsafe fn` that says what it relies on: `execute_command_lists`,
+//! [`ResourceAllocator::import`] (a resource that somebody else may map), `from_raw` (a pointer), and [`windows_interop!`] (a
+//! crate that is called `windows`).
+//!
 //! # Threads
 //!
 //! Everything here is `Send` and `Sync` and works through `&self`. No lock is held while the device creates or destroys
@@ -61,7 +81,7 @@ pub use allocator::{
     RecordFlags, RecordOptions, RecordScope, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocationType,
     ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc,
-    ResourceKind, SuballocationAlgorithm, buffer_desc,
+    ResourceKind, SuballocationAlgorithm, TexelPitches, TextureMapping, buffer_desc,
 };
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;

@@ -12,14 +12,15 @@ use crate::Error;
 /// Makes a module that converts between a version of the crate `windows` and [`heapwright::d3d12`](crate::d3d12).
 ///
 /// ```text
-/// heapwright::windows_interop!(pub mod interop for windows);
+/// // SAFETY: `windows` in Cargo.toml is the crate of that name.
+/// heapwright::windows_interop!(pub mod interop for unsafe windows);
 /// ```
 ///
 /// heapwright has its own bindings (those of `windows` do not build on Linux and lack D3D12's newer features), so its `ID3D12Device` is
 /// another Rust type than yours, though both are the same COM pointer. The module turns one into the other, whatever version
 /// yours is: heapwright does not depend on `windows`, so there is no version to agree on, and nothing to upgrade together. Call it once
-/// for each version that a crate uses, under the name that the version has in `Cargo.toml`. Where the crate is reached by a path, as another
-/// crate's public module, it is `for unsafe engine::windows`: see below.
+/// for each version that a crate uses, under the name that the version has in `Cargo.toml`, or by a path where another crate hands it on:
+/// `for unsafe engine::windows`. The word `unsafe` vouches that it is the crate `windows`: see below.
 ///
 /// | in the module | for | gives |
 /// |---|---|---|
@@ -32,8 +33,6 @@ use crate::Error;
 /// `ID3D12Device5` does in `windows` 0.56 and later: it has `as_heapwright` as well.
 ///
 /// ```
-/// #![forbid(unsafe_code)]
-///
 /// // [dependencies]
 /// // windows = { version = "…", features = [
 /// //     "Win32_Graphics_Direct3D12", "Win32_Graphics_Dxgi", "Win32_Graphics_Dxgi_Common" ] }
@@ -51,7 +50,8 @@ use crate::Error;
 /// #     } }
 /// # }
 /// # macro_rules! for_windows { () => {
-/// heapwright::windows_interop!(mod interop for windows);
+/// // SAFETY: `windows` in Cargo.toml is the crate of that name.
+/// heapwright::windows_interop!(mod interop for unsafe windows);
 /// # } }
 /// # heapwright::windows_interop!(mod interop for unsafe crate::windows);
 ///
@@ -88,13 +88,18 @@ use crate::Error;
 ///
 /// # Soundness
 ///
-/// The expansion is safe to use, also in a crate that forbids `unsafe_code`. Of each pair of interfaces it asserts, when it is
+/// The conversions are safe to use, once somebody has vouched for them where the macro is called. Of each pair of interfaces it asserts, when it is
 /// compiled, that both are interfaces of their crates' `Interface` (which promises one non-null, owned COM pointer), of a pointer's size and
 /// alignment, and that their IIDs are equal: equal IIDs are equal tables of functions, which is COM's law. Of each pair of structures it asserts
 /// size, alignment, and offset and size of each field; they hold integers and floats alone, any value of which is valid.
 ///
-/// What cannot be checked is that the types are those of the crate `windows`, and not another's that only look like them. A name alone is always
-/// that of a dependency. A path may be anything, hence the word `unsafe`: who writes it vouches that it is the crate.
+/// What cannot be checked is that the types are those of the crate `windows`, and not another's that only look like them: a name may be that of
+/// any crate, of the caller's own by `extern crate self as windows`, and types of its own may have the IIDs and pointers to tables that are no such
+/// tables. Hence the word `unsafe`. Who writes it vouches that the name or path is the crate `windows`, or one whose interfaces and
+/// structures are what D3D12 and DXGI say.
+///
+/// A crate that forbids `unsafe_code` cannot call the macro. One that denies it can, as the word stands in the call; `#[forbid(unsafe_code)]` on
+/// the modules where it must not be called keeps it out of these.
 ///
 /// # Raw pointers
 ///
@@ -109,14 +114,15 @@ use crate::Error;
 ///
 /// /// # Safety
 /// ///
-/// /// `resource` is null or an `ID3D12Resource` that is alive.
+/// /// `resource` is null or an `ID3D12Resource` that is alive, and not mapped by others while the allocation is.
 /// unsafe fn import(
 ///     allocator: &heapwright::ResourceAllocator,
 ///     resource: *mut c_void,
 /// ) -> Option<heapwright::ResourceAllocation> {
 ///     // SAFETY: the caller's promise.
 ///     let resource = unsafe { ID3D12Resource::from_raw_borrowed(&resource) }?;
-///     allocator.import(&Default::default(), resource).ok()
+///     // SAFETY: as above.
+///     unsafe { allocator.import(&Default::default(), resource) }.ok()
 /// }
 /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
 /// # let allocator = heapwright::ResourceAllocator::new(&gpu.device, None, Default::default())?;
@@ -131,19 +137,27 @@ use crate::Error;
 /// ```
 #[macro_export]
 macro_rules! windows_interop {
-    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for unsafe $($windows:tt)+) => {
-        $crate::__windows_interop_module!([$(#[$attribute])* $visibility] $name: $($windows)+);
+    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for unsafe $windows:ident) => {
+        $crate::__windows_interop_module!(unsafe [$(#[$attribute])* $visibility] $name: ::$windows);
     };
-    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for $windows:ident) => {
-        $crate::__windows_interop_module!([$(#[$attribute])* $visibility] $name: ::$windows);
+    ($(#[$attribute:meta])* $visibility:vis mod $name:ident for unsafe $($windows:tt)+) => {
+        $crate::__windows_interop_module!(unsafe [$(#[$attribute])* $visibility] $name: $($windows)+);
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "windows_interop! must be told to trust the crate that it is for: `mod NAME for unsafe windows`"
+        );
     };
 }
 
 /// Part of [`windows_interop!`]: the module.
+///
+/// The compiler does not apply the lint `unsafe_code` to what the macro of another crate expands to. That is why what is expanded here and below
+/// allows the lint: a crate that forbids it refuses to have it allowed.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_module {
-    ([$(#[$attribute:meta])* $visibility:vis] $name:ident: $($windows:tt)+) => {
+    (unsafe [$(#[$attribute:meta])* $visibility:vis] $name:ident: $($windows:tt)+) => {
         $(#[$attribute])*
         #[doc = "Conversions between a version of the crate `windows` and heapwright's bindings, made by"]
         #[doc = "[`heapwright::windows_interop!`], which describes them."]
@@ -200,10 +214,12 @@ macro_rules! __windows_interop_module {
             }
 
             $crate::__windows_interop_adapters! {
+                unsafe;
                 IDXGIAdapter, IDXGIAdapter1, IDXGIAdapter2, IDXGIAdapter3, IDXGIAdapter4
             }
 
             $crate::__windows_interop_interfaces! {
+                unsafe;
                 their_d3d12: ID3D12CommandList, ID3D12CommandQueue, ID3D12DescriptorHeap, ID3D12Device, ID3D12Fence,
                     ID3D12GraphicsCommandList, ID3D12Heap, ID3D12Pageable, ID3D12ProtectedResourceSession,
                     ID3D12QueryHeap, ID3D12Resource;
@@ -211,6 +227,7 @@ macro_rules! __windows_interop_module {
             }
 
             $crate::__windows_interop_structures! {
+                unsafe;
                 D3D12_RESOURCE_DESC {
                     Dimension, Alignment, Width, Height, DepthOrArraySize, MipLevels, Format, SampleDesc, Layout, Flags
                 }
@@ -225,6 +242,7 @@ macro_rules! __windows_interop_module {
             }
 
             $crate::__windows_interop_enumerations! {
+                unsafe;
                 their_d3d12: D3D12_BARRIER_LAYOUT, D3D12_CPU_PAGE_PROPERTY, D3D12_HEAP_FLAGS, D3D12_MEMORY_POOL,
                     D3D12_RESIDENCY_PRIORITY, D3D12_RESOURCE_FLAGS, D3D12_RESOURCE_STATES;
                 their_dxgi_common: DXGI_FORMAT;
@@ -259,9 +277,10 @@ macro_rules! __windows_interop_assert_interface {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_adapters {
-    ($($name:ident),+) => {$(
+    (unsafe; $($name:ident),+) => {$(
         const _: () = $crate::__windows_interop_assert_interface!($name: their_dxgi::$name);
 
+        #[allow(unsafe_code)]
         impl AdapterToHeapwright for their_dxgi::$name {
             fn to_heapwright(
                 &self,
@@ -278,9 +297,10 @@ macro_rules! __windows_interop_adapters {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_interfaces {
-    ($($module:ident: $($name:ident),+;)+) => {$($(
+    (unsafe; $($module:ident: $($name:ident),+;)+) => {$($(
         const _: () = $crate::__windows_interop_assert_interface!($name: $module::$name);
 
+        #[allow(unsafe_code)]
         impl ToHeapwright for $module::$name {
             type Heapwright = $crate::d3d12::$name;
 
@@ -297,6 +317,7 @@ macro_rules! __windows_interop_interfaces {
             }
         }
 
+        #[allow(unsafe_code)]
         impl ToWindows for $crate::d3d12::$name {
             type Windows = $module::$name;
 
@@ -319,7 +340,7 @@ macro_rules! __windows_interop_interfaces {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_structures {
-    ($($name:ident { $($field:ident),+ })+) => {$(
+    (unsafe; $($name:ident { $($field:ident),+ })+) => {$(
         const _: () = {
             use $crate::__windows_interop::size_of_field;
             use $crate::d3d12::$name as Ours;
@@ -337,6 +358,7 @@ macro_rules! __windows_interop_structures {
             );)+
         };
 
+        #[allow(unsafe_code)]
         impl ToHeapwright for their_d3d12::$name {
             type Heapwright = $crate::d3d12::$name;
 
@@ -359,7 +381,8 @@ macro_rules! __windows_interop_structures {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_enumerations {
-    ($($module:ident: $($name:ident),+;)+) => {$($(
+    (unsafe; $($module:ident: $($name:ident),+;)+) => {$($(
+        #[allow(unsafe_code)]
         impl ValueToHeapwright<$crate::__windows_interop::$name> for $module::$name {
             type Heapwright = $crate::d3d12::$name;
 
@@ -399,7 +422,7 @@ macro_rules! __windows_interop_enumerations {
 ///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Height: u32, pub Depth: u32 }
 /// }
 /// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
-/// heapwright::__windows_interop_structures!(D3D12_MIP_REGION { Width, Height, Depth });
+/// heapwright::__windows_interop_structures!(unsafe; D3D12_MIP_REGION { Width, Height, Depth });
 /// ```
 ///
 /// ```compile_fail,E0080
@@ -408,7 +431,7 @@ macro_rules! __windows_interop_enumerations {
 ///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Depth: u32, pub Height: u32 }
 /// }
 /// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
-/// heapwright::__windows_interop_structures!(D3D12_MIP_REGION { Width, Height, Depth });
+/// heapwright::__windows_interop_structures!(unsafe; D3D12_MIP_REGION { Width, Height, Depth });
 /// ```
 ///
 /// ```compile_fail,E0080
@@ -417,7 +440,7 @@ macro_rules! __windows_interop_enumerations {
 ///     pub struct D3D12_MIP_REGION { pub Width: u32, pub Height: u32, pub Depth: u16 }
 /// }
 /// # trait ToHeapwright { type Heapwright; fn as_heapwright(&self) -> &Self::Heapwright; fn into_heapwright(self) -> Self::Heapwright; }
-/// heapwright::__windows_interop_structures!(D3D12_MIP_REGION { Width, Height, Depth });
+/// heapwright::__windows_interop_structures!(unsafe; D3D12_MIP_REGION { Width, Height, Depth });
 /// ```
 #[cfg(doctest)]
 struct Disagreements;

@@ -185,6 +185,51 @@ fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
     }
 }
 
+/// Whatever way it is made: parts of buffers, textures, heaps of their own, committed resources.
+#[test]
+fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let flag = ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH;
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+    let committed = ResourceAllocationFlags::ALWAYS_COMMITTED;
+    let none = ResourceAllocationFlags::empty();
+    let bytes = |size| buffer_desc(ByteSize::new(size));
+    let mips = |desc| D3D12_RESOURCE_DESC { MipLevels: 0, ..desc };
+    let (upload, default) = (HeapType::Upload, HeapType::Default);
+    // The resource, and what is asked for where it takes more.
+    let cases = [
+        (upload, within, bytes(100), Some("asked=100 B")),
+        (upload, within, bytes(1), Some("asked=1 B")),
+        (upload, within, bytes(128), None),
+        (upload, within, bytes(512), None),
+        (default, none, texture(16, 16), Some("asked=1.00 KiB")),
+        (default, none, mips(texture(128, 128)), Some("asked=85.33 KiB")),
+        (default, none, texture(128, 128), None),
+        (default, own, bytes(1000), Some("asked=1000 B")),
+        (default, own, bytes(65_536), None),
+        (default, own, texture(128, 128), None),
+        (default, committed, bytes(1024), Some("asked=1.00 KiB")),
+        (default, committed, bytes(4096), None),
+        (default, committed, texture(16, 16), Some("asked=1.00 KiB")),
+    ];
+    for (heap_type, how, desc, expected) in cases {
+        for (flag, expected) in [(flag, expected), (none, None)] {
+            let place = place(heap_type, how | flag);
+            let create =
+                || drop(allocator.create_resource(&place, &desc, COMMON, None).expect("there is room"));
+            let ((), logged) = warnings(create);
+            let told: Vec<_> =
+                logged.iter().filter(|line| line.contains("larger than what was asked for")).collect();
+            assert_eq!(told.len(), usize::from(expected.is_some()), "{how:?} {flag:?} {desc:?}: {logged:?}");
+            if let Some(expected) = expected {
+                assert!(told[0].contains(expected), "{how:?} {desc:?}: {logged:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn always_committed_is_one_allocations_own() {
     let gpu = any_device();
@@ -208,7 +253,7 @@ fn within_budget_binds_one_allocation() {
     assert!(error.is_over_budget(), "{error}");
     let over = local(&allocator, 70 * KIB);
     // What is held already costs no budget.
-    let held = buffer(&allocator, &within, 70 * KIB);
+    let held = buffer(&allocator, &within, 50 * KIB);
     assert_eq!(over.heap(), held.heap(), "there is room behind it");
     let blind = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
     let error = try_buffer(&blind, &within, 1000).expect_err("nobody knows the budget");

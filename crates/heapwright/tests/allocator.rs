@@ -143,8 +143,6 @@ fn hostile_descriptions_are_errors_that_name_the_field() {
     let sound = buffer_desc(ByteSize::new(1000));
     let cases = [
         ("zero", D3D12_RESOURCE_DESC { Width: 0, ..sound }, "D3D12_RESOURCE_DESC"),
-        ("overflow", D3D12_RESOURCE_DESC { Width: u64::MAX, ..sound }, "Width"),
-        ("too large", D3D12_RESOURCE_DESC { Width: (1 << 40) + 1, ..sound }, "Width"),
         ("height", D3D12_RESOURCE_DESC { Height: 2, ..sound }, "D3D12_RESOURCE_DESC"),
         ("alignment", D3D12_RESOURCE_DESC { Alignment: 3, ..sound }, "D3D12_RESOURCE_DESC"),
         ("flags", D3D12_RESOURCE_DESC { Flags: u32::MAX, ..sound }, "D3D12_RESOURCE_DESC"),
@@ -157,6 +155,14 @@ fn hostile_descriptions_are_errors_that_name_the_field() {
             .expect_err("must be refused");
         assert!(error.to_string().contains(named), "{what}: {error}");
         assert!(!error.is_out_of_memory(), "{what}: {error}");
+    }
+    for width in [(1 << 40) + 1, u64::MAX] {
+        let desc = D3D12_RESOURCE_DESC { Width: width, ..sound };
+        let place = ResourceAllocationDesc::new(HeapType::Default);
+        let error = allocator
+            .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None)
+            .expect_err("must be refused");
+        assert!(error.is_out_of_memory() && error.to_string().contains("Width"), "{width}: {error}");
     }
     let place = ResourceAllocationDesc::new(HeapType::Upload);
     let error = allocator

@@ -98,3 +98,46 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let ((), logged) = warnings(|| drop(allocator));
     assert_eq!((logged, usage(&gpu)), (Vec::<String>::new(), ByteSize::ZERO));
 }
+
+/// Seconds that each batch of calls takes.
+fn batches(count: usize, mut act: impl FnMut(usize)) -> Vec<f64> {
+    (0..20)
+        .map(|batch| {
+            let began = std::time::Instant::now();
+            (batch * count..(batch + 1) * count).for_each(&mut act);
+            began.elapsed().as_secs_f64()
+        })
+        .collect()
+}
+
+#[test]
+fn an_allocation_costs_the_same_however_many_fences_and_values_wait() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let within =
+        place(HeapType::Upload, heapwright::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let count = 1000;
+    let fences: Vec<_> = (0..20 * count).map(|_| fence(&gpu)).collect();
+    let one = fence(&gpu);
+    // A fence each, and of one fence values in no order.
+    let with_a_fence_each = batches(count, |number| {
+        allocator.free_after(buffer(&allocator, &within, 64), &fences[number], FenceValue::new(1));
+    });
+    let out_of_order = batches(count, |number| {
+        let value = 1 + (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1_000_003;
+        allocator.free_after(buffer(&allocator, &within, 64), &one, FenceValue::new(value));
+    });
+    for times in [with_a_fence_each, out_of_order] {
+        // The quickest of several, as others use the machine as well. Linear time would make it ten times.
+        let least = |times: &[f64]| times.iter().copied().fold(f64::MAX, f64::min);
+        let (first, last) = (least(&times[..4]), least(&times[16..]));
+        assert!(last < 5.0 * first, "{first} s and later {last} s for {count} calls");
+    }
+    assert_eq!(allocator.stats().deferred_count, 40 * count as u64);
+    fences.iter().step_by(2).for_each(|fence| signal(fence, 1));
+    assert_eq!(allocator.collect(), 10 * count);
+    fences.iter().for_each(|fence| signal(fence, 1));
+    signal(&one, u64::MAX - 1);
+    assert_eq!((allocator.collect(), allocator.stats().deferred_count), (30 * count, 0));
+    assert_returns_everything(&allocator, &gpu);
+}

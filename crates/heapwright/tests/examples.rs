@@ -3,6 +3,8 @@
 #![allow(missing_docs, dead_code, reason = "a test")]
 #![allow(clippy::duplicate_mod, reason = "each example has the module with the device")]
 
+#[path = "../examples/device/mod.rs"]
+mod device;
 #[path = "../examples/frame_loop.rs"]
 mod frame_loop;
 #[path = "../examples/hello_allocator.rs"]
@@ -10,29 +12,42 @@ mod hello_allocator;
 #[path = "../examples/upload_ring.rs"]
 mod upload_ring;
 
-fn device() -> Option<String> {
+fn device_to_test() -> Option<String> {
     std::env::var("HEAPWRIGHT_TEST_DEVICE").ok()
 }
 
 #[test]
 fn hello_allocator_gets_back_what_it_uploads() {
-    hello_allocator::run(device().as_deref()).expect("it runs");
+    hello_allocator::run(device_to_test().as_deref()).expect("it runs");
 }
 
 #[test]
 fn upload_ring_gets_back_what_it_uploads() {
-    upload_ring::run(device().as_deref()).expect("it runs");
+    upload_ring::run(device_to_test().as_deref()).expect("it runs");
 }
 
 #[test]
 fn frame_loop_draws_what_it_loaded_with_less_memory_than_that() {
-    frame_loop::run(device().as_deref()).expect("it runs");
+    frame_loop::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn the_device_is_named_as_for_the_program() {
+    let named =
+        |arguments: &[&str]| device::from_arguments(arguments.iter().map(|&argument| argument.to_owned()));
+    assert_eq!(named(&[]), Ok(None));
+    assert_eq!(named(&["--device", "host:uma"]), Ok(Some("host:uma".to_owned())));
+    assert_eq!(named(&["--device=d3d12:1"]), Ok(Some("d3d12:1".to_owned())));
+    for wrong in [&["d3d12"][..], &["--device"], &["--help"], &["--device", "host", "more"]] {
+        assert!(named(wrong).is_err(), "{wrong:?}");
+    }
+    hello_allocator::run(Some("host:uma")).expect("it runs");
 }
 
 #[test]
 fn an_argument_that_names_no_device_is_an_error_that_names_it() {
     let error = hello_allocator::run(Some("d3d11")).expect_err("no such device");
-    assert_eq!(error.to_string(), "d3d11: neither d3d12, nor d3d12:NUMBER, nor d3d12:PATH");
+    assert_eq!(error.to_string(), "d3d11: none of host, host:PROFILE, d3d12, d3d12:NUMBER and d3d12:PATH");
     let error = hello_allocator::run(Some("d3d12:no/such.so")).expect_err("no such library");
     assert!(error.to_string().starts_with("cannot load no/such.so: "), "{error}");
 }

@@ -381,7 +381,7 @@ fn out_of_memory_says_what_was_asked_and_what_is_in_use() {
     let error = allocate(&allocator, 3 << 29).expect_err("more than the other half");
     assert!(error.is_out_of_memory());
     let text = error.to_string();
-    for part in ["1.50 GiB", "DEFAULT", "1.00 GiB used", "0x8007000e", "budget"] {
+    for part in ["1.50 GiB", "DEFAULT", "1.00 GiB used", "E_OUTOFMEMORY (0x8007000e)", "budget"] {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
     drop(held);

@@ -6,8 +6,8 @@ mod gpu;
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapType, Placement, PoolDesc, Reason, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocationType, ResourceAllocator, ResourceAllocatorFlags, buffer_desc,
+    ByteSize, Error, HeapType, Placement, PoolDesc, Reason, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocationType, ResourceAllocator, ResourceAllocatorFlags, buffer_desc,
 };
 
 fn committed(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
@@ -35,6 +35,15 @@ fn committed_in(
     made.expect("and answers it")
 }
 
+fn import(
+    allocator: &ResourceAllocator,
+    desc: &ResourceAllocationDesc<'_>,
+    resource: &ID3D12Resource,
+) -> Result<ResourceAllocation, Error> {
+    // SAFETY: these tests map one allocation of a resource at a time.
+    unsafe { allocator.import(desc, resource) }
+}
+
 fn usual(gpu: &impl Opened) -> ResourceAllocator {
     with_flags(gpu, ResourceAllocatorFlags::empty())
 }
@@ -46,8 +55,8 @@ fn an_imported_resource_is_counted_and_handled_like_others() {
     for heap_type in gpu.heap_types() {
         let resource = committed(&gpu, heap_type.to_d3d12(), &buffer_desc(ByteSize::from_kib(100)));
         let before = counted(&gpu);
-        let mut made = allocator.import(&heap_type.into_place(), &resource).expect("sound");
-        let again = allocator.import(&ResourceAllocationDesc::default(), &resource).expect("twice is two");
+        let mut made = import(&allocator, &heap_type.into_place(), &resource).expect("sound");
+        let again = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("twice is two");
         assert_eq!(made.heap_type(), heap_type);
         assert_eq!((made.resource(), made.heap()), (&resource, None));
         let decision = made.decision();
@@ -93,7 +102,7 @@ fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
             ..Default::default()
         };
         let resource = committed_in(&gpu, &properties, &buffer_desc(ByteSize::new(1000)));
-        let made = allocator.import(&ResourceAllocationDesc::default(), &resource).expect("sound");
+        let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("sound");
         assert_eq!(made.heap_type(), expected);
         assert_eq!(made.needs_copy(), expected != HeapType::GpuUpload);
     }
@@ -105,14 +114,14 @@ fn never_resident_is_the_one_flag_for_imports() {
     let allocator = usual(&gpu);
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &texture(64, 64));
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT);
-    assert!(allocator.import(&never, &resource).expect("sound").is_never_resident());
+    assert!(import(&allocator, &never, &resource).expect("sound").is_never_resident());
     for flag in ResourceAllocationFlags::all() - ResourceAllocationFlags::NEVER_RESIDENT {
         let error =
-            allocator.import(&place(HeapType::Default, flag), &resource).expect_err("not for imports");
+            import(&allocator, &place(HeapType::Default, flag), &resource).expect_err("not for imports");
         assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{flag:?}: {error}");
     }
     let unknown = ResourceAllocationFlags::from_bits_retain(1 << 31);
-    assert!(allocator.import(&place(HeapType::Default, unknown), &resource).is_err());
+    assert!(import(&allocator, &place(HeapType::Default, unknown), &resource).is_err());
 }
 
 #[test]
@@ -135,7 +144,7 @@ fn what_contradicts_the_resource_is_refused_with_its_field() {
         (ResourceAllocationDesc { pool: Some(&pool), ..local() }, "ResourceAllocationDesc::pool"),
     ];
     for (place, field) in cases {
-        let error = allocator.import(&place, &resource).expect_err("a contradiction");
+        let error = import(&allocator, &place, &resource).expect_err("a contradiction");
         assert!(error.to_string().starts_with(field), "{error}");
     }
     assert_eq!(allocator.stats().imported_count, 0);
@@ -147,7 +156,8 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
     let other = open("discrete");
     let allocator = usual(&gpu);
     let foreign = committed(&other, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
-    let error = allocator.import(&ResourceAllocationDesc::default(), &foreign).expect_err("another device's");
+    let error =
+        import(&allocator, &ResourceAllocationDesc::default(), &foreign).expect_err("another device's");
     assert!(error.to_string().starts_with("resource: "), "{error}");
     let mut reserved: Option<ID3D12Resource> = None;
     // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
@@ -156,7 +166,8 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
     }
     .expect("the device takes it");
     let reserved = reserved.expect("and answers it");
-    let error = allocator.import(&ResourceAllocationDesc::default(), &reserved).expect_err("it has no heap");
+    let error =
+        import(&allocator, &ResourceAllocationDesc::default(), &reserved).expect_err("it has no heap");
     assert!(error.to_string().starts_with("resource: "), "{error}");
     assert_eq!(allocator.stats().imported_count, 0);
 }
@@ -167,7 +178,7 @@ fn no_limit_concerns_what_is_imported() {
     let limits = heapwright::HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
     let allocator = allocator(&gpu, heapwright::ResourceAllocatorDesc { limits, ..Default::default() });
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::from_mib(1)));
-    let made = allocator.import(&ResourceAllocationDesc::default(), &resource).expect("it exists already");
+    let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("it exists already");
     assert!(try_buffer(&allocator, &HeapType::Default.into_place(), 1).is_err());
     drop(allocator);
     assert_eq!(made.size(), ByteSize::from_mib(1), "it outlives its allocator");
@@ -179,7 +190,7 @@ fn an_allocation_of_every_kind_knows_its_allocator() {
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
     let of = |flags| buffer(&allocator, &place(HeapType::Upload, flags), 1000);
     let committed = of(ResourceAllocationFlags::ALWAYS_COMMITTED);
-    let imported = allocator.import(&Default::default(), committed.resource()).expect("of this device");
+    let imported = import(&allocator, &Default::default(), committed.resource()).expect("of this device");
     let within = of(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
     let all = [of(ResourceAllocationFlags::empty()), committed, imported, within];
     for allocation in &all {

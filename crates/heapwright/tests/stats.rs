@@ -8,8 +8,9 @@ use faulty_device::{Call, Faults, FaultyDevice};
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, Decision, HeapType, Placement, Reason, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, SuballocationAlgorithm,
+    ByteSize, Decision, HeapType, Placement, PoolDesc, Reason, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
+    SuballocationAlgorithm, buffer_desc,
 };
 
 fn sum(sizes: &[ByteSize]) -> ByteSize {
@@ -167,5 +168,218 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
     let held = local(&allocator, MIB);
     assert_eq!(allocator.release_empty_heaps(), ByteSize::ZERO);
     drop(held);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
+    let gpu = any_device();
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let desc = buffer_desc(ByteSize::new(1000));
+    let part = || {
+        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+        allocator.create_resource(&within, &desc, state, None).expect("there is room")
+    };
+    let one = part();
+    let stats = allocator.stats();
+    assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 0), "{stats:?}");
+    drop(one);
+    let stats = allocator.stats();
+    assert_eq!((stats.used_heap_count, stats.used_heap_usage), (0, ByteSize::ZERO), "{stats:?}");
+    assert_eq!((stats.empty_heap_count, stats.free_heap_usage), (1, stats.reserved), "{stats:?}");
+    // Something that does not fit beside the buffer has another heap.
+    let beside = buffer(&allocator, &HeapType::Upload.into_place(), 2000);
+    let stats = allocator.stats();
+    assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 1), "{stats:?}");
+    drop(beside);
+    assert_eq!(allocator.stats().used_heap_count, 0);
+    drop(part());
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn pools_that_do_not_change_are_not_looked_at() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let empty = allocator.stats();
+    let mut pools = Vec::new();
+    let quickest = || {
+        let time = |_| {
+            let began = std::time::Instant::now();
+            assert!(allocator.stats().heap_count < u64::MAX);
+            began.elapsed()
+        };
+        (0..50).map(time).min().expect("there are some")
+    };
+    let before = quickest();
+    let desc = PoolDesc { heap_size: ByteSize::from_kib(64), min_heap_count: 1, ..Default::default() };
+    pools.extend((0..3000).map(|_| allocator.create_pool(desc.clone()).expect("there is room")));
+    let stats = allocator.stats();
+    assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
+    assert_eq!((stats.reserved, stats.free_heap_usage), (usage(&gpu), usage(&gpu)));
+    let after = quickest();
+    // Looking at each of them takes a hundred times as long.
+    assert!(after < before * 10, "{before:?} without pools, {after:?} with 3,000");
+    // One that changes is.
+    let place = ResourceAllocationDesc { pool: Some(&pools[1234]), ..Default::default() };
+    let held = buffer(&allocator, &place, 1000);
+    let changed = allocator.stats();
+    assert_eq!((changed.allocation_count, changed.used, changed.empty_heap_count), (1, held.size(), 2999));
+    assert_eq!(allocator.totals_of(HeapType::Default).used, held.size());
+    drop(held);
+    assert_eq!(allocator.stats(), stats);
+    // And those that go are gone.
+    pools.truncate(1000);
+    assert_eq!(allocator.stats().heap_count, 1000);
+    drop(pools);
+    assert_eq!(allocator.stats().reserved, empty.reserved);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[derive(Debug, Clone)]
+enum PoolStep {
+    Create { pool: usize, size: u64, own: bool },
+    Drop(usize),
+    Release(usize),
+    ReleaseAll,
+    Add,
+    Remove(usize),
+    Defragment(usize),
+    Look,
+}
+
+fn pool_steps() -> impl proptest::strategy::Strategy<Value = Vec<PoolStep>> {
+    use proptest::prelude::*;
+    let create = (any::<usize>(), 1..400_000_u64, any::<bool>())
+        .prop_map(|(pool, size, own)| PoolStep::Create { pool, size, own });
+    let step = prop_oneof![
+        8 => create,
+        6 => any::<usize>().prop_map(PoolStep::Drop),
+        1 => any::<usize>().prop_map(PoolStep::Release),
+        1 => Just(PoolStep::ReleaseAll),
+        2 => Just(PoolStep::Add),
+        1 => any::<usize>().prop_map(PoolStep::Remove),
+        1 => any::<usize>().prop_map(PoolStep::Defragment),
+        2 => Just(PoolStep::Look),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 256, ..Default::default() })]
+
+    /// The sums are what the pools hold, whatever happens to them and whenever one asks.
+    #[test]
+    fn the_sums_over_pools_are_what_each_holds(steps in pool_steps()) {
+        let gpu = open("discrete");
+        let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+        let (mut pools, mut live) = (Vec::new(), Vec::new());
+        let algorithms = [
+            SuballocationAlgorithm::Default,
+            SuballocationAlgorithm::Slab,
+            SuballocationAlgorithm::Linear,
+            SuballocationAlgorithm::BuddySystem,
+            SuballocationAlgorithm::Dedicated,
+        ];
+        let look = |pools: &[heapwright::Pool], live: &[ResourceAllocation]| {
+            let stats = allocator.stats();
+            assert_eq!(stats.allocation_count, live.len() as u64);
+            // A pool lives on while something is in it, so that not all of them can be looked at; the device can.
+            assert_eq!(stats.used, sum(&live.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
+            let of_pools: u64 = pools.iter().map(|pool| pool.totals().empty_heap_count).sum();
+            assert!(stats.empty_heap_count >= of_pools, "{stats:?}, {of_pools} in pools");
+            let totals = allocator.totals_of(HeapType::Default);
+            assert_eq!((totals.used, totals.allocation_count), (stats.used, stats.allocation_count));
+            allocator.audit().expect("consistent");
+        };
+        for step in steps {
+            match step {
+                PoolStep::Add => {
+                    let algorithm = algorithms[pools.len() % algorithms.len()];
+                    let min_heap_count = u32::try_from(pools.len() % 2).expect("small");
+                    let heap_size = ByteSize::from_mib(u64::from(min_heap_count));
+                    let desc = PoolDesc { algorithm, min_heap_count, heap_size, ..Default::default() };
+                    pools.extend(allocator.create_pool(desc).ok());
+                }
+                PoolStep::Create { pool, size, own } => {
+                    let pool = if pools.is_empty() { None } else { Some(&pools[pool % pools.len()]) };
+                    let flags = if own {
+                        ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP
+                    } else {
+                        ResourceAllocationFlags::empty()
+                    };
+                    let place = ResourceAllocationDesc { pool, flags, ..Default::default() };
+                    live.extend(try_buffer(&allocator, &place, size).ok());
+                }
+                PoolStep::Drop(number) if !live.is_empty() => drop(live.swap_remove(number % live.len())),
+                PoolStep::Remove(number) if !pools.is_empty() => {
+                    drop(pools.swap_remove(number % pools.len()));
+                }
+                PoolStep::Release(number) if !pools.is_empty() => {
+                    pools[number % pools.len()].release_empty_heaps();
+                }
+                PoolStep::ReleaseAll => drop(allocator.release_empty_heaps()),
+                PoolStep::Defragment(number) if !pools.is_empty() => {
+                    let pool = Some(&pools[number % pools.len()]);
+                    let desc = heapwright::DefragmentationDesc { pool };
+                    if let Ok(mut run) = allocator.defragment(desc) {
+                        drop(run.step(Default::default()));
+                    }
+                }
+                PoolStep::Look => look(&pools, &live),
+                _ => {}
+            }
+        }
+        look(&pools, &live);
+        live.clear();
+        look(&pools, &live);
+        pools.clear();
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+#[test]
+fn sums_over_pools_are_right_again_when_threads_are_done() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let pools: Vec<_> = (0..8).map(|_| allocator.create_pool(PoolDesc::default()).expect("sound")).collect();
+    for round in 0..20_u64 {
+        let held: Vec<ResourceAllocation> = std::thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                for _ in 0..200 {
+                    assert!(allocator.stats().allocation_count <= 4 * 60);
+                }
+            });
+            let threads: Vec<_> = (0..4_usize)
+                .map(|thread| {
+                    let (allocator, pools) = (&allocator, &pools);
+                    scope.spawn(move || {
+                        let mut held = Vec::new();
+                        for number in 0..60 {
+                            let pool = Some(&pools[(thread + number) % pools.len()]);
+                            let place = ResourceAllocationDesc { pool, ..Default::default() };
+                            held.push(buffer(allocator, &place, 1000 * (number as u64 % 90 + round + 1)));
+                            if number % 3 == 0 {
+                                held.swap_remove(number % held.len());
+                            }
+                        }
+                        held
+                    })
+                })
+                .collect();
+            looks.join().expect("no panic");
+            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let stats = allocator.stats();
+        assert_eq!(stats.allocation_count, held.len() as u64);
+        assert_eq!(stats.used, sum(&held.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
+        assert_eq!(stats.reserved, usage(&gpu));
+        allocator.audit().expect("consistent");
+        // Each is freed by another thread than the one that made it.
+        std::thread::scope(|scope| drop(scope.spawn(|| drop(held)).join()));
+        assert_eq!(allocator.stats().allocation_count, 0);
+    }
+    drop(pools);
     assert_returns_everything(&allocator, &gpu);
 }

@@ -192,6 +192,23 @@ fn a_part_is_as_sound_as_any_buffer() {
 }
 
 #[test]
+fn a_part_is_aligned_to_4_bytes_at_least_unless_less_is_asked_for() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let upload = place(HeapType::Upload, WITHIN);
+    // As document GPGMM's library does it: the next power of two, 4 to 256.
+    for (width, expected) in [(1, 4), (2, 4), (3, 4), (4, 4), (5, 8), (16, 16), (255, 256), (5000, 256)] {
+        let part = buffer(&allocator, &upload, width);
+        assert_eq!(part.alignment().get(), expected, "{width} bytes");
+        assert!(part.offset_from_resource().get().is_multiple_of(expected));
+        assert_eq!(part.size(), ByteSize::new(width), "its size stays what was asked for");
+    }
+    let desc = D3D12_RESOURCE_DESC { Alignment: 1, ..buffer_desc(ByteSize::new(3)) };
+    let part = allocator.create_resource(&upload, &desc, COMMON, None).expect("there is room");
+    assert_eq!(part.alignment().get(), 1);
+}
+
+#[test]
 fn an_alignment_that_is_asked_for_is_a_parts_address() {
     let gpu = open("uma");
     let allocator = usual(&gpu);

@@ -72,7 +72,15 @@ impl D3d12 {
     /// A path without a directory is a file in the current one, and is not searched for elsewhere. On Windows the DLLs
     /// that it needs are looked for beside it; elsewhere all that it refers to must be there when it is loaded.
     ///
-    /// Whoever names the library vouches for it, see [what is trusted](crate#what-is-trusted).
+    /// # Safety
+    ///
+    /// Loading a library runs code of it, and what is answered calls functions of it, for as long as the process lives. The caller vouches
+    /// for the library, and for the libraries that it needs:
+    ///
+    /// * they may be loaded at this moment: their initialisers do nothing that this program does not expect;
+    /// * `D3D12CreateDevice`, `D3D12GetInterface`, `CreateDXGIFactory2` and `CreateDXGIFactory1`, as far as it exports them, have the
+    ///   parameters and the calling convention of D3D12's and DXGI's functions, may be called from any thread, and the objects that they
+    ///   hand out are what the interfaces say.
     ///
     /// # Errors
     ///
@@ -82,12 +90,14 @@ impl D3d12 {
     /// ```
     /// use heapwright_loader::{D3d12, LoadError};
     ///
-    /// let error = D3d12::open("no/such/library.so").unwrap_err();
+    /// // SAFETY: there is no such file.
+    /// let error = unsafe { D3d12::open("no/such/library.so") }.unwrap_err();
     /// assert!(matches!(error, LoadError::CannotLoad { .. }));
     /// assert!(error.to_string().starts_with("cannot load no/such/library.so: "));
     /// ```
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        let library = Library::open(path.as_ref())?;
+    pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        // SAFETY: the caller's promise.
+        let library = unsafe { Library::open(path.as_ref()) }?;
         let create_device = library.create_device()?;
         let (get_interface, path) = (library.get_interface(), library.path().to_owned());
         Ok(Self { library: path, create_device, get_interface, dxgi: Dxgi::find(&library) })
@@ -140,7 +150,9 @@ impl D3d12 {
     /// use heapwright::ResourceAllocator;
     /// use heapwright_loader::D3d12;
     ///
-    /// let gpu = D3d12::open("libvkd3d-proton-d3d12.so")?.create_device(None)?;
+    /// // SAFETY: it is vkd3d-proton's native build, a D3D12 for Linux.
+    /// let d3d12 = unsafe { D3d12::open("libvkd3d-proton-d3d12.so") }?;
+    /// let gpu = d3d12.create_device(None)?;
     /// let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -169,7 +181,9 @@ impl D3d12 {
     /// ```no_run
     /// use heapwright_loader::D3d12;
     ///
-    /// let factory = D3d12::open("libheapwright_d3d12_runtime.so")?.device_factory();
+    /// // SAFETY: it is heapwright's runtime, a D3D12.
+    /// let d3d12 = unsafe { D3d12::open("libheapwright_d3d12_runtime.so") }?;
+    /// let factory = d3d12.device_factory();
     /// assert!(factory.is_some());
     /// # Ok::<(), heapwright_loader::LoadError>(())
     /// ```

@@ -46,11 +46,15 @@ impl DeviceName {
 
     /// Loads what is named, and creates the device.
     ///
+    /// # Safety
+    ///
+    /// As [`D3d12::open`] where a [`Library`](Self::Library) is named. The other names ask for nothing.
+    ///
     /// # Errors
     ///
     /// [`LoadError::NoAdapter`] for a number that is past the last; otherwise as [`D3d12::system`], [`D3d12::open`] and
     /// [`D3d12::create_device`].
-    pub fn open(&self) -> Result<Gpu, LoadError> {
+    pub unsafe fn open(&self) -> Result<Gpu, LoadError> {
         match self {
             Self::System => D3d12::system()?.create_device(None),
             Self::Adapter(number) => {
@@ -58,7 +62,8 @@ impl DeviceName {
                 let adapter = system.adapter(*number)?;
                 system.create_device(Some(&adapter))
             }
-            Self::Library(path) => D3d12::open(path)?.create_device(None),
+            // SAFETY: the caller's promise.
+            Self::Library(path) => unsafe { D3d12::open(path) }?.create_device(None),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use heapwright_d3d12::hresult::Named;
 use windows_core::HRESULT;
 
 /// Why there is no D3D12, no list of adapters, or no device. Printed, it is one line that names the library.
@@ -51,7 +52,7 @@ pub enum LoadError {
         count: usize,
     },
     /// A function of the library answered with an error.
-    #[error("{library}: {call} answered {:#010x}", .hresult.0, library = .library.display())]
+    #[error("{library}: {call} answered {:#}", Named(*.hresult), library = .library.display())]
     Call {
         /// As it was asked for.
         library: PathBuf,

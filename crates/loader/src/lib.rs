@@ -7,7 +7,8 @@
 //! ```no_run
 //! use heapwright_loader::D3d12;
 //!
-//! let d3d12 = D3d12::open("libvkd3d-proton-d3d12.so")?;
+//! // SAFETY: it is vkd3d-proton's native build, a D3D12 for Linux.
+//! let d3d12 = unsafe { D3d12::open("libvkd3d-proton-d3d12.so") }?;
 //! let gpu = d3d12.create_device(None)?;
 //! println!("{:?}, with an adapter: {}", gpu.device, gpu.adapter.is_some());
 //! # Ok::<(), heapwright_loader::LoadError>(())
@@ -22,7 +23,8 @@
 //! # What is trusted
 //!
 //! To load a library is to run it. Nobody can check that it does what D3D12 and DXGI say; as with a library that is linked,
-//! whoever names it vouches for it. What can be recognised is refused: a library without `D3D12CreateDevice`, and one whose
+//! whoever names it vouches for it, and [`D3d12::open`] is an `unsafe fn` that says for what. [`D3d12::system`] is not: the
+//! operating system's own libraries are trusted, as those that a program is linked with. What can be recognised is refused: a library without `D3D12CreateDevice`, and one whose
 //! functions are called in another way than this program calls them ([`LoadError::ForeignCalls`]).
 //!
 //! A library is never unloaded: devices, adapters and whatever they create run its code, and nothing says when the last of

@@ -32,11 +32,16 @@ pub(crate) struct Library {
 
 impl Library {
     /// Loads the file at `path`, and what it needs from beside it.
-    pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
+    ///
+    /// # Safety
+    ///
+    /// As [`D3d12::open`](crate::D3d12::open).
+    pub(crate) unsafe fn open(path: &Path) -> Result<Self, LoadError> {
         let cannot_load = |reason| LoadError::CannotLoad { library: path.to_owned(), reason };
         // Not a search along the system's path, which a name without a directory would be.
         let absolute = std::path::absolute(path).map_err(|error| cannot_load(error.to_string()))?;
-        let module = module::Module::open(&absolute).map_err(cannot_load)?;
+        // SAFETY: the caller's promise.
+        let module = unsafe { module::Module::open(&absolute) }.map_err(cannot_load)?;
         Ok(Self { path: path.to_owned(), module })
     }
 
@@ -112,9 +117,12 @@ mod module {
 
     impl Module {
         /// Loads a file; `path` is absolute.
-        pub(super) fn open(path: &Path) -> Result<Self, String> {
-            // SAFETY: this runs the library's initialisers. That they may run at any time is what whoever names the
-            // library vouches for (crate documentation); its finalisers never run, as it is never unloaded.
+        ///
+        /// # Safety
+        ///
+        /// The initialisers of the library, and of those that it needs, may run now.
+        pub(super) unsafe fn open(path: &Path) -> Result<Self, String> {
+            // SAFETY: the caller's promise for the initialisers; finalisers never run, as the library is never unloaded.
             #[cfg(unix)]
             let library = unsafe { os::Library::open(Some(path.as_os_str()), os::RTLD_NOW | os::RTLD_LOCAL) };
             // SAFETY: as above; the flag has Windows look beside the file for what it needs, and asks for an absolute path.
@@ -180,7 +188,10 @@ mod module {
     pub(super) enum Module {}
 
     impl Module {
-        pub(super) fn open(_path: &Path) -> Result<Self, String> {
+        /// # Safety
+        ///
+        /// None is needed: nothing is loaded.
+        pub(super) unsafe fn open(_path: &Path) -> Result<Self, String> {
             Err("this operating system has no shared libraries".to_owned())
         }
 

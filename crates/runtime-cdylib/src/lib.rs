@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `CreateDXGIFactory`, `CreateDXGIFactory1`, `CreateDXGIFactory2` | dxgi.dll |
 //! | `D3D12CreateDevice`, `D3D12GetInterface`, `D3D12GetDebugInterface`, `D3D12EnableExperimentalFeatures` | d3d12.dll |
+//! | `D3D12SerializeRootSignature`, `D3D12SerializeVersionedRootSignature` | d3d12.dll |
+//! | `HeapwrightChooseDevice`, which chooses the GPU and the options as the environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS do | none |
 //!
 //! Interfaces have COM's layout: a pointer to a table of functions, which follow the C calling convention of the system
 //! (on Windows stdcall where that differs). A method that returns a structure takes a pointer to it right after `this`
@@ -14,9 +16,12 @@
 //! The functions are in a crate of their own so that Rust programs can use heapwright-runtime beside Windows' d3d12.dll:
 //! a crate that exports these names would clash with its import library.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
-use heapwright_d3d12::D3D_FEATURE_LEVEL;
+use heapwright_d3d12::{
+    D3D_FEATURE_LEVEL, D3D_ROOT_SIGNATURE_VERSION, D3D12_ROOT_SIGNATURE_DESC,
+    D3D12_VERSIONED_ROOT_SIGNATURE_DESC,
+};
 use heapwright_runtime::exports;
 use windows_core::{GUID, HRESULT};
 
@@ -124,4 +129,49 @@ pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
             pconfigurationstructsizes,
         )
     }
+}
+
+/// D3D12's `D3D12SerializeRootSignature`.
+///
+/// # Safety
+///
+/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn D3D12SerializeRootSignature(
+    prootsignature: *const D3D12_ROOT_SIGNATURE_DESC,
+    version: D3D_ROOT_SIGNATURE_VERSION,
+    ppblob: *mut *mut c_void,
+    pperrorblob: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise, which is the same.
+    unsafe { exports::D3D12SerializeRootSignature(prootsignature, version, ppblob, pperrorblob) }
+}
+
+/// D3D12's `D3D12SerializeVersionedRootSignature`.
+///
+/// # Safety
+///
+/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
+    prootsignature: *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC,
+    ppblob: *mut *mut c_void,
+    pperrorblob: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise, which is the same.
+    unsafe { exports::D3D12SerializeVersionedRootSignature(prootsignature, ppblob, pperrorblob) }
+}
+
+/// Chooses the GPU and the options of its devices: [`heapwright_runtime::exports::HeapwrightChooseDevice`].
+///
+/// # Safety
+///
+/// Both pointers are null or point to zero-terminated strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn HeapwrightChooseDevice(
+    profile: *const c_char,
+    options: *const c_char,
+) -> HRESULT {
+    // SAFETY: the caller's promise, which is the same.
+    unsafe { exports::HeapwrightChooseDevice(profile, options) }
 }

@@ -51,10 +51,10 @@ fn a_c_program_uses_the_runtime() {
     run("cc", &["-std=c99"], "program.c");
 }
 
-/// The official headers, in the version for Linux. On Windows, `cargo xtask test-wine` compiles the program.
+/// Runs a program that is written against the official headers, in the version for Linux. On Windows, `cargo xtask test-wine`
+/// compiles it.
 #[cfg(target_os = "linux")]
-#[test]
-fn a_cpp_program_with_the_official_headers_uses_the_runtime() {
+fn run_cpp(source: &str) {
     if !Path::new("/usr/include/directx/d3d12.h").exists() {
         eprintln!(
             "skipped: there are no D3D12 headers in /usr/include/directx (Debian's directx-headers-dev)"
@@ -64,5 +64,18 @@ fn a_cpp_program_with_the_official_headers_uses_the_runtime() {
     let folders = ["/usr/include/wsl/stubs", "/usr/include/directx", "/usr/include/dxguids"];
     let options: Vec<&str> =
         ["-std=c++17"].into_iter().chain(folders.iter().flat_map(|folder| ["-isystem", folder])).collect();
-    run("c++", &options, "program.cpp");
+    run("c++", &options, source);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cpp_program_with_the_official_headers_uses_the_runtime() {
+    run_cpp("program.cpp");
+}
+
+/// What applications do when they start, without a debug message.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cpp_program_starts_as_applications_do() {
+    run_cpp("startup.cpp");
 }

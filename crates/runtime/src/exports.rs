@@ -3,9 +3,10 @@
 //! A Rust program may call them here; the library `heapwright_d3d12_runtime` of the crate heapwright-runtime-cdylib exports
 //! them under their own names, for programs in C and C++.
 //!
-//! All factories of the process enumerate the same adapters: one, of the default host profile.
+//! All factories of the process enumerate the same adapters: one, of the default host profile or of the one that
+//! [`HeapwrightChooseDevice`] or the environment names.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, OnceLock};
 
 use heapwright_d3d12::*;
@@ -16,6 +17,7 @@ use crate::api::call;
 use crate::api::device::Device;
 use crate::api::device_factory::DeviceFactory;
 use crate::api::factory::Factory;
+use crate::api::inert::{self, Blob};
 use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange};
 use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
 use crate::drivers::host::HostDriver;
@@ -25,10 +27,75 @@ use crate::rules::{Options, Refusal, recreate};
 /// The highest feature level that `D3D12CreateDevice` takes as a minimum.
 pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
 
-/// The adapters of this process, the same for every factory: the default host profile.
-fn process_adapters() -> &'static [Arc<dyn Driver>] {
-    static ADAPTERS: OnceLock<Vec<Arc<dyn Driver>>> = OnceLock::new();
-    ADAPTERS.get_or_init(|| vec![Arc::new(HostDriver::new(HostProfile::default_profile()))])
+/// The names of the environment variables that choose the device of the process, as [`HeapwrightChooseDevice`] does.
+const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
+
+/// What the process' adapter is and what its devices can be told.
+struct Choice {
+    adapters: Vec<Arc<dyn Driver>>,
+    options: Options,
+}
+
+impl Choice {
+    /// A profile by its name, and options by theirs, with commas between them; empty for the defaults.
+    fn new(profile: &str, options: &str) -> Result<Self, Refusal> {
+        let profile = match profile {
+            "" => HostProfile::default_profile(),
+            name => {
+                HostProfile::find(name).ok_or_else(|| Refusal::invalid(format!("{name} is no profile")))?
+            }
+        };
+        let mut chosen = Options::default();
+        for name in options.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            match name {
+                "alignment-is-floor" => chosen.alignment_is_floor = true,
+                "manual-write-tracking" => chosen.manual_write_tracking = true,
+                other => return Err(Refusal::invalid(format!("{other} is no option of a device"))),
+            }
+        }
+        Ok(Self { adapters: vec![Arc::new(HostDriver::new(profile))], options: chosen })
+    }
+}
+
+/// What was chosen, which is fixed once it was asked for.
+static CHOICE: OnceLock<Result<Choice, Refusal>> = OnceLock::new();
+
+/// The choice of this process, the same for every factory: what was chosen, or what the environment names.
+fn process_choice() -> Result<&'static Choice, Refusal> {
+    let chosen = CHOICE.get_or_init(|| {
+        let [profile, options] = ENVIRONMENT.map(|name| std::env::var(name).unwrap_or_default());
+        Choice::new(&profile, &options)
+    });
+    chosen.as_ref().map_err(Clone::clone)
+}
+
+/// Chooses the GPU that the process' factories enumerate, and the options of its devices; not a function of D3D12's.
+///
+/// `profile` is the name of a [`HostProfile`], `options` are names with commas between them: `alignment-is-floor`,
+/// `manual-write-tracking`. Null and empty stand for the defaults. The environment variables HEAPWRIGHT_PROFILE and
+/// HEAPWRIGHT_OPTIONS do the same for a program that does not call this. E_INVALIDARG for names that are unknown, E_FAIL once a
+/// factory or a device was created.
+///
+/// # Safety
+///
+/// Both pointers are null or point to zero-terminated strings.
+#[allow(non_snake_case, reason = "named as what it is exported beside")]
+pub unsafe extern "system" fn HeapwrightChooseDevice(
+    profile: *const c_char,
+    options: *const c_char,
+) -> HRESULT {
+    run("HeapwrightChooseDevice", || {
+        let [profile, options] = [profile, options].map(|text| {
+            if text.is_null() {
+                return String::new();
+            }
+            // SAFETY: the caller's promise.
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        });
+        let choice = Choice::new(&profile, &options)?;
+        let is_late = |_| Refusal::new(E_FAIL, "the process has chosen its device already");
+        CHOICE.set(Ok(choice)).map_err(is_late)
+    })
 }
 
 fn code(result: windows_core::Result<()>) -> HRESULT {
@@ -39,11 +106,21 @@ fn run(name: &'static str, body: impl FnOnce() -> Result<(), Refusal>) -> HRESUL
     code(call::run(MessageLog::unattached(), name, body))
 }
 
-fn create_factory(name: &'static str, flags: u32, riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
+/// # Safety
+///
+/// `riid` is null or points to a GUID, `ppfactory` is null or points to writable space for one pointer.
+unsafe fn create_factory(
+    name: &'static str,
+    flags: u32,
+    riid: *const GUID,
+    ppfactory: *mut *mut c_void,
+) -> HRESULT {
     run(name, || {
         // SAFETY: the callers' promise: ppfactory is null or points to space for one pointer.
         unsafe { call::clear(ppfactory) };
-        call::hand_out(&Factory::create(process_adapters().to_vec(), flags), riid, ppfactory)
+        let factory = Factory::create(process_choice()?.adapters.clone(), flags);
+        // SAFETY: the caller's promise.
+        unsafe { call::hand_out(&factory, riid, ppfactory) }
     })
 }
 
@@ -54,7 +131,8 @@ fn create_factory(name: &'static str, flags: u32, riid: *const GUID, ppfactory: 
 /// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
 #[allow(non_snake_case, reason = "DXGI's name")]
 pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
-    create_factory("CreateDXGIFactory", 0, riid, ppfactory)
+    // SAFETY: the caller's promise.
+    unsafe { create_factory("CreateDXGIFactory", 0, riid, ppfactory) }
 }
 
 /// Creates a DXGI factory that enumerates this runtime's adapters; the same as [`CreateDXGIFactory`].
@@ -64,7 +142,8 @@ pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *m
 /// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
 #[allow(non_snake_case, reason = "DXGI's name")]
 pub unsafe extern "system" fn CreateDXGIFactory1(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
-    create_factory("CreateDXGIFactory1", 0, riid, ppfactory)
+    // SAFETY: the caller's promise.
+    unsafe { create_factory("CreateDXGIFactory1", 0, riid, ppfactory) }
 }
 
 /// Creates a DXGI factory that enumerates this runtime's adapters.
@@ -80,7 +159,8 @@ pub unsafe extern "system" fn CreateDXGIFactory2(
     riid: *const GUID,
     ppfactory: *mut *mut c_void,
 ) -> HRESULT {
-    create_factory("CreateDXGIFactory2", flags, riid, ppfactory)
+    // SAFETY: the caller's promise.
+    unsafe { create_factory("CreateDXGIFactory2", flags, riid, ppfactory) }
 }
 
 /// Creates a device on an adapter of this runtime, or on its first where `adapter` is null.
@@ -102,11 +182,37 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     // SAFETY: by the caller's promise the pointer is null or an interface pointer, which outlives the borrow.
     let adapter = unsafe { IUnknown::from_raw_borrowed(&adapter) };
     let settings = SharedSettings::of_process().get();
-    code(create_device("D3D12CreateDevice", adapter, minimum_feature_level, settings, &[], (riid, ppdevice)))
+    // SAFETY: the caller's promise.
+    code(unsafe {
+        create_device("D3D12CreateDevice", adapter, minimum_feature_level, settings, &[], (riid, ppdevice))
+    })
+}
+
+/// Checks the minimum that an application asks for: one of the levels that D3D12's devices can have, and not above this one's.
+///
+/// The levels 9_1 to 10_1 are Direct3D 11's alone; vkd3d-proton's test_create_device records that Windows refuses them.
+fn check_feature_level(level: D3D_FEATURE_LEVEL) -> Result<(), Refusal> {
+    match level {
+        D3D_FEATURE_LEVEL_1_0_GENERIC
+        | D3D_FEATURE_LEVEL_1_0_CORE
+        | D3D_FEATURE_LEVEL_11_0
+        | D3D_FEATURE_LEVEL_11_1
+        | D3D_FEATURE_LEVEL_12_0
+        | D3D_FEATURE_LEVEL_12_1 => Ok(()),
+        D3D_FEATURE_LEVEL_12_2.. => Err(Refusal::new(
+            DXGI_ERROR_UNSUPPORTED,
+            format!("feature level {level:#x} is above {FEATURE_LEVEL:#x}"),
+        )),
+        _ => Err(Refusal::invalid(format!("{level:#x} is no feature level that a D3D12 device can have"))),
+    }
 }
 
 /// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the interface that `out` asks for.
-pub(crate) fn create_device(
+///
+/// # Safety
+///
+/// In `out`, the first pointer is null or points to a GUID, the second is null or points to writable space for one pointer.
+pub(crate) unsafe fn create_device(
     name: &'static str,
     adapter: Option<&IUnknown>,
     minimum_feature_level: D3D_FEATURE_LEVEL,
@@ -115,14 +221,12 @@ pub(crate) fn create_device(
     out: (*const GUID, *mut *mut c_void),
 ) -> windows_core::Result<()> {
     let check = || {
-        if minimum_feature_level > FEATURE_LEVEL {
-            return Err(Refusal::new(
-                DXGI_ERROR_UNSUPPORTED,
-                format!("feature level {minimum_feature_level:#x} is above {FEATURE_LEVEL:#x}"),
-            ));
-        }
+        check_feature_level(minimum_feature_level)?;
         let driver = match adapter {
-            None => Arc::clone(&process_adapters()[0]),
+            None => {
+                let adapters = &process_choice()?.adapters;
+                adapters.first().map(Arc::clone).ok_or_else(|| Refusal::invalid("there is no adapter"))?
+            }
             Some(adapter) => adapter
                 .cast_object::<Adapter>()
                 .map(|adapter| Arc::clone(adapter.driver()))
@@ -132,11 +236,77 @@ pub(crate) fn create_device(
         Ok(driver)
     };
     let (riid, ppv) = out;
-    call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
-        let args = DeviceArgs { reserve_ranges };
-        let device = Device::create(driver, &args, settings, Options::default())?;
-        Ok(Device::shown(&device))
+    // SAFETY: the caller's promise.
+    unsafe {
+        call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
+            let args = DeviceArgs { reserve_ranges };
+            let device = Device::create(driver, &args, settings, process_choice()?.options)?;
+            Ok(Device::shown(&device))
+        })
+    }
+}
+
+/// Returns a blob for a root signature: nothing reads root signatures, so the container is empty.
+///
+/// # Safety
+///
+/// `ppblob` and `pperrorblob` are null or point to space for one pointer.
+unsafe fn serialize(
+    name: &'static str,
+    version: impl FnOnce() -> Option<D3D_ROOT_SIGNATURE_VERSION>,
+    ppblob: *mut *mut c_void,
+    pperrorblob: *mut *mut c_void,
+) -> HRESULT {
+    run(name, || {
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::clear(ppblob);
+            call::clear(pperrorblob);
+        }
+        let version = version().ok_or_else(|| Refusal::invalid("pRootSignature is null"))?;
+        if !(D3D_ROOT_SIGNATURE_VERSION_1_0..=D3D_ROOT_SIGNATURE_VERSION_1_2).contains(&version) {
+            return Err(Refusal::invalid(format!("Version {version} is no D3D_ROOT_SIGNATURE_VERSION")));
+        }
+        // SAFETY: the callers' promise.
+        let out = unsafe { ppblob.as_mut() }.ok_or_else(|| Refusal::invalid("ppBlob is null"))?;
+        let blob = Blob::create(&inert::empty_container());
+        *out = blob.map_err(|error| Refusal::new(error.code(), "a blob"))?.into_raw();
+        Ok(())
     })
+}
+
+/// Serialises a root signature, of which only the version is looked at.
+///
+/// # Safety
+///
+/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+#[allow(non_snake_case, reason = "D3D12's name")]
+pub unsafe extern "system" fn D3D12SerializeRootSignature(
+    prootsignature: *const D3D12_ROOT_SIGNATURE_DESC,
+    version: D3D_ROOT_SIGNATURE_VERSION,
+    ppblob: *mut *mut c_void,
+    pperrorblob: *mut *mut c_void,
+) -> HRESULT {
+    let version = || (!prootsignature.is_null()).then_some(version);
+    // SAFETY: the caller's promise.
+    unsafe { serialize("D3D12SerializeRootSignature", version, ppblob, pperrorblob) }
+}
+
+/// Serialises a root signature of any version, of which only the version is looked at.
+///
+/// # Safety
+///
+/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+#[allow(non_snake_case, reason = "D3D12's name")]
+pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
+    prootsignature: *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC,
+    ppblob: *mut *mut c_void,
+    pperrorblob: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise.
+    let version = || unsafe { prootsignature.as_ref() }.map(|desc| desc.Version);
+    // SAFETY: the caller's promise.
+    unsafe { serialize("D3D12SerializeVersionedRootSignature", version, ppblob, pperrorblob) }
 }
 
 /// Hands out the debug layer's switches, which hold for devices that are created afterwards.
@@ -152,7 +322,8 @@ pub unsafe extern "system" fn D3D12GetDebugInterface(
     run("D3D12GetDebugInterface", || {
         // SAFETY: the caller's promise.
         unsafe { call::clear(ppvdebug) };
-        call::hand_out(&DebugLayer::create(SharedSettings::of_process().clone()), riid, ppvdebug)
+        // SAFETY: the caller's promise.
+        unsafe { call::hand_out(&DebugLayer::create(SharedSettings::of_process().clone()), riid, ppvdebug) }
     })
 }
 
@@ -177,10 +348,14 @@ pub unsafe extern "system" fn D3D12GetInterface(
         // SAFETY: the caller's promise.
         let class = unsafe { call::read(rclsid, "rclsid") }?;
         if *class == CLSID_D3D12Debug {
-            return call::hand_out(&DebugLayer::create(SharedSettings::of_process().clone()), riid, ppv);
+            // SAFETY: the caller's promise.
+            return unsafe {
+                call::hand_out(&DebugLayer::create(SharedSettings::of_process().clone()), riid, ppv)
+            };
         }
         if *class == CLSID_D3D12DeviceFactory {
-            return call::hand_out(&DeviceFactory::create(), riid, ppv);
+            // SAFETY: the caller's promise.
+            return unsafe { call::hand_out(&DeviceFactory::create(), riid, ppv) };
         }
         Err(no_class(class))
     })

@@ -1,20 +1,24 @@
 //! A fence: a value that queues and the CPU set, and that both wait for.
 //!
-//! *Reached* means that the fence's value is at least what is waited for. Values may also be set back, as in D3D12.
+//! *Reached* means that the fence's value is at least what is waited for. Values may also be set back, as in D3D12. A wait is released
+//! for good by the first value that it waits for since it began, even if nobody looks before the fence is set back
+//! (vkd3d-proton's test_fence_signal_availability records that Windows does so), and by the release of the fence's last object.
 
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::aliasing::FenceHistory;
+use crate::aliasing::{Clock, FenceHistory};
 
 /// What a fence calls once a value is reached: signals an event, wakes a thread.
-pub(crate) type OnReached = Box<dyn FnOnce() + Send>;
+pub(crate) type OnReached = Box<dyn FnOnce(&Fence) + Send>;
 
 /// A fence's value and who waits for it.
 pub struct Fence {
     state: Mutex<State>,
-    changed: Condvar,
+    /// How many objects of applications are over the value.
+    objects: AtomicUsize,
     /// Who signalled what, for the tracker of aliasing.
     history: Mutex<FenceHistory>,
 }
@@ -26,13 +30,27 @@ struct State {
     waiting: Vec<(u64, OnReached)>,
 }
 
+/// One wait for a value of a fence, from when it began.
+#[derive(Debug, Default)]
+pub struct FenceWait {
+    state: Mutex<Option<Release>>,
+    released: Condvar,
+}
+
+/// How a wait ended.
+#[derive(Debug)]
+struct Release {
+    /// What had happened before, for the tracker of aliasing; nothing where no signal released it.
+    clock: Option<Clock>,
+}
+
 impl Fence {
     /// A fence at `value`.
     #[must_use]
     pub fn new(value: u64) -> Self {
         Self {
             state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
-            changed: Condvar::new(),
+            objects: AtomicUsize::new(0),
             history: Mutex::new(FenceHistory::new(value)),
         }
     }
@@ -69,9 +87,23 @@ impl Fence {
             state.waiting = waiting;
             reached.into_iter().map(|(_, call): (u64, OnReached)| call).collect()
         };
-        self.changed.notify_all();
         for call in reached {
-            call();
+            call(self);
+        }
+    }
+
+    /// One more object of an application is over the value.
+    pub(crate) fn add_object(&self) {
+        self.objects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An object is released. With the last one all waits end: nobody is left who would signal for them.
+    pub(crate) fn remove_object(&self) {
+        if self.objects.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let waiting = std::mem::take(&mut self.lock().waiting);
+            for (_, call) in waiting {
+                call(self);
+            }
         }
     }
 
@@ -84,25 +116,61 @@ impl Fence {
                 return;
             }
         }
-        call();
+        call(self);
+    }
+
+    /// Begins to wait for `value`.
+    #[must_use]
+    pub fn begin_wait(&self, value: u64) -> Arc<FenceWait> {
+        let wait = Arc::new(FenceWait::default());
+        let waiting = Arc::clone(&wait);
+        self.on_reached(
+            value,
+            Box::new(move |fence| {
+                let clock = fence.history().reached(value).cloned();
+                *waiting.lock() = Some(Release { clock });
+                waiting.released.notify_all();
+            }),
+        );
+        wait
     }
 
     /// Blocks until `value` is reached.
     pub fn wait(&self, value: u64) {
-        let state = self.lock();
-        let reached = self.changed.wait_while(state, |state| state.value < value);
-        drop(reached.unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Blocks until `value` is reached, at most for `timeout`; answers whether it was.
-    #[must_use]
-    pub fn wait_for(&self, value: u64, timeout: Duration) -> bool {
-        let state = self.lock();
-        let waited = self.changed.wait_timeout_while(state, timeout, |state| state.value < value);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        self.begin_wait(value).block();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FenceWait {
+    /// Blocks until the wait is released.
+    pub fn block(&self) {
+        let released = self.released.wait_while(self.lock(), |release| release.is_none());
+        drop(released.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Blocks until the wait is released, at most for `timeout`; answers whether it was.
+    #[must_use]
+    pub fn block_for(&self, timeout: Duration) -> bool {
+        let waited = self.released.wait_timeout_while(self.lock(), timeout, |release| release.is_none());
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Whether the wait is released.
+    #[must_use]
+    pub fn is_released(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// What had happened before the signal that released the wait.
+    pub(crate) fn clock(&self) -> Option<Clock> {
+        self.lock().as_ref()?.clock.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Release>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,7 +194,7 @@ mod tests {
         let calls = Arc::new(AtomicU64::new(0));
         for value in [1, 5, 5, 9] {
             let calls = Arc::clone(&calls);
-            fence.on_reached(value, Box::new(move || _ = calls.fetch_add(value, Ordering::Relaxed)));
+            fence.on_reached(value, Box::new(move |_| _ = calls.fetch_add(value, Ordering::Relaxed)));
         }
         fence.set(5);
         assert_eq!(calls.load(Ordering::Relaxed), 11);
@@ -134,18 +202,34 @@ mod tests {
         fence.set(100);
         assert_eq!(calls.load(Ordering::Relaxed), 20);
         let late = Arc::clone(&calls);
-        fence.on_reached(7, Box::new(move || _ = late.fetch_add(1, Ordering::Relaxed)));
+        fence.on_reached(7, Box::new(move |_| _ = late.fetch_add(1, Ordering::Relaxed)));
         assert_eq!(calls.load(Ordering::Relaxed), 21, "reached already");
     }
 
     #[test]
     fn a_thread_waits_until_another_signals() {
         let fence = Arc::new(Fence::new(3));
-        assert!(fence.wait_for(3, Duration::ZERO));
-        assert!(!fence.wait_for(4, Duration::from_millis(1)));
+        assert!(fence.begin_wait(3).block_for(Duration::ZERO));
+        assert!(!fence.begin_wait(4).block_for(Duration::from_millis(1)));
         let waiter = Arc::clone(&fence);
         let thread = std::thread::spawn(move || waiter.wait(10));
         fence.set(10);
         thread.join().expect("it returns");
+    }
+
+    #[test]
+    fn a_wait_is_released_for_good_and_by_the_last_object() {
+        let fence = Fence::new(0);
+        (0..2).for_each(|_| fence.add_object());
+        let [first, second] = [5, 6].map(|value| fence.begin_wait(value));
+        fence.set(5);
+        fence.set(0);
+        assert!(first.is_released() && !second.is_released());
+        assert!(!fence.begin_wait(5).is_released(), "it was set back before this wait began");
+        fence.remove_object();
+        assert!(!second.is_released());
+        fence.remove_object();
+        assert!(second.is_released());
+        assert_eq!(fence.value(), 0);
     }
 }

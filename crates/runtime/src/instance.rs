@@ -89,13 +89,13 @@ impl Instance {
     /// them but what is created there, with the device's `ID3D12DeviceTools`.
     ///
     /// The ranges are as `ID3D12PageableTools::GetAllocation` answered them in another run: in any order, aligned to nothing, and
-    /// one may overlap another. The same as [`device_factory`](Self::device_factory) with `ID3D12Tools1`, for the instance's own
+    /// one may be empty or overlap another. The same as [`device_factory`](Self::device_factory) with `ID3D12Tools1`, for the instance's own
     /// device. O(n log n) in the ranges.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a range that is empty or not within the GPU's address space; DXGI_ERROR_UNSUPPORTED for any range where
-    /// the profile is older than DDI 0111; as [`open`](Self::open).
+    /// E_INVALIDARG for a range that is not within the GPU's address space; DXGI_ERROR_UNSUPPORTED for any range that is not empty
+    /// where the profile is older than DDI 0111 or not in developer mode; as [`open`](Self::open).
     ///
     /// ```
     /// use heapwright_core::{ByteSize, GpuVirtualAddress};

@@ -26,7 +26,8 @@
 //! | heaps and buffers at GPU virtual addresses of one's choice, reserved when the device is created | here |
 //! | heaps for display, opening what is shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that hears which bytes the CPU wrote | here, once one is installed |
-//! | pipelines, root signatures, draws, dispatches, ray tracing | E_NOTIMPL, or no effect where there is no result |
+//! | root signatures, pipeline states, command signatures, bundles, queries; draws and dispatches | inert: created, recorded and not executed, which a list says once |
+//! | ray tracing, state objects, predication | E_NOTIMPL, or no effect where there is no result |
 //!
 //! What is not there says so through `tracing` and the info queue; nothing pretends.
 //!

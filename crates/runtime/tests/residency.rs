@@ -356,7 +356,8 @@ fn of_two_calls_that_fit_alone_and_not_together_one_has_success() {
     let objects: Vec<_> = heaps.iter().map(pageable).collect();
     assert_eq!(unsafe { device.Evict(&objects) }, S_OK);
     gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(4));
-    let call = |objects: &[Option<ID3D12Pageable>]| {
+    let call = |heaps: &[ID3D12Heap]| {
+        let objects: Vec<_> = heaps.iter().map(pageable).collect();
         let (fence, table) = (fence(&device), device.vtable());
         let (flags, first) = (D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, objects.as_ptr().cast());
         let made =
@@ -369,7 +370,7 @@ fn of_two_calls_that_fit_alone_and_not_together_one_has_success() {
     for round in 0..200 {
         let barrier = std::sync::Barrier::new(2);
         let results = std::thread::scope(|scope| {
-            let threads: Vec<_> = objects
+            let threads: Vec<_> = heaps
                 .chunks(4)
                 .map(|half| {
                     scope.spawn(|| {

@@ -187,6 +187,9 @@ pub enum TraceErrorKind {
     /// The trace is longer than a replay takes.
     #[error("the trace has more than {} events, the most that is read", Trace::MAX_EVENTS)]
     TooManyEvents,
+    /// More allocations are live at once than a replay takes.
+    #[error("more than {} allocations are live at once, the most that is read", Trace::MAX_LIVE)]
+    TooManyLive,
 }
 
 /// A column of the format.

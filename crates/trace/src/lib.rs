@@ -12,7 +12,7 @@
 //! 537,free,0,2359296
 //! ```
 //!
-//! - The first line is exactly that header. Lines end in LF or CR LF; the last line may lack its end. Every other line is
+//! - The first line is exactly that header; a UTF-8 byte order mark may stand before it. Lines end in LF or CR LF; the last line may lack its end. Every other line is
 //!   one event; there are no empty lines, no quotes, no spaces and no comments.
 //! - `time_us`, `id` and `size_bytes` are decimal digits that fit in 64 bits.
 //! - `time_us` counts microseconds since the recording began and never decreases. Equal times are common. Time never
@@ -33,9 +33,10 @@
 //! `path:LINE: what was wrong`.
 //!
 //! The input may be hostile. A row is never longer than [`Trace::MAX_LINE_LEN`] bytes, so a file without line ends
-//! is refused after that many, and a trace has at most [`Trace::MAX_EVENTS`] events. Reading takes 24 bytes for an event
-//! and 16 for an allocation; where ids do not count up one by one, about 40 more for each allocation, since those ids go
-//! through a map.
+//! is refused after that many, and a trace has at most [`Trace::MAX_EVENTS`] events, and at most [`Trace::MAX_LIVE`]
+//! allocations that are live at once: no file, however well it is compressed, makes a reader take more memory than that.
+//! Reading takes 24 bytes for an event and 16 for an allocation; where ids do not count up one by one, about 40 more for
+//! each allocation, since those ids go through a map.
 //!
 //! # Examples
 //!

@@ -36,6 +36,7 @@ struct Rules {
     ids: Ids,
     /// By allocation index.
     lifetimes: Vec<Lifetime>,
+    live_count: u32,
     live_bytes: u64,
     peak_live_bytes: u64,
 }
@@ -129,6 +130,10 @@ impl Rules {
             first_line: self.lifetimes[first.as_usize()].alloc_line.into(),
         })?;
         self.lifetimes.push(Lifetime { size_bytes, alloc_line: line, free_line: 0 });
+        self.live_count += 1;
+        if self.live_count > Trace::MAX_LIVE {
+            return Err(TraceErrorKind::TooManyLive);
+        }
         self.live_bytes = self.live_bytes.checked_add(size_bytes).ok_or(TraceErrorKind::LiveBytesOverflow)?;
         self.peak_live_bytes = self.peak_live_bytes.max(self.live_bytes);
         Ok(index)
@@ -149,15 +154,20 @@ impl Rules {
             });
         }
         lifetime.free_line = line;
+        self.live_count -= 1;
         self.live_bytes -= size_bytes;
         Ok(index)
     }
 }
 
-/// Takes the header off.
+/// What some programs write in front of UTF-8 text: U+FEFF, the byte order mark.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Takes the header off, and a byte order mark in front of it.
 fn open<R: Read>(input: R) -> Result<Lines<R>, TraceErrorKind> {
     let mut lines = Lines::new(Source::new(input)?, Trace::MAX_LINE_LEN);
-    row::check_header(lines.next_line()?.ok_or(TraceErrorKind::Empty)?)?;
+    let header = lines.next_line()?.ok_or(TraceErrorKind::Empty)?;
+    row::check_header(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header))?;
     Ok(lines)
 }
 

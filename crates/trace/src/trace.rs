@@ -27,9 +27,13 @@ impl Trace {
     /// The most bytes that a row may have, its line end not counted. Three 64-bit numbers and an event need 67.
     pub const MAX_LINE_LEN: usize = 256;
 
-    /// The most events that a trace may have: 2^26, some four hundred times the longest recorded so far. They take
-    /// 1.5 GiB.
-    pub const MAX_EVENTS: u32 = 1 << 26;
+    /// The most events that a trace may have: 2^22, or 4,194,304, which is 26 times the longest recorded so far.
+    ///
+    /// A gzip file of some megabytes can hold any number of rows, so there must be a limit. Reading takes less than 300 MB for this many.
+    pub const MAX_EVENTS: u32 = 1 << 22;
+
+    /// The most allocations that may be live at once: 2^20, or 1,048,576. Whoever replays the trace holds a resource for each.
+    pub const MAX_LIVE: u32 = 1 << 20;
 
     /// Reads and checks a file, plain or gzip.
     ///
@@ -46,7 +50,8 @@ impl Trace {
         Self::from_reader(path, file)
     }
 
-    /// Reads and checks `input`, plain or gzip; `path` gives the name and is for messages.
+    /// Reads and checks `input`, plain or gzip; `path` gives the name and is for messages. `input` is read in pieces, and
+    /// only as far as it keeps the rules.
     ///
     /// # Errors
     ///

@@ -15,7 +15,8 @@ mod engine {
 
     use interop::{AdapterToHeapwright as _, ToHeapwright as _, ToWindows as _, ValueToHeapwright as _};
 
-    heapwright::windows_interop!(mod interop for windows_058);
+    // SAFETY: `windows_058` in Cargo.toml is the crate `windows`.
+    heapwright::windows_interop!(mod interop for unsafe windows_058);
 
     pub(crate) struct Engine {
         device: Device,
@@ -67,7 +68,8 @@ mod plugin {
 
     use interop::{ToHeapwright as _, ToWindows as _};
 
-    heapwright::windows_interop!(mod interop for windows_062);
+    // SAFETY: `windows_062` in Cargo.toml is the crate `windows`.
+    heapwright::windows_interop!(mod interop for unsafe windows_062);
 
     /// What 0.62 says of a resource, whoever made it.
     pub(crate) fn width(resource: &ID3D12Resource) -> u64 {
@@ -116,7 +118,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("one buffer: {seen_058} bytes to windows 0.58, {seen_062} to 0.62");
 
     let theirs = plugin::buffer(engine.device(), 12_345)?;
-    let imported = engine.allocator.import(&Default::default(), &theirs)?;
+    // SAFETY: nobody maps the buffer.
+    let imported = unsafe { engine.allocator.import(&Default::default(), &theirs) }?;
     assert_eq!((imported.resource(), engine.width(&theirs)), (&theirs, 12_345));
     println!(
         "a buffer of 0.62 on a device of 0.58, imported: {} at {:?}",

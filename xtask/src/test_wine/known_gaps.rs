@@ -32,11 +32,6 @@ impl KnownGaps {
         Ok(Self { reasons })
     }
 
-    /// All entries.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.reasons.keys().map(String::as_str)
-    }
-
     /// The tests of one program, whose entries begin with its name and `::`.
     pub(super) fn of<'a>(&'a self, program: &'a str) -> impl Iterator<Item = &'a str> {
         self.reasons.keys().filter_map(move |name| name.strip_prefix(program)?.strip_prefix("::"))

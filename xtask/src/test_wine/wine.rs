@@ -57,6 +57,8 @@ impl Wine {
             return Err(format!("Xvfb did not start: {}", said.trim()));
         }
         wine.display = format!(":{}", number.trim());
+        fs::create_dir_all(&wine.prefix).map_err(|error| format!("{}: {error}", wine.prefix.display()))?;
+        wine.keep_server();
         wine.make_prefix(folder)?;
         Ok(wine)
     }
@@ -93,15 +95,28 @@ impl Wine {
 
     /// Ends all programs that run, after one that did not end in time.
     pub(super) fn end_programs(&self) {
-        for option in ["-k", "-w"] {
-            // If it cannot be started there is no Wine to end either.
-            let _ = Command::new("wineserver")
-                .arg(option)
-                .env("WINEPREFIX", &self.prefix)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-        }
+        self.wineserver("-k");
+        self.wineserver("-w");
+        self.keep_server();
+    }
+
+    /// Starts Wine's server, which stays until it is ended.
+    ///
+    /// One that a program starts ends with the last program, and a program that comes at that moment is refused ("wine client error:
+    /// recvmsg: Connection reset by peer").
+    fn keep_server(&self) {
+        self.wineserver("-p");
+    }
+
+    fn wineserver(&self, option: &str) {
+        // If it cannot be started there is no Wine either, which the first program says.
+        let _ = Command::new("wineserver")
+            .arg(option)
+            .env("WINEPREFIX", &self.prefix)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
     }
 }
 

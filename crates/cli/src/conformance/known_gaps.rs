@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use heapwright_conformance::checks;
+
+use crate::input;
 
 /// The checks that a file lists, and why each fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,13 +43,7 @@ impl KnownGaps {
         if path.is_dir() {
             return Err(cannot_read("is a directory, not a file of known gaps".to_owned()));
         }
-        let bytes = fs::read(path).map_err(|error| {
-            cannot_read(match error.kind() {
-                io::ErrorKind::NotFound => "no such file".to_owned(),
-                io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-                _ => format!("cannot be read: {error}"),
-            })
-        })?;
+        let bytes = input::read(path).map_err(|error| cannot_read(input::reason(&error, "no such file")))?;
         Self::parse(&bytes).map_err(|(line, rule)| KnownGapsError::Wrong {
             path: path.to_owned(),
             line,

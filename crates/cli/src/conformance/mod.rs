@@ -1,17 +1,25 @@
 //! `heapwright conformance`: whether a device keeps D3D12's rules of memory.
 //!
 //! - [`known_gaps`]: the file of `--known-gaps`.
+//! - [`isolation`]: checks in processes of their own, and which check is to blame where one breaks.
+//! - [`process`], [`worker`]: such a process, from outside and from inside.
 //! - [`report`]: what is printed, as JSON and for people.
 //! - [`table`]: how the summary looks to people.
 
+mod isolation;
 mod known_gaps;
+mod process;
 mod report;
 mod table;
+mod worker;
 
-use heapwright_conformance::{CannotRun, Filter, Options, Target, checks, run as run_checks};
+use std::time::Duration;
+
+use heapwright_conformance::{Check, Filter, checks};
 
 use self::known_gaps::{KnownGaps, KnownGapsError};
-use self::report::ConformanceReport;
+use self::process::WorkerProcesses;
+use self::report::{ConformanceReport, Failure};
 use crate::args::ConformanceArgs;
 use crate::device::{DeviceChoice, NoDevice};
 use crate::exit::Exit;
@@ -19,7 +27,12 @@ use crate::output::{Output, OutputError};
 
 /// Runs the command. `verbosity` above 0 lists what was skipped.
 pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) -> Result<Exit, OutputError> {
-    let report = match check(args, output) {
+    let result = match DeviceChoice::find(&args.device) {
+        Ok(choice) if args.worker => return worker::run(&choice, output),
+        Ok(choice) => check(args, &choice, verbosity, output)?,
+        Err(error) => Err(error.into()),
+    };
+    let report = match result {
         Ok(report) => report,
         Err(error) => {
             output.error(&error);
@@ -31,7 +44,7 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
     } else {
         output.result(&report.for_people(verbosity > 0))?;
     }
-    Ok(if report.is_as_expected() { Exit::Done } else { Exit::No })
+    Ok(if report.is_as_expected(args.require.classes()) { Exit::Done } else { Exit::No })
 }
 
 /// Why nothing was checked.
@@ -47,8 +60,8 @@ enum ConformanceError {
     NothingLeft,
     #[error("--known-gaps: {0}")]
     KnownGaps(#[from] KnownGapsError),
-    #[error(transparent)]
-    CannotRun(#[from] CannotRun),
+    #[error("{0}")]
+    CannotRun(String),
 }
 
 impl ConformanceError {
@@ -63,8 +76,45 @@ impl ConformanceError {
     }
 }
 
-fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, ConformanceError> {
-    let choice = DeviceChoice::find(&args.device)?;
+/// Runs the checks that are asked for. Failures are printed as they come, unless the result is JSON.
+fn check(
+    args: &ConformanceArgs,
+    choice: &DeviceChoice,
+    verbosity: u8,
+    output: &mut Output,
+) -> Result<Result<ConformanceReport, ConformanceError>, OutputError> {
+    let (checks, known_gaps) = match asked_for(args) {
+        Ok(asked) => asked,
+        Err(error) => return Ok(Err(error)),
+    };
+    let name = choice.name();
+    let limit = Duration::from_secs(args.check_timeout.into());
+    let mut processes = match WorkerProcesses::new(&name, verbosity, limit) {
+        Ok(processes) => processes,
+        Err(error) => {
+            let reason = format!("the system does not say where the program is: {error}");
+            return Ok(Err(ConformanceError::CannotRun(reason)));
+        }
+    };
+    let bar = output.progress(!args.json, &name, u64::try_from(checks.len()).unwrap_or(u64::MAX));
+    let mut printed = Ok(());
+    let result = isolation::run(&checks, &mut processes, &mut |ended| {
+        bar.inc(1);
+        if let Some(failure) = Failure::of(ended, &known_gaps)
+            && !args.json
+            && printed.is_ok()
+        {
+            printed = bar.suspend(|| output.result(&failure));
+        }
+    });
+    bar.finish_and_clear();
+    printed?;
+    let report = result.map_err(ConformanceError::CannotRun);
+    Ok(report.map(|report| ConformanceReport::new(name, &report, &known_gaps)))
+}
+
+/// The checks that the arguments take, and the known gaps.
+fn asked_for(args: &ConformanceArgs) -> Result<(Vec<&'static Check>, KnownGaps), ConformanceError> {
     let text = args.filter.as_deref();
     let filter = text.map_or_else(Filter::default, Filter::new);
     if let Some(text) = text.filter(|text| filter.checks().next().is_none() || text.trim().is_empty()) {
@@ -74,22 +124,13 @@ fn check(args: &ConformanceArgs, output: &Output) -> Result<ConformanceReport, C
     if let Some(unknown) = args.skip.iter().find(|id| !is_known(id)) {
         return Err(ConformanceError::NoCheck(unknown.clone()));
     }
-    let options = Options { filter: filter.without(&args.skip), ..Options::default() };
-    let count = options.filter.checks().count();
-    if count == 0 {
+    let checks: Vec<&'static Check> = filter.without(&args.skip).checks().collect();
+    if checks.is_empty() {
         return Err(ConformanceError::NothingLeft);
     }
     let known_gaps = match &args.known_gaps {
         Some(path) => KnownGaps::read(path)?,
         None => KnownGaps::default(),
     };
-    let name = choice.name();
-    let bar = output.progress(!args.json, &name, u64::try_from(count).unwrap_or(u64::MAX));
-    let open = || {
-        let gpu = choice.open().map_err(|error| error.to_string())?;
-        Ok(Target { device: gpu.device, adapter: gpu.adapter, device_factory: choice.device_factory() })
-    };
-    let report = run_checks(open, &options, |_| bar.inc(1));
-    bar.finish_and_clear();
-    Ok(ConformanceReport::new(name, &report?, &known_gaps))
+    Ok((checks, known_gaps))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use heapwright::report::Visible;
-use heapwright_conformance::{CheckReport, Outcome, Report};
+use heapwright_conformance::{CheckReport, Class, Outcome, Report};
 use serde::Serialize;
 
 use super::known_gaps::KnownGaps;
@@ -25,7 +25,69 @@ pub(super) struct ConformanceReport {
     no_longer_failing: Vec<&'static str>,
     /// Known gaps that were skipped.
     known_but_skipped: Vec<&'static str>,
+    classes: ClassTotals,
     checks: Vec<CheckLine>,
+}
+
+/// How the checks of each class ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct ClassTotals {
+    behaviour: Totals,
+    validation: Totals,
+}
+
+/// How many checks ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Totals {
+    passed: usize,
+    /// Without those that are known gaps.
+    failed: usize,
+    known: usize,
+    skipped: usize,
+}
+
+impl Totals {
+    fn of<'a>(checks: impl Iterator<Item = &'a CheckLine>) -> Self {
+        let mut totals = Self::default();
+        for check in checks {
+            *match check.result {
+                CheckResult::Pass => &mut totals.passed,
+                CheckResult::Fail => &mut totals.failed,
+                CheckResult::Known => &mut totals.known,
+                CheckResult::Skip => &mut totals.skipped,
+            } += 1;
+        }
+        totals
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |number: usize| format::count(u64::try_from(number).unwrap_or(u64::MAX));
+        let [passed, failed, known, skipped] =
+            [self.passed, self.failed, self.known, self.skipped].map(count);
+        write!(f, "{passed} passed, {failed} failed, {known} known, {skipped} skipped")
+    }
+}
+
+/// A check that failed and is no known gap, as people are told of it.
+#[derive(Debug)]
+pub(super) struct Failure<'a>(&'a CheckReport);
+
+impl<'a> Failure<'a> {
+    /// The failure of a check, if it failed.
+    pub(super) fn of(report: &'a CheckReport, known_gaps: &KnownGaps) -> Option<Self> {
+        let is_failure = report.outcome == Outcome::Failed && known_gaps.reason(report.check.id).is_none();
+        is_failure.then_some(Self(report))
+    }
+}
+
+impl fmt::Display for Failure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let CheckReport { check, detail, .. } = self.0;
+        write!(f, "{red}failed{red:#} {}: {detail} [{}; {}]", check.id, check.spec, check.class.name())
+    }
 }
 
 /// One check.
@@ -34,6 +96,8 @@ struct CheckLine {
     id: &'static str,
     /// The place in the specification.
     spec: &'static str,
+    /// What fails with it: behaviour or validation.
+    class: &'static str,
     result: CheckResult,
     /// The figures, what was expected and found, or why the check does not apply.
     detail: String,
@@ -59,26 +123,35 @@ impl ConformanceReport {
     }
 
     fn of_checks(device: String, checks: Vec<CheckLine>) -> Self {
-        let count = |result| checks.iter().filter(|check| check.result == result).count();
+        let of_class = |class: Class| Totals::of(checks.iter().filter(|check| check.class == class.name()));
+        let Totals { passed, failed, known, skipped } = Totals::of(checks.iter());
         let listed = |result| {
             let listed = checks.iter().filter(|check| check.result == result && check.known_gap.is_some());
             listed.map(|check| check.id).collect()
         };
         Self {
             device,
-            passed: count(CheckResult::Pass),
-            failed: count(CheckResult::Fail),
-            known: count(CheckResult::Known),
-            skipped: count(CheckResult::Skip),
+            passed,
+            failed,
+            known,
+            skipped,
             no_longer_failing: listed(CheckResult::Pass),
             known_but_skipped: listed(CheckResult::Skip),
+            classes: ClassTotals {
+                behaviour: of_class(Class::Behaviour),
+                validation: of_class(Class::Validation),
+            },
             checks,
         }
     }
 
-    /// Whether nothing failed but what is known to, and all of that did that was not skipped.
-    pub(super) fn is_as_expected(&self) -> bool {
-        self.failed == 0 && self.no_longer_failing.is_empty()
+    /// Whether of these classes nothing failed but what is known to, and all of that did that was not skipped.
+    pub(super) fn is_as_expected(&self, classes: &[Class]) -> bool {
+        let is_asked = |check: &&CheckLine| classes.iter().any(|class| class.name() == check.class);
+        !self.checks.iter().filter(is_asked).any(|check| {
+            check.result == CheckResult::Fail
+                || (check.result == CheckResult::Pass && check.known_gap.is_some())
+        })
     }
 
     /// One line.
@@ -87,7 +160,7 @@ impl ConformanceReport {
         serde_json::to_string(self).expect("a report is plain numbers and names")
     }
 
-    /// Failed checks, the table of areas, and what was skipped: by reason, or one by one.
+    /// The table of areas, and what was skipped: by reason, or one by one. Failures were printed as they came.
     pub(super) fn for_people(&self, lists_skipped: bool) -> impl fmt::Display {
         ForPeople { report: self, lists_skipped }
     }
@@ -123,6 +196,7 @@ impl CheckLine {
         Self {
             id: report.check.id,
             spec: report.check.spec,
+            class: report.check.class.name(),
             result: match report.outcome {
                 Outcome::Passed => CheckResult::Pass,
                 Outcome::Failed if known_gap.is_some() => CheckResult::Known,
@@ -144,13 +218,10 @@ impl fmt::Display for ForPeople<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { report, lists_skipped } = *self;
         let red = anstyle::AnsiColor::Red.on_default().bold();
-        for check in report.ended(CheckResult::Fail) {
-            writeln!(f, "{red}failed{red:#} {}: {} [{}]", check.id, check.detail, check.spec)?;
-        }
         for id in &report.no_longer_failing {
             writeln!(f, "{red}no longer fails{red:#} {id}: take it off the list of known gaps")?;
         }
-        if !report.is_as_expected() {
+        if report.failed > 0 || !report.no_longer_failing.is_empty() {
             writeln!(f)?;
         }
         writeln!(f, "{}", table::render(&report.areas()))?;
@@ -175,16 +246,9 @@ impl fmt::Display for ForPeople<'_> {
                 writeln!(f, "skipped {count:>3}: {reason}")?;
             }
         }
-        let count = |number: usize| format::count(u64::try_from(number).unwrap_or(u64::MAX));
-        write!(
-            f,
-            "\n{}: {} passed, {} failed, {} known, {} skipped",
-            Visible(&report.device),
-            count(report.passed),
-            count(report.failed),
-            count(report.known),
-            count(report.skipped)
-        )
+        let ClassTotals { behaviour, validation } = report.classes;
+        let all = Totals::of(report.checks.iter());
+        write!(f, "\nbehaviour: {behaviour}\nvalidation: {validation}\n{}: {all}", Visible(&report.device))
     }
 }
 
@@ -206,7 +270,8 @@ mod tests {
     use super::*;
 
     fn line(id: &'static str, result: CheckResult, detail: &str) -> CheckLine {
-        CheckLine { id, spec: "TIGHT, somewhere", result, detail: detail.to_owned(), known_gap: None }
+        let class = if id.starts_with("heap/f") { "validation" } else { "behaviour" };
+        CheckLine { id, spec: "TIGHT, somewhere", class, result, detail: detail.to_owned(), known_gap: None }
     }
 
     fn gap(id: &'static str, result: CheckResult, reason: &str) -> CheckLine {
@@ -232,10 +297,15 @@ mod tests {
     }
 
     #[test]
-    fn failures_come_first_and_skips_are_counted_by_reason() {
-        let expected = "\
-failed heap/flags: expected E_INVALIDARG, found S_OK [TIGHT, somewhere]
-
+    fn failures_are_told_and_skips_are_counted_by_reason() {
+        let check = heapwright_conformance::checks::all().next().expect("there are checks");
+        let failed = CheckReport { check, outcome: Outcome::Failed, detail: "found S_OK".to_owned() };
+        let told = Failure::of(&failed, &KnownGaps::default()).expect("it failed");
+        let expected = format!("failed {}: found S_OK [{}; behaviour]", check.id, check.spec);
+        assert_eq!(plain(&told), expected);
+        let passed = CheckReport { outcome: Outcome::Passed, ..failed };
+        assert!(Failure::of(&passed, &KnownGaps::default()).is_none());
+        let expected = "
 area   checks  passed  failed  known  skipped
 heap        2       1       1      -        -
 tiles       3       -       -      -        3
@@ -243,10 +313,13 @@ tiles       3       -       -      -        3
 skipped   2: no tiles
 skipped   1: no adapter
 
+behaviour: 1 passed, 0 failed, 0 known, 3 skipped
+validation: 0 passed, 1 failed, 0 known, 0 skipped
 host:discrete: 1 passed, 1 failed, 0 known, 3 skipped";
         let report = report(lines());
         assert_eq!(plain(&report.for_people(false)), expected);
-        assert!(!report.is_as_expected());
+        assert!(!report.is_as_expected(&Class::ALL) && !report.is_as_expected(&[Class::Validation]));
+        assert!(report.is_as_expected(&[Class::Behaviour]));
     }
 
     #[test]
@@ -268,6 +341,8 @@ known tiles/one: skipped here
 
 skipped   1: what came of it
 
+behaviour: 1 passed, 0 failed, 0 known, 1 skipped
+validation: 0 passed, 0 failed, 1 known, 0 skipped
 host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
         let report = report(vec![
             line("heap/size", CheckResult::Pass, "64 KiB"),
@@ -275,7 +350,7 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
             gap("tiles/one", CheckResult::Skip, "it has none"),
         ]);
         assert_eq!(plain(&report.for_people(false)), expected);
-        assert!(report.is_as_expected());
+        assert!(report.is_as_expected(&Class::ALL));
     }
 
     #[test]
@@ -284,7 +359,8 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
             gap("heap/size", CheckResult::Pass, "too small"),
             gap("heap/flags", CheckResult::Known, "it takes all of them"),
         ]);
-        assert!(!report.is_as_expected());
+        assert!(!report.is_as_expected(&Class::ALL) && !report.is_as_expected(&[Class::Behaviour]));
+        assert!(report.is_as_expected(&[Class::Validation]), "the gap that is closed is one of behaviour");
         let text = plain(&report.for_people(false));
         let start = "no longer fails heap/size: take it off the list of known gaps\n\narea";
         assert!(text.starts_with(start), "{text}");
@@ -302,14 +378,16 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
         assert_eq!(
             report.to_json(),
             "{\"device\":\"host:discrete\",\"passed\":1,\"failed\":1,\"known\":1,\"skipped\":1,\
-             \"no_longer_failing\":[\"heap/size\"],\"known_but_skipped\":[\"tiles/one\"],\"checks\":[\
-             {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"result\":\"pass\",\
+             \"no_longer_failing\":[\"heap/size\"],\"known_but_skipped\":[\"tiles/one\"],\
+             \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":1,\"known\":0,\"skipped\":1},\
+             \"validation\":{\"passed\":0,\"failed\":0,\"known\":1,\"skipped\":0}},\"checks\":[\
+             {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"pass\",\
              \"detail\":\"what came of it\",\"known_gap\":\"too small\"},\
-             {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"result\":\"known\",\
+             {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"class\":\"validation\",\"result\":\"known\",\
              \"detail\":\"what came of it\",\"known_gap\":\"all\"},\
-             {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"result\":\"skip\",\
+             {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"skip\",\
              \"detail\":\"what came of it\",\"known_gap\":\"none\"},\
-             {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"result\":\"fail\",\
+             {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"fail\",\
              \"detail\":\"wrong\",\"known_gap\":null}]}"
         );
     }

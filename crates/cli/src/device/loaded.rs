@@ -3,6 +3,10 @@
 use heapwright::d3d12::{ID3D12DeviceFactory, IDXGIAdapter3};
 use heapwright_loader::{D3d12, DeviceName, Gpu, LoadError};
 
+/// A D3D12 that is a file is one over Vulkan as a rule, and its HRESULT does not tell what it lacks.
+const VULKAN_HINT: &str = "; where the library is over Vulkan, as vkd3d-proton is, that may mean that there is no Vulkan driver, or \
+                           none that it can use (vulkaninfo --summary lists them; VKD3D_DEBUG=warn has vkd3d-proton say more)";
+
 /// A device of a D3D12 that was loaded: `d3d12`, `d3d12:N` or `d3d12:PATH`.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedDevice {
@@ -36,10 +40,12 @@ impl LoadedDevice {
         Some(Self::load(name, DeviceName::parse(name)?))
     }
 
+    #[expect(unsafe_code, reason = "loads a library")]
     fn load(name: &str, which: DeviceName) -> Result<Self, LoadError> {
         let d3d12 = match &which {
             DeviceName::System | DeviceName::Adapter(_) => D3d12::system()?,
-            DeviceName::Library(path) => D3d12::open(path)?,
+            // SAFETY: whoever writes the command line names a D3D12, as `--device` asks.
+            DeviceName::Library(path) => unsafe { D3d12::open(path) }?,
         };
         let adapter = match which {
             DeviceName::Adapter(number) => Some(d3d12.adapter(number)?),
@@ -60,8 +66,12 @@ impl LoadedDevice {
         }
     }
 
-    pub(super) fn open(&self) -> Result<Gpu, LoadError> {
-        self.d3d12.create_device(self.adapter.as_ref())
+    /// On error what the library answered, and what is often behind it.
+    pub(super) fn open(&self) -> Result<Gpu, String> {
+        self.d3d12.create_device(self.adapter.as_ref()).map_err(|error| match (&self.which, &error) {
+            (DeviceName::Library(_), LoadError::Call { .. }) => format!("{error}{VULKAN_HINT}"),
+            _ => error.to_string(),
+        })
     }
 
     pub(super) fn device_factory(&self) -> Option<ID3D12DeviceFactory> {

@@ -7,6 +7,7 @@ mod loaded;
 mod simulated;
 
 use heapwright::d3d12::ID3D12DeviceFactory;
+use heapwright::d3d12::hresult::Named;
 use heapwright_loader::{Gpu, LoadError};
 
 use self::loaded::LoadedDevice;
@@ -100,8 +101,8 @@ impl DeviceChoice {
     /// of an adapter again while it lives.
     pub(crate) fn open(&self) -> Result<Gpu, CannotOpen> {
         let opened = match self {
-            Self::Simulated(gpu) => gpu.open().map_err(|error| error.to_string()),
-            Self::Loaded(device) => device.open().map_err(|error| error.to_string()),
+            Self::Simulated(gpu) => gpu.open().map_err(|error| format!("{:#}", Named(error.code()))),
+            Self::Loaded(device) => device.open(),
         };
         opened.map_err(|reason| CannotOpen { name: self.name(), reason })
     }

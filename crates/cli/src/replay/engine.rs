@@ -65,12 +65,13 @@ pub(super) fn replay(
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
-        replay.peak_reserved = replay.peak_reserved.max(replay.allocator.reserved());
+        replay.held.note(replay.live, replay.allocator.reserved().get());
         if replay.report_after == Some(event_index) {
             replay.detailed = Some(replay.allocator.report()?);
         }
     }
     replay.drop_buffers();
+    replay.held.idle_reserved = replay.allocator.reserved().get();
     replay.allocator.release_empty_heaps();
     let usage_after = counted.map(Usage::query).transpose()?;
     Ok(replay.finish(usage_before.zip(usage_after)))
@@ -95,7 +96,7 @@ struct Replay<'a> {
     free_times: Samples,
     /// Bytes of the buffers that exist, as the trace asked for them.
     live: u64,
-    peak_reserved: ByteSize,
+    held: Held,
     failures: Option<Box<Failures>>,
     verifier: Option<Verifier<'a>>,
     /// The event after which most is live, if a report is wanted.
@@ -123,7 +124,7 @@ impl<'a> Replay<'a> {
             alloc_times: Samples::with_capacity(alloc_count),
             free_times: Samples::with_capacity(trace.events().len() - alloc_count),
             live: 0,
-            peak_reserved: ByteSize::ZERO,
+            held: Held::default(),
             failures: None,
             verifier,
             report_after: if report { peak_event(trace) } else { None },
@@ -232,21 +233,60 @@ impl<'a> Replay<'a> {
 
     fn report(&self, heaps_created: u64, failures: u64) -> ReplayReport {
         let peak_live_bytes = self.trace.peak_live().get();
-        let peak_reserved_bytes = self.peak_reserved.get();
+        let events = self.trace.events().len() as u64;
+        let held = &self.held;
+        let [mean_live_bytes, mean_reserved_bytes] = held.means(events);
         ReplayReport {
             trace: self.trace.name().to_owned(),
             configuration: self.configuration,
-            events: self.trace.events().len() as u64,
+            events,
             allocations: self.trace.allocation_count() as u64,
             peak_live_bytes,
-            peak_reserved_bytes,
-            overhead: report::overhead(peak_reserved_bytes, peak_live_bytes),
+            peak_reserved_bytes: held.peak_reserved,
+            overhead: report::overhead(held.peak_reserved, peak_live_bytes),
+            mean_live_bytes,
+            mean_reserved_bytes,
+            mean_overhead: report::overhead(mean_reserved_bytes, mean_live_bytes),
+            end_live_bytes: held.end_live,
+            end_reserved_bytes: held.end_reserved,
+            idle_reserved_bytes: held.idle_reserved,
             heaps_created,
             alloc_ns: self.alloc_times.percentiles(),
             free_ns: self.free_times.percentiles(),
             mean_op_ns: self.alloc_times.mean_with(&self.free_times).map(|mean| report::round(mean, 10.0)),
             failures,
         }
+    }
+}
+
+/// What is live and what the allocator holds, over the events.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    peak_reserved: u64,
+    /// Sums over the events, in 128 bits, which 2^64 events of 2^64 bytes do not overflow.
+    live_sum: u128,
+    reserved_sum: u128,
+    /// After the last event.
+    end_live: u64,
+    end_reserved: u64,
+    /// After everything was dropped.
+    idle_reserved: u64,
+}
+
+impl Held {
+    /// Notes the bytes after an event.
+    fn note(&mut self, live: u64, reserved: u64) {
+        self.peak_reserved = self.peak_reserved.max(reserved);
+        self.live_sum += u128::from(live);
+        self.reserved_sum += u128::from(reserved);
+        (self.end_live, self.end_reserved) = (live, reserved);
+    }
+
+    /// The means of live and of reserved bytes, rounded down.
+    fn means(&self, events: u64) -> [u64; 2] {
+        // A mean of 64-bit numbers has 64 bits.
+        [self.live_sum, self.reserved_sum]
+            .map(|sum| u64::try_from(sum / u128::from(events.max(1))).unwrap_or(u64::MAX))
     }
 }
 

@@ -14,11 +14,8 @@ mod table;
 mod timing;
 mod verify;
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use heapwright::report::AllocatorReport;
 use heapwright::{ByteSize, DeviceCaps, HeapType};
 use heapwright_trace::{Event, EventKind, Location, Trace, TraceError};
 
@@ -29,7 +26,9 @@ use crate::args::ReplayArgs;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::format;
+use crate::input;
 use crate::output::{Output, OutputError};
+use crate::output_file::OutputFile;
 
 /// Runs the command; the worst that happened to any trace is how it ends.
 pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, OutputError> {
@@ -40,7 +39,16 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
             return Ok(error.exit());
         }
     };
-    // All of them before the first replay: who gave a wrong file learns it at once.
+    // What is read and where the report goes before the first replay: who gave a wrong file learns it at once.
+    let inputs = args.traces.iter().map(|path| path.as_path()).filter(|path| !input::is_stdin(path));
+    let report_file = args.report.as_deref().map(|path| OutputFile::open("report", path, inputs)).transpose();
+    let mut report_file = match report_file {
+        Ok(file) => file,
+        Err(error) => {
+            output.error(&format_args!("--report: {error}"));
+            return Ok(error.exit());
+        }
+    };
     let mut exit = Exit::Done;
     let mut traces = Vec::new();
     for path in &args.traces {
@@ -59,8 +67,9 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     for (trace, configuration) in replays {
         match plan.replay(trace, configuration, !args.json, output) {
             Ok(Replayed { report, findings, detailed }) => {
-                if let (Some(path), Some(detailed)) = (&args.report, detailed)
-                    && let Err(error) = write_report(path, &detailed)
+                if let Some(detailed) = detailed
+                    && let Some(file) = report_file.take()
+                    && let Err(error) = file.write(|writer| detailed.to_json_writer(writer))
                 {
                     output.error(&error);
                     exit = exit.and(error.exit());
@@ -89,14 +98,6 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     Ok(exit)
 }
 
-fn write_report(path: &Path, report: &AllocatorReport) -> Result<(), ReplayError> {
-    let written = File::create(path).map(BufWriter::new).and_then(|mut file| {
-        report.to_json_writer(&mut file)?;
-        file.flush()
-    });
-    written.map_err(|error| ReplayError::Report { path: path.to_owned(), error })
-}
-
 /// What is the same for every trace.
 struct Plan {
     device: DeviceChoice,
@@ -118,8 +119,8 @@ enum ReplayError {
     HeapType(#[from] HeapTypeRefused),
     #[error("--report: one trace has one report, and {0} are given")]
     ManyReports(usize),
-    #[error("{path}: the report cannot be written: {error}", path = .path.display())]
-    Report { path: PathBuf, error: std::io::Error },
+    #[error("standard input is one trace, and is named {0} times")]
+    ManyStdin(usize),
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error(
@@ -136,7 +137,7 @@ enum ReplayError {
 impl ReplayError {
     fn exit(&self) -> Exit {
         match self {
-            Self::ManyReports(_) | Self::Report { .. } => Exit::BadInput,
+            Self::ManyReports(_) | Self::ManyStdin(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::No,
@@ -149,6 +150,10 @@ impl Plan {
         if args.report.is_some() && args.traces.len() > 1 {
             return Err(ReplayError::ManyReports(args.traces.len()));
         }
+        let stdin_count = args.traces.iter().filter(|path| input::is_stdin(path)).count();
+        if stdin_count > 1 {
+            return Err(ReplayError::ManyStdin(stdin_count));
+        }
         let device = DeviceChoice::find(&args.device)?;
         let gpu = device.open()?;
         let caps = DeviceCaps::query(&gpu.device)
@@ -160,7 +165,7 @@ impl Plan {
 
     /// Reads a trace and checks that the device could hold each allocation by itself.
     fn read(&self, path: &Path) -> Result<Trace, ReplayError> {
-        let trace = Trace::read(path)?;
+        let trace = input::read_trace(path)?;
         let limit = self.caps.max_resource_size();
         let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;
         match trace.events().iter().position(is_over) {

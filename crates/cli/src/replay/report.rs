@@ -21,6 +21,18 @@ pub(crate) struct ReplayReport {
     pub(crate) peak_reserved_bytes: u64,
     /// Peak reserved / peak live; nothing where nothing was ever live.
     pub(crate) overhead: Option<f64>,
+    /// The bytes that were live after an event, as the trace asks for them: the mean over the events.
+    pub(crate) mean_live_bytes: u64,
+    /// The bytes that the allocator held in heaps after an event: the mean over the events.
+    pub(crate) mean_reserved_bytes: u64,
+    /// Mean reserved / mean live; nothing where nothing was ever live.
+    pub(crate) mean_overhead: Option<f64>,
+    /// The bytes that were live after the last event.
+    pub(crate) end_live_bytes: u64,
+    /// The bytes that the allocator held in heaps after the last event.
+    pub(crate) end_reserved_bytes: u64,
+    /// The bytes that the allocator held in heaps when every buffer had been dropped.
+    pub(crate) idle_reserved_bytes: u64,
     pub(crate) heaps_created: u64,
     pub(crate) alloc_ns: Percentiles,
     pub(crate) free_ns: Percentiles,
@@ -38,10 +50,10 @@ impl ReplayReport {
     }
 }
 
-/// Peak reserved / peak live, to six decimals.
-pub(super) fn overhead(peak_reserved_bytes: u64, peak_live_bytes: u64) -> Option<f64> {
+/// Reserved / live, to six decimals.
+pub(super) fn overhead(reserved_bytes: u64, live_bytes: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a ratio of six decimals needs no more than 53 bits")]
-    (peak_live_bytes > 0).then(|| round(peak_reserved_bytes as f64 / peak_live_bytes as f64, 1e6))
+    (live_bytes > 0).then(|| round(reserved_bytes as f64 / live_bytes as f64, 1e6))
 }
 
 /// To whole parts of `parts`; a decimal that people can read in the JSON.
@@ -72,6 +84,12 @@ mod tests {
             peak_live_bytes: 96,
             peak_reserved_bytes: 100,
             overhead: overhead(100, 96),
+            mean_live_bytes: 48,
+            mean_reserved_bytes: 72,
+            mean_overhead: overhead(72, 48),
+            end_live_bytes: 32,
+            end_reserved_bytes: 64,
+            idle_reserved_bytes: 50,
             heaps_created: 1,
             alloc_ns: Percentiles { p50: Some(10), p99: Some(20), max: Some(30) },
             free_ns: none,
@@ -81,7 +99,8 @@ mod tests {
         assert_eq!(
             report.to_json(),
             "{\"trace\":\"a \\\"name\\\"\",\"configuration\":\"gpgmm\",\"events\":3,\"allocations\":2,\"peak_live_bytes\":96,\
-             \"peak_reserved_bytes\":100,\"overhead\":1.041667,\"heaps_created\":1,\
+             \"peak_reserved_bytes\":100,\"overhead\":1.041667,\"mean_live_bytes\":48,\"mean_reserved_bytes\":72,\
+             \"mean_overhead\":1.5,\"end_live_bytes\":32,\"end_reserved_bytes\":64,\"idle_reserved_bytes\":50,\"heaps_created\":1,\
              \"alloc_ns\":{\"p50\":10,\"p99\":20,\"max\":30},\"free_ns\":{\"p50\":null,\"p99\":null,\"max\":null},\
              \"mean_op_ns\":12.5,\"failures\":0}"
         );

@@ -6,15 +6,28 @@ use super::report::ReplayReport;
 use super::timing::Percentiles;
 use crate::format;
 
-/// One row for each report; with a column for the configuration if there are several.
+/// Two tables with one row for each report: peaks and times, and what was held over time and at the end. With a column for
+/// the configuration if there are several.
 pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> String {
+    let table = |columns: &[Column], cells: fn(&ReplayReport) -> Vec<String>| {
+        render_columns(columns, reports, cells, names_configuration)
+    };
+    format!("{}\n\n{}", table(&PEAKS_AND_TIMES, peaks_and_times), table(&HELD, held))
+}
+
+fn render_columns(
+    all: &[Column],
+    reports: &[ReplayReport],
+    cells: fn(&ReplayReport) -> Vec<String>,
+    names_configuration: bool,
+) -> String {
     let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|column| names_configuration || !column.is_configuration).collect();
+        all.iter().filter(|column| names_configuration || !column.is_configuration).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(columns.iter().map(|column| Cell::new(column.heading)));
     for report in reports {
-        let cells = COLUMNS.iter().zip(cells(report));
+        let cells = all.iter().zip(cells(report));
         let shown = cells.filter(|(column, _)| names_configuration || !column.is_configuration);
         table.add_row(shown.map(|(_, cell)| cell));
     }
@@ -40,10 +53,12 @@ const fn column(heading: &'static str, gap: u16) -> Column {
     Column { heading, gap, is_configuration: false }
 }
 
+const ALLOCATOR: Column = Column { heading: "\nallocator", gap: 1, is_configuration: true };
+
 /// Times of one kind of call stand closer together, with the kind above the middle one.
-const COLUMNS: [Column; 16] = [
+const PEAKS_AND_TIMES: [Column; 16] = [
     column("\ntrace", 0),
-    Column { heading: "\nallocator", gap: 1, is_configuration: true },
+    ALLOCATOR,
     column("\nevents", 2),
     column("\nallocs", 2),
     column("peak\nlive", 2),
@@ -60,18 +75,29 @@ const COLUMNS: [Column; 16] = [
     column("\nfailed", 2),
 ];
 
-fn cells(report: &ReplayReport) -> [String; COLUMNS.len()] {
+const HELD: [Column; 8] = [
+    column("\ntrace", 0),
+    ALLOCATOR,
+    column("mean\nlive", 2),
+    column("mean\nreserved", 2),
+    column("mean\noverhead", 2),
+    column("live\nat end", 2),
+    column("reserved\nat end", 2),
+    column("reserved\nwhen idle", 2),
+];
+
+fn peaks_and_times(report: &ReplayReport) -> Vec<String> {
     let ReplayReport { alloc_ns, free_ns, .. } = report;
     let [alloc_p50, alloc_p99, alloc_max] = times(alloc_ns);
     let [free_p50, free_p99, free_max] = times(free_ns);
-    [
-        report.trace.replace(char::is_control, "\u{fffd}"),
+    vec![
+        trace(report),
         report.configuration.name().to_owned(),
         format::count(report.events),
         format::count(report.allocations),
         format::size(report.peak_live_bytes),
         format::size(report.peak_reserved_bytes),
-        report.overhead.map_or_else(nothing, |overhead| format!("{overhead:.3}")),
+        overhead(report.overhead),
         format::count(report.heaps_created),
         alloc_p50,
         alloc_p99,
@@ -82,6 +108,27 @@ fn cells(report: &ReplayReport) -> [String; COLUMNS.len()] {
         report.mean_op_ns.map_or_else(nothing, format::duration),
         format::count(report.failures),
     ]
+}
+
+fn held(report: &ReplayReport) -> Vec<String> {
+    vec![
+        trace(report),
+        report.configuration.name().to_owned(),
+        format::size(report.mean_live_bytes),
+        format::size(report.mean_reserved_bytes),
+        overhead(report.mean_overhead),
+        format::size(report.end_live_bytes),
+        format::size(report.end_reserved_bytes),
+        format::size(report.idle_reserved_bytes),
+    ]
+}
+
+fn trace(report: &ReplayReport) -> String {
+    report.trace.replace(char::is_control, "\u{fffd}")
+}
+
+fn overhead(overhead: Option<f64>) -> String {
+    overhead.map_or_else(nothing, |overhead| format!("{overhead:.3}"))
 }
 
 fn times(percentiles: &Percentiles) -> [String; 3] {
@@ -119,6 +166,12 @@ mod tests {
             peak_live_bytes: 575_000_000,
             peak_reserved_bytes: 590_000_000,
             overhead: Some(1.026_09),
+            mean_live_bytes: 480_000_000,
+            mean_reserved_bytes: 540_000_000,
+            mean_overhead: Some(1.125),
+            end_live_bytes: 0,
+            end_reserved_bytes: 530_000_000,
+            idle_reserved_bytes: 520_000_000,
             heaps_created: 312,
             alloc_ns: Percentiles { p50: Some(213), p99: Some(1_249), max: Some(310_456) },
             free_ns: Percentiles { p50: Some(99), p99: Some(999), max: Some(1_310_456) },
@@ -137,6 +190,7 @@ mod tests {
         let empty = ReplayReport {
             events: 0,
             overhead: None,
+            mean_overhead: None,
             alloc_ns: unmeasured,
             free_ns: unmeasured,
             mean_op_ns: None,
@@ -148,6 +202,11 @@ mod tests {
             "trace           events  allocs     live  reserved   head  heaps    p50   p99   max   p50   p99   max     op  failed",
             "gpt2_generate  157,139  78,644  548 MiB   563 MiB  1.026    312  213ns 1.2µs 310µs  99ns 999ns 1.3ms  188ns       0",
             "empty                0  78,644  548 MiB   563 MiB      -    312      -     -     -     -     -     -      -       0",
+            "",
+            "                  mean      mean      mean    live  reserved   reserved",
+            "trace             live  reserved  overhead  at end    at end  when idle",
+            "gpt2_generate  458 MiB   515 MiB     1.125     0 B   505 MiB    496 MiB",
+            "empty          458 MiB   515 MiB         -     0 B   505 MiB    496 MiB",
         ];
         assert_eq!(lines, expected);
     }

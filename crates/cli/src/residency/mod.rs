@@ -11,14 +11,12 @@ mod simulation;
 mod table;
 mod workload;
 
-use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use heapwright_core::residency::policy::{PolicyKind, UnknownPolicy};
 use heapwright_trace::{Trace, TraceError};
 
-use self::plot::CannotPlot;
 use self::report::ResidencyReport;
 use self::scenario::{Scenario, ScenarioError, built_in};
 use self::simulation::SimulationFailed;
@@ -26,7 +24,9 @@ use self::workload::bound::offline_bound;
 use self::workload::{CannotDerive, TooMuch, Workload, expand, from_trace};
 use crate::args::ResidencyArgs;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{Output, OutputError};
+use crate::output_file::OutputFile;
 
 /// Runs the command; the worst that happened to any scenario is how it ends.
 pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, OutputError> {
@@ -40,7 +40,21 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
             return Ok(Exit::BadInput);
         }
     };
-    // All of them before the first is simulated: who gave a wrong file learns it at once.
+    // What is read and where the plot goes before the first is simulated: who gave a wrong file learns it at once.
+    let inputs = args.scenarios.iter().map(Path::new).filter(|path| !input::is_stdin(path));
+    let plot_file = args.plot.as_deref().map(|path| OutputFile::open("plot", path, inputs)).transpose();
+    let plot_file = match plot_file {
+        Ok(file) => file,
+        Err(error) => {
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    };
+    let stdin_count = args.scenarios.iter().filter(|name| *name == input::STDIN).count();
+    if stdin_count > 1 {
+        output.error(&ResidencyError::ManyStdin(stdin_count));
+        return Ok(Exit::BadInput);
+    }
     let mut exit = Exit::Done;
     let mut sources = Vec::new();
     let names = args.scenarios.iter().map(String::as_str);
@@ -75,9 +89,9 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
     if !args.json && !reports.is_empty() {
         output.result(&table::render(&reports))?;
     }
-    if let Some(path) = &args.plot
+    if let Some(file) = plot_file
         && !reports.is_empty()
-        && let Err(error) = plot::write(path, &reports)
+        && let Err(error) = plot::write(file, &reports)
     {
         output.error(&error);
         exit = exit.and(error.exit());
@@ -120,15 +134,15 @@ enum ResidencyError {
     Policy(#[from] UnknownPolicy),
     #[error("{scenario} under {policy}: {error}")]
     Simulation { scenario: String, policy: PolicyKind, error: SimulationFailed },
-    #[error(transparent)]
-    Plot(#[from] CannotPlot),
+    #[error("standard input is one scenario, and is named {0} times")]
+    ManyStdin(usize),
 }
 
 impl ResidencyError {
     fn exit(&self) -> Exit {
         match self {
+            Self::Simulation { error, .. } if error.is_too_large() => Exit::BadInput,
             Self::Simulation { .. } | Self::Derive(CannotDerive::Open { .. }) => Exit::No,
-            Self::Plot(error) => error.exit(),
             _ => Exit::BadInput,
         }
     }
@@ -140,6 +154,9 @@ fn list_of_names() -> String {
     names.join(", ")
 }
 
+/// Bytes by which a trace is told from a scenario.
+const FIRST_LEN: u64 = 16;
+
 impl Source {
     /// A scenario or trace that comes with the program, or else a file.
     fn find(name: &str) -> Result<Self, ResidencyError> {
@@ -150,14 +167,15 @@ impl Source {
             return Ok(Self::Trace(Trace::from_reader(format!("{name}.csv.gz"), *bytes)?));
         }
         let path = Path::new(name);
+        if input::is_stdin(path) {
+            return Self::from_stdin();
+        }
         if path.extension().is_some_and(|extension| extension == "toml") {
-            let cannot_read =
-                |error: &io::Error| ResidencyError::Read { path: name.to_owned(), reason: reason(error) };
-            if path.is_dir() {
-                return Err(cannot_read(&io::ErrorKind::IsADirectory.into()));
-            }
-            let text = fs::read_to_string(path).map_err(|error| cannot_read(&error))?;
-            return Ok(Self::Scenario(Scenario::parse(name, &text)?));
+            let bytes = input::read(path).map_err(|error| ResidencyError::Read {
+                path: name.to_owned(),
+                reason: input::reason(&error, "no such file"),
+            })?;
+            return Self::parse(name, &bytes);
         }
         if !path.exists() && !name.contains(['.', '/', '\\']) {
             return Err(ResidencyError::Unknown { name: name.to_owned() });
@@ -165,22 +183,38 @@ impl Source {
         Ok(Self::Trace(Trace::read(path)?))
     }
 
+    /// A trace, which begins with its header or is compressed; or else a scenario.
+    fn from_stdin() -> Result<Self, ResidencyError> {
+        let cannot_read = |error| ResidencyError::Read {
+            path: input::STDIN_NAME.to_owned(),
+            reason: input::reason(&error, "no such file"),
+        };
+        let mut first = Vec::new();
+        let mut stdin = io::stdin();
+        stdin.by_ref().take(FIRST_LEN).read_to_end(&mut first).map_err(cannot_read)?;
+        let is_gzip = first.starts_with(&[0x1f, 0x8b]);
+        let text = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&first);
+        if is_gzip || text.starts_with(b"time_us,") {
+            let whole = first.as_slice().chain(stdin);
+            return Ok(Self::Trace(Trace::from_reader(input::STDIN_NAME, whole)?));
+        }
+        let bytes = input::read_rest(first, stdin).map_err(cannot_read)?;
+        Self::parse(input::STDIN_NAME, &bytes)
+    }
+
+    fn parse(path: &str, bytes: &[u8]) -> Result<Self, ResidencyError> {
+        let text = input::text(bytes).ok_or_else(|| ResidencyError::Read {
+            path: path.to_owned(),
+            reason: "is not text in UTF-8".to_owned(),
+        })?;
+        Ok(Self::Scenario(Scenario::parse(path, text)?))
+    }
+
     fn workload(&self) -> Result<Workload, ResidencyError> {
         match self {
             Self::Scenario(scenario) => Ok(expand(scenario)?),
             Self::Trace(trace) => Ok(from_trace(trace)?),
         }
-    }
-}
-
-/// An error of the file system in a few words.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => "no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::InvalidData => "is not text in UTF-8".to_owned(),
-        _ => error.to_string(),
     }
 }
 

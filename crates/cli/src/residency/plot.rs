@@ -2,34 +2,18 @@
 //! frames.
 
 use std::error::Error;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::report::ResidencyReport;
-use crate::exit::Exit;
-
-/// The figures cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{path}: the plot cannot be written: {reason}", path = .path.display())]
-pub(super) struct CannotPlot {
-    path: PathBuf,
-    reason: String,
-}
-
-impl CannotPlot {
-    pub(super) fn exit(&self) -> Exit {
-        Exit::BadInput
-    }
-}
+use crate::output_file::{OutputFile, OutputFileError};
 
 /// Draws the figures into a file.
-pub(super) fn write(path: &Path, reports: &[ResidencyReport]) -> Result<(), CannotPlot> {
-    let cannot = |reason: String| CannotPlot { path: path.to_owned(), reason };
-    let svg = draw(reports).map_err(|error| cannot(error.to_string()))?;
-    fs::write(path, svg).map_err(|error| cannot(error.to_string()))
+pub(super) fn write(file: OutputFile, reports: &[ResidencyReport]) -> Result<(), OutputFileError> {
+    let drawn = draw(reports).map_err(|error| io::Error::other(error.to_string()));
+    file.write(|writer| writer.write_all(drawn?.as_bytes()))
 }
 
 // What a dark page shows instead is in `DARK`.

@@ -89,6 +89,52 @@ fn a_wrong_header() {
 }
 
 #[test]
+fn a_byte_order_mark_is_skipped_once() {
+    let folder = Folder::new();
+    let csv = "time_us,event,id,size_bytes\n0,alloc,0,16\n";
+    let plain = folder.file("plain.csv", format!("\u{feff}{csv}"));
+    let packed = folder.file("packed.csv.gz", gzip(&format!("\u{feff}{csv}")));
+    heapwright(["replay", &plain, &packed]).ok();
+    refused(
+        &folder.file("t.csv", format!("\u{feff}\u{feff}{csv}")),
+        ":1: wrong header \"\\u{feff}time_us,event,id,size_bytes\", the first line must be exactly \
+         \"time_us,event,id,size_bytes\"",
+    );
+    refused(
+        &folder.file("t.csv", "\u{feff}"),
+        ":1: wrong header \"\", the first line must be exactly \"time_us,event,id,size_bytes\"",
+    );
+}
+
+/// A gzip file of rows without number, which all are valid: it is refused at the limit, in little memory.
+#[test]
+fn a_file_that_is_larger_than_it_looks() {
+    let folder = Folder::new();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(b"time_us,event,id,size_bytes\n").unwrap();
+    for id in 0..2_200_000_u32 {
+        // In an order that no count follows.
+        let id = u64::from(id.reverse_bits());
+        write!(encoder, "0,alloc,{id},256\n0,free,{id},256\n").unwrap();
+    }
+    let path = folder.file("bomb.csv.gz", encoder.finish().unwrap());
+    let said = heapwright(["replay", &path]);
+    let expected = format!("{path}:4194306: the trace has more than 4194304 events, the most that is read");
+    assert_eq!(said.one_error(2), expected);
+}
+
+#[test]
+fn more_that_is_live_than_a_replay_takes() {
+    let folder = Folder::new();
+    let rows: String = (0..=1_048_576_u32).map(|id| format!("0,alloc,{id},1\n")).collect();
+    let path = folder.trace("live.csv", &rows);
+    let said = heapwright(["replay", &path]);
+    let expected =
+        format!("{path}:1048578: more than 1048576 allocations are live at once, the most that is read");
+    assert_eq!(said.one_error(2), expected);
+}
+
+#[test]
 fn malformed_rows() {
     rows_refused(
         "0,alloc,0\n",

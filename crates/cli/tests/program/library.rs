@@ -32,6 +32,9 @@ pub(crate) enum Behaviour {
     HandsOn,
     /// The same, and the device says that it has no node.
     HandsOnWithoutNode,
+    /// The same, and `CreateHeap` ends the process where the size is 0, does not return where it is 1, and ends it when it has
+    /// been called for an alignment of 4 MiB and then for any other.
+    Breaks,
 }
 
 /// A library in C. None where there is no C compiler, which is said, and where the test does not know how to load another
@@ -74,10 +77,15 @@ fn source(behaviour: Behaviour) -> String {
              if (answer == 0) without_node(*device);\n\
              return answer;"
         }
+        Behaviour::Breaks => {
+            "HRESULT answer = hand_on(adapter, level, riid, device);\n\
+             if (answer == 0) breaking(*device);\n\
+             return answer;"
+        }
     };
-    // GetNodeCount follows the three methods of IUnknown and the four of ID3D12Object.
+    // GetNodeCount follows the three methods of IUnknown and the four of ID3D12Object; CreateHeap is 21 methods later.
     format!(
-        "#include <dlfcn.h>\n#include <string.h>\n\
+        "#include <dlfcn.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
          typedef int HRESULT;\n\
          typedef HRESULT (*create_device)(void *, int, const void *, void **);\n\
          HRESULT hand_on(void *adapter, int level, const void *riid, void **device) {{\n\
@@ -94,6 +102,25 @@ fn source(behaviour: Behaviour) -> String {
          lie.function = no_node;\n\
          memcpy(methods, *device, sizeof methods);\n\
          methods[7] = lie.pointer;\n\
+         *device = methods;\n\
+         }}\n\
+         typedef struct {{ unsigned long long size; int properties[5]; unsigned long long alignment; int flags; }} heap_desc;\n\
+         typedef HRESULT (*create_heap)(void *, const heap_desc *, const void *, void **);\n\
+         static union {{ void *pointer; create_heap function; }} honest;\n\
+         static int was_large;\n\
+         static HRESULT broken_heap(void *self, const heap_desc *desc, const void *riid, void **heap) {{\n\
+         if (desc != 0 && desc->size == 0) abort();\n\
+         while (desc != 0 && desc->size == 1) sleep(1);\n\
+         if (desc != 0 && was_large && desc->alignment != 4 << 20) abort();\n\
+         was_large |= desc != 0 && desc->alignment == 4 << 20;\n\
+         return honest.function(self, desc, riid, heap);\n\
+         }}\n\
+         void breaking(void **device) {{\n\
+         union {{ void *pointer; create_heap function; }} lie;\n\
+         lie.function = broken_heap;\n\
+         memcpy(methods, *device, sizeof methods);\n\
+         honest.pointer = methods[28];\n\
+         methods[28] = lie.pointer;\n\
          *device = methods;\n\
          }}\n\
          HRESULT D3D12CreateDevice(void *adapter, int level, const void *riid, void **device) {{\n{body}\n}}\n",

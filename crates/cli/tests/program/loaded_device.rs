@@ -26,7 +26,7 @@ fn a_trace_replays() {
         assert_eq!(report["allocations"], 10_004);
     }
     let table = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
-    assert_eq!(table.lines().count(), 5, "{table}");
+    assert_eq!(table.lines().count(), 11, "{table}");
     assert!(!table.contains("no adapter"), "{table}");
 }
 
@@ -38,6 +38,45 @@ fn it_conforms_as_the_simulated_gpu_that_it_is() {
         assert_eq!(loaded[count], host[count], "{count}");
     }
     assert!(loaded["passed"].as_u64().unwrap() > 400, "{}", loaded["passed"]);
+}
+
+/// A check that ends its process or does not end fails with its name, and so does one after which a later one does; the others
+/// are as ever.
+#[test]
+fn what_breaks_the_process_fails_and_the_rest_goes_on() {
+    let folder = Folder::new();
+    let (Some(broken), Some(honest)) =
+        (written_in_c(&folder, Behaviour::Breaks), written_in_c(&folder, Behaviour::HandsOn))
+    else {
+        return;
+    };
+    let options = ["conformance", "--json", "--check-timeout", "2", "--filter", "heap/size,heap/alignment"];
+    let check = |path: &std::path::Path| {
+        let device = device(path);
+        let said = heapwright(options.iter().copied().chain(["--device", &device]));
+        assert_eq!(said.stderr, "");
+        (said.code, object(&said.stdout))
+    };
+    let ((code, broken), (_, honest)) = (check(&broken), check(&honest));
+    assert_eq!(code, 1);
+    let pairs = broken["checks"].as_array().unwrap().iter().zip(honest["checks"].as_array().unwrap());
+    let mut failed = Vec::new();
+    for (broken, honest) in pairs {
+        assert_eq!(broken["id"], honest["id"]);
+        if broken["result"] == "fail" {
+            failed.push((broken["id"].as_str().unwrap(), broken["detail"].as_str().unwrap()));
+        } else {
+            assert_eq!((&broken["result"], &broken["detail"]), (&honest["result"], &honest["detail"]));
+        }
+    }
+    let aborted = "the process was ended by signal 6";
+    let later = format!("later, in heap/alignment-small-refused, {aborted}");
+    let expected = [
+        ("heap/size-one-byte", "the process did not get on for 2 s"),
+        ("heap/size-0-refused", aborted),
+        ("heap/alignment-4-mib", later.as_str()),
+    ];
+    assert_eq!(failed, expected);
 }
 
 #[test]
@@ -83,7 +122,7 @@ fn without_adapter_a_trace_replays() {
     let report = object(&heapwright(["replay", "--json", "--verify", "--device", &device, TRACE]).ok());
     assert_eq!(report["failures"], 0);
     let compared = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
-    assert_eq!(compared.lines().count(), 7, "{compared}");
+    assert_eq!(compared.lines().count(), 13, "{compared}");
     assert!(
         compared.ends_with("\n\nno adapter: usage and budgets of the device are not known\n"),
         "{compared}"
@@ -196,7 +235,11 @@ fn a_device_that_does_not_open() {
     refused(
         &format!("d3d12:{path}"),
         1,
-        &format!("cannot open device d3d12:{path}: {path}: D3D12CreateDevice answered 0x887a0004"),
+        &format!(
+            "cannot open device d3d12:{path}: {path}: D3D12CreateDevice answered DXGI_ERROR_UNSUPPORTED (0x887a0004); where the \
+             library is over Vulkan, as vkd3d-proton is, that may mean that there is no Vulkan driver, or none that it can use \
+             (vulkaninfo --summary lists them; VKD3D_DEBUG=warn has vkd3d-proton say more)"
+        ),
     );
 }
 

@@ -1,9 +1,9 @@
 //! `heapwright replay` on good traces: what it prints.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
-use crate::support::{Folder, command, heapwright, simulated_devices};
+use crate::support::{Folder, Said, command, heapwright, simulated_devices};
 use serde_json::Value;
 
 const RECORDED: [&str; 2] = ["traces/vision_serving.csv.gz", "traces/unet_diffusion.csv.gz"];
@@ -98,6 +98,12 @@ fn the_json_keys_are_exactly_those_documented() {
         "peak_live_bytes",
         "peak_reserved_bytes",
         "overhead",
+        "mean_live_bytes",
+        "mean_reserved_bytes",
+        "mean_overhead",
+        "end_live_bytes",
+        "end_reserved_bytes",
+        "idle_reserved_bytes",
         "heaps_created",
         "alloc_ns",
         "free_ns",
@@ -125,7 +131,44 @@ fn compare_replays_each_trace_with_each_allocator() {
     assert_eq!(number(&objects[2], "heaps_created"), number(&objects[2], "allocations"));
     let table = heapwright(["replay", "--compare", RECORDED[1]]).ok();
     for name in ["heapwright", "as GPGMM", "a heap each"] {
-        assert_eq!(table.matches(name).count(), 1, "{table}");
+        // In the table of peaks and times, and in that of what was held.
+        assert_eq!(table.matches(name).count(), 2, "{table}");
+    }
+}
+
+/// The means are over the events and not over time or peaks; what is held at the end is told apart from what is held at the peak.
+#[test]
+fn what_is_held_over_time_and_at_the_end_is_told() {
+    let folder = Folder::new();
+    let mib = 1 << 20;
+    let rows = format!(
+        "0,alloc,1,{}\n1,alloc,2,{}\n2,free,1,{}\n900,free,2,{}\n1000,alloc,3,{mib}\n",
+        2 * mib,
+        4 * mib,
+        2 * mib,
+        4 * mib
+    );
+    let trace = folder.trace("t.csv", &rows);
+    // A heap for each buffer, which goes with it: what is held is what is live.
+    let objects = objects(&heapwright(["replay", "--json", "--compare", &trace]).ok());
+    let [default, _, dedicated] = &objects[..] else { panic!("{objects:?}") };
+    assert_eq!(dedicated["configuration"], "dedicated");
+    // After the events 2, 6, 4, 0 and 1 MiB are live.
+    for object in [default, dedicated] {
+        assert_eq!(number(object, "mean_live_bytes"), 13 * mib / 5, "{object}");
+        assert_eq!(number(object, "end_live_bytes"), mib, "{object}");
+        let mean = number(object, "mean_reserved_bytes");
+        let overhead = object["mean_overhead"].as_f64().unwrap();
+        assert!((overhead - mean as f64 / (13 * mib / 5) as f64).abs() < 1e-6, "{object}");
+        assert!(mean <= number(object, "peak_reserved_bytes"), "{object}");
+    }
+    assert_eq!(number(dedicated, "mean_reserved_bytes"), 13 * mib / 5);
+    assert_eq!(number(dedicated, "end_reserved_bytes"), mib);
+    assert_eq!(number(dedicated, "idle_reserved_bytes"), 0);
+    assert!(number(default, "end_reserved_bytes") >= mib, "{default}");
+    let table = heapwright(["replay", &trace]).ok();
+    for heading in ["mean", "overhead", "at end", "when idle"] {
+        assert!(table.contains(heading), "{table}");
     }
 }
 
@@ -154,9 +197,10 @@ fn report_writes_what_is_held_when_most_is_live() {
 fn the_table_has_a_row_for_each_trace_and_no_colours_in_a_pipe() {
     let stdout = heapwright(["replay"].iter().chain(&RECORDED)).ok();
     let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(lines.len(), 4, "{stdout}");
+    assert_eq!(lines.len(), 9, "{stdout}");
     assert!(lines[1].starts_with("trace ") && lines[1].ends_with("  failed"), "{stdout}");
-    for (line, start) in lines[2..].iter().zip([
+    assert!(lines[6].starts_with("trace ") && lines[6].ends_with("  when idle"), "{stdout}");
+    for (line, start) in lines[2..4].iter().zip([
         ["vision_serving", "19,100", "10,004", "522", "MiB"],
         ["unet_diffusion", "19,701", "9,893", "60.6", "MiB"],
     ]) {
@@ -176,7 +220,8 @@ fn a_trace_without_events_has_nothing_to_measure() {
     let nothing = serde_json::json!({ "p50": null, "p99": null, "max": null });
     let expected = serde_json::json!({
         "trace": "empty", "configuration": "default", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
-        "overhead": null, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
+        "overhead": null, "mean_live_bytes": 0, "mean_reserved_bytes": 0, "mean_overhead": null, "end_live_bytes": 0,
+        "end_reserved_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
         "failures": 0,
     });
     assert_eq!(objects, [expected]);
@@ -224,7 +269,54 @@ fn a_trace_that_does_not_fit_says_how_many_failed_and_at_what_usage() {
     }
     let verified =
         heapwright(["replay", "--verify", "--device", "host:discrete-2gib", "--heap-type", "upload", &trace]);
-    assert_eq!(verified.ok().lines().count(), 3);
+    assert_eq!(verified.ok().lines().count(), 7);
+}
+
+/// What the program says when `input` is on its standard input.
+fn replay_of(input: &[u8], args: &[&str]) -> Said {
+    let mut child = command();
+    child.arg("replay").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    // It may have seen enough before the end.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    Said::from_output(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_trace_may_be_on_standard_input() {
+    let file = std::fs::read(crate::support::repository().join(RECORDED[1])).unwrap();
+    let said = replay_of(&file, &["--json", "--verify", "-"]);
+    let objects = objects(&said.ok());
+    assert_eq!((objects.len(), number(&objects[0], "allocations")), (1, 9_893));
+    assert_eq!(objects[0]["trace"], "standard input");
+    let said = replay_of(b"time_us,event,id,size_bytes\n0,alloc,0,0\n", &["-"]);
+    let expected = "standard input:2: size_bytes is 0, but an allocation has at least 1 byte";
+    assert_eq!(said.one_error(2), expected);
+    let said = replay_of(b"", &["-", RECORDED[1], "-"]);
+    assert_eq!(said.one_error(2), "standard input is one trace, and is named 2 times");
+}
+
+#[test]
+fn where_the_report_goes_is_checked_first() {
+    let folder = Folder::new();
+    let wrong = folder.trace("wrong.csv", "0,alloc,0,0\n");
+    let path = format!("{}/no/report.json", folder.path().display());
+    let said = heapwright(["replay", &wrong, "--report", &path]);
+    let expected = format!("--report: {path}: the report cannot be written: no such folder");
+    assert_eq!(said.one_error(2), expected);
+    let good = folder.trace("good.csv", "0,alloc,0,100\n");
+    let before = std::fs::read(&good).unwrap();
+    let said = heapwright(["replay", &good, "--report", &good]);
+    let expected = format!("--report: {good}: the report would take the place of what is read");
+    assert_eq!(said.one_error(2), expected);
+    assert_eq!(std::fs::read(&good).unwrap(), before);
+    // A report from before stays when there is no new one, and a file that was not there does not appear.
+    let old = folder.file("old.json", "old");
+    assert_eq!(heapwright(["replay", &wrong, "--report", &old]).code, 2);
+    assert_eq!(std::fs::read(&old).unwrap(), b"old");
+    let new = folder.path().join("new.json");
+    assert_eq!(heapwright(["replay", &wrong, "--report", new.to_str().unwrap()]).code, 2);
+    assert!(!new.exists());
 }
 
 #[test]
@@ -258,6 +350,6 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 fn output_that_cannot_be_written_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = command().args(["replay", RECORDED[1]]).stdout(full).output().unwrap();
-    let said = crate::support::Said::from_output(output);
+    let said = Said::from_output(output);
     assert!(said.one_error(1).starts_with("cannot write to standard output: "));
 }

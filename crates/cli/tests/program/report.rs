@@ -178,15 +178,72 @@ fn files_that_cannot_be_are_told() {
     assert!(reason.is_some_and(|reason| reason == "no such file" || cfg!(windows)), "{}", said.stderr);
     assert_eq!(heapwright(["report", here]).one_error(2), format!("{here}: is a directory"));
     let page = format!("{here}/no/page.html");
-    assert_eq!(heapwright(["report", &path, "-o", &page]).one_error(2), format!("{page}: no such folder"));
-    assert_eq!(heapwright(["report", &path, "-o", here]).one_error(2), format!("{here}: is a directory"));
+    assert_eq!(
+        heapwright(["report", &path, "-o", &page]).one_error(2),
+        format!("{page}: the page cannot be written: no such folder")
+    );
+    assert_eq!(
+        heapwright(["report", &path, "-o", here]).one_error(2),
+        format!("{here}: the page cannot be written: is a directory")
+    );
+}
+
+/// The place of the page is looked at before the report is read, and nothing is left of a page that is not made.
+#[test]
+fn where_the_page_goes_is_checked_first() {
+    let folder = Folder::new();
+    let wrong = folder.file("r.json", "no report");
+    let page = format!("{}/no/page.html", folder.path().display());
+    let said = heapwright(["report", &wrong, "-o", &page]);
+    assert_eq!(said.one_error(2), format!("{page}: the page cannot be written: no such folder"));
+    // A page that was there stays as it was.
+    let old = folder.file("old.html", "the old page");
+    let said = heapwright(["report", &wrong, "-o", &old]);
+    assert!(said.one_error(2).starts_with(&wrong), "{}", said.stderr);
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "the old page");
+    // A longer one is replaced as a whole.
+    let good = file(&folder, "good.json");
+    let old = folder.file("long.html", "x".repeat(1 << 20));
+    heapwright(["report", &good, "-o", &old]).ok();
+    assert!(std::fs::read_to_string(&old).unwrap().ends_with("</html>\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn input_without_end_is_refused_at_once() {
+    let folder = Folder::new();
+    let start = std::time::Instant::now();
+    let page = folder.path().join("r.html");
+    let said = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
+    let expected = "it is no report: a report is a JSON object, which begins with {";
+    assert_eq!(said.one_error(2), format!("/dev/zero: {expected}"));
+    assert!(!page.exists());
+    // The same from a pipe, which is closed before all is written.
+    let mut child = command();
+    child.current_dir(folder.path()).args(["report", "-"]);
+    let mut child = child.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let spaces = vec![b' '; 1 << 20];
+    let is_closed = (0..1000).any(|_| stdin.write_all(&spaces).is_err());
+    assert!(is_closed, "a gigabyte of spaces was read");
+    let said = Said::from_output(child.wait_with_output().unwrap());
+    assert_eq!(said.one_error(2), format!("standard input: {expected}"));
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_byte_order_mark_before_a_report_is_skipped() {
+    let folder = Folder::new();
+    let path = folder.file("r.json", format!("\u{feff}{}", report("x").to_json()));
+    heapwright(["report", "--json", &path]).ok();
 }
 
 #[test]
 fn a_page_never_takes_the_place_of_its_report() {
     let folder = Folder::new();
     let path = file(&folder, "r.html");
-    let expected = format!("{path}: the page would take the place of the report; -o says where else it goes");
+    let expected =
+        format!("{path}: the page would take the place of what is read; -o says where else it goes");
     assert_eq!(heapwright(["report", &path]).one_error(2), expected);
     let json = std::fs::read_to_string(&path).unwrap();
     assert_eq!(json, report("vertices").to_json());

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 
-use crate::support::{Folder, heapwright};
+use crate::support::{Folder, Said, command, heapwright};
 use serde_json::Value;
 
 /// A scenario that is quick without optimisation: ten heaps of 1 MiB in turn, room for six, and a heap that is always used.
@@ -224,6 +226,82 @@ fn a_plot_that_cannot_be_written_is_bad_input() {
     assert!(said.one_error(2).contains("the plot cannot be written: "), "{}", said.stderr);
 }
 
+/// Before the scenarios are read: a wrong one is not told then.
+#[test]
+fn where_the_plot_goes_is_checked_first() {
+    let folder = Folder::new();
+    let wrong = folder.file("wrong.toml", "frames = 1");
+    let plot = folder.path().join("no/such/folder.svg");
+    let plot = plot.to_str().unwrap();
+    let said = heapwright(["residency", &wrong, "--plot", plot]);
+    assert_eq!(said.one_error(2), format!("{plot}: the plot cannot be written: no such folder"));
+    let said = heapwright(["residency", &wrong, "--plot", &wrong]);
+    let expected = format!("{wrong}: the plot would take the place of what is read");
+    assert_eq!(said.one_error(2), expected);
+    assert_eq!(fs::read_to_string(&wrong).unwrap(), "frames = 1");
+    // Nothing is drawn of nothing.
+    let plot = folder.path().join("new.svg");
+    heapwright(["residency", &wrong, "--plot", plot.to_str().unwrap()]).one_error(2);
+    assert!(!plot.exists());
+}
+
+/// What the program says when `input` is on its standard input.
+fn residency_of(input: &[u8], args: &[&str]) -> Said {
+    let mut child = command();
+    child.arg("residency").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    // It may have seen enough before the end.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    Said::from_output(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_scenario_or_a_trace_may_be_on_standard_input() {
+    let args = ["--json", "--policy", "lru", "-"];
+    let folder = Folder::new();
+    let file = heapwright(["residency", "--json", "--policy", "lru", &folder.file("s.toml", SMALL)]).ok();
+    for text in [SMALL.to_owned(), format!("\u{feff}{SMALL}")] {
+        assert_eq!(residency_of(text.as_bytes(), &args).ok(), file);
+        let path = folder.file("mark.toml", &text);
+        assert_eq!(heapwright(["residency", "--json", "--policy", "lru", &path]).ok(), file);
+    }
+    for mark in ["", "\u{feff}"] {
+        let trace = format!("{mark}time_us,event,id,size_bytes\n0,alloc,0,65536\n");
+        let said = residency_of(trace.as_bytes(), &args).ok();
+        assert!(said.starts_with("{\"scenario\":\"standard input\",\"policy\":\"lru\""), "{said}");
+    }
+    let said = residency_of(b"frames = 1", &args);
+    assert_eq!(said.one_error(2), "standard input:1: missing field `name`");
+    let said = residency_of(b"", &["-", "-"]);
+    assert_eq!(said.one_error(2), "standard input is one scenario, and is named 2 times");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_scenario_without_end_is_refused() {
+    let folder = Folder::new();
+    let path = folder.path().join("endless.toml");
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    let said = heapwright(["residency", path.to_str().unwrap()]);
+    let expected = format!("{}: is longer than 16777216 bytes, the most that is read", path.display());
+    assert_eq!(said.one_error(2), expected);
+}
+
+/// A trace that allocates and frees more than a device holds, but not at once: heaps that the allocator gave back are gone.
+#[test]
+fn heaps_that_were_given_back_take_no_memory() {
+    let folder = Folder::new();
+    let mib = 1_u64 << 20;
+    // 30 GiB in all, 1 GiB at most at once, in sizes that no heap from before fits.
+    let mut rows = String::new();
+    for id in 0..60_u64 {
+        let size = (300 + 7 * (id % 60)) * mib;
+        rows.push_str(&format!("{id},alloc,{id},{size}\n{id},free,{id},{size}\n"));
+    }
+    let reports = json(&["--policy", "lru", &folder.trace("sizes.csv", &rows)]);
+    assert!(reports[0]["heaps"].as_u64().unwrap() > 1, "{}", reports[0]);
+}
+
 /// Simulates a file and expects this error, which begins with the file's path.
 #[track_caller]
 fn refused(text: &str, expected: &str) {
@@ -345,4 +423,21 @@ fn a_trace_of_ones_own_is_simulated_and_an_empty_one_refused() {
     let path = folder.trace("empty.csv", "");
     let said = heapwright(["residency", &path]);
     assert_eq!(said.one_error(2), format!("{path}: the trace has no allocation"));
+}
+
+/// In little address space the simulated GPU has no room for large heaps, which is no mistake in heapwright.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_scenario_that_is_larger_than_the_device_is_bad_input() {
+    let folder = Folder::new();
+    let text = small_with("size = \"1 MiB\"\nresident = true", "size = \"900 GiB\"\nresident = true");
+    let path = folder.file("large.toml", text);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -v 8000000; exec \"$0\" residency --policy lru \"$1\""]);
+    limited.args([env!("CARGO_BIN_EXE_heapwright"), &path]).env_remove("HEAPWRIGHT_LOG");
+    let said = Said::from_output(limited.output().unwrap());
+    let expected = "small under lru: frame 0: the scenario is larger than the simulated GPU: there is no room for a heap of 900.00 GiB \
+                    beside 0 B of heaps (CreateHeap answered E_OUTOFMEMORY (0x8007000e)); all heaps that live at once must fit into \
+                    the address space of a process";
+    assert_eq!(said.one_error(2), expected);
 }

@@ -6,7 +6,7 @@ use crate::answer::{Stop, Verdict, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::device::{self, upgrade};
 use crate::context::{Allocation, Context};
-use crate::desc::{KIB, MIB, buffer, multisampled, rgba, tight_buffer};
+use crate::desc::{KIB, MIB, buffer, multisampled, rgba, tight, tight_buffer};
 
 const INFO: &str = "D3D12, ID3D12Device::GetResourceAllocationInfo";
 const ORDER: &str = "TIGHT, Runtime changes, the structure-layout algorithm";
@@ -51,7 +51,8 @@ pub(super) const CHECKS: &[Check] = &[
             })?;
         }
         Ok("UINT64_MAX, whichever it is".to_owned())
-    }),
+    })
+    .validates(),
     check("allocation-info/visible-mask-out-of-range", INVALID, &[], |ctx| {
         let beyond = 1_u32.checked_shl(device::node_count(ctx.device())).unwrap_or(0);
         let found: Allocation = device::allocation_info(ctx.device(), beyond, &[buffer(256)]).into();
@@ -59,7 +60,8 @@ pub(super) const CHECKS: &[Check] = &[
             format!("visibleMask {beyond:#x}: SizeInBytes {:#x}", found.size)
         })?;
         Ok(format!("UINT64_MAX for {beyond:#x}"))
-    }),
+    })
+    .validates(),
     check("allocation-info/visible-mask-of-the-first-node", INFO, &[], |ctx| {
         let one: Allocation = device::allocation_info(ctx.device(), 1, &[buffer(256)]).into();
         require_eq("visibleMask 1 against 0", one, ctx.allocation(&[buffer(256)]))?;
@@ -144,24 +146,33 @@ pub(super) const CHECKS: &[Check] = &[
         &[Need::TightAlignment],
         |ctx| {
             let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
-            let descs = [tight_buffer(100), buffer(1), tight_buffer(1), tight_buffer(70_000), buffer(5)];
-            let (whole, parts) = device::allocation_info1(&newer, &descs);
-            let mut end = 0;
-            for (desc, part) in descs.iter().zip(&parts) {
-                require(
-                    part.Alignment.is_power_of_two() && part.Offset.is_multiple_of(part.Alignment),
-                    || format!("offset {:#x} of alignment {:#x}", part.Offset, part.Alignment),
-                )?;
-                require(part.Offset >= end, || format!("a part at {:#x} before {end:#x}", part.Offset))?;
-                require(part.SizeInBytes >= desc.Width, || {
-                    format!("{} bytes for {}", part.SizeInBytes, desc.Width)
+            let small = tight(rgba(4, 4));
+            let buffers = [tight_buffer(100), buffer(1), tight_buffer(1), tight_buffer(70_000), buffer(5)];
+            // Whichever of the two is aligned more, it comes before the other once.
+            let mixed =
+                [tight_buffer(8), small, tight_buffer(8), tight_buffer(1000), small, small, buffer(1)];
+            let descs = if ctx.caps().textures { &mixed[..] } else { &buffers[..] };
+            for descs in [&buffers[..], descs] {
+                let (whole, parts) = device::allocation_info1(&newer, descs);
+                let mut end = 0;
+                for (desc, part) in descs.iter().zip(&parts) {
+                    require(
+                        part.Alignment.is_power_of_two() && part.Offset.is_multiple_of(part.Alignment),
+                        || format!("offset {:#x} of alignment {:#x}", part.Offset, part.Alignment),
+                    )?;
+                    require(part.Offset >= end, || {
+                        format!("a part at {:#x}, where the one before it ends at {end:#x}", part.Offset)
+                    })?;
+                    require(part.SizeInBytes >= bytes_of(desc), || {
+                        format!("{} bytes for {}", part.SizeInBytes, bytes_of(desc))
+                    })?;
+                    end = part.Offset + part.SizeInBytes;
+                }
+                require(end <= whole.SizeInBytes, || {
+                    format!("parts end at {end:#x}, the whole at {:#x}", whole.SizeInBytes)
                 })?;
-                end = part.Offset + desc.Width;
             }
-            require(end <= whole.SizeInBytes, || {
-                format!("parts end at {end:#x}, the whole at {:#x}", whole.SizeInBytes)
-            })?;
-            Ok(format!("5 parts in {} bytes", whole.SizeInBytes))
+            Ok("5 buffers, and buffers with textures".to_owned())
         },
     ),
     check(
@@ -227,7 +238,8 @@ pub(super) const CHECKS: &[Check] = &[
             })?;
         }
         Ok("UINT64_MAX".to_owned())
-    }),
+    })
+    .validates(),
     check("allocation-info/many-descriptions", ORDER, &[], |ctx| {
         let descs = vec![buffer(1); 1000];
         let found = ctx.allocation(&descs);
@@ -239,6 +251,15 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("1000 of 64 KiB".to_owned())
     }),
 ];
+
+/// The bytes of a buffer, or of the texels of a small texture of 4 bytes each.
+fn bytes_of(desc: &D3D12_RESOURCE_DESC) -> u64 {
+    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+        desc.Width
+    } else {
+        desc.Width * u64::from(desc.Height) * 4
+    }
+}
 
 /// What the structure-layout algorithm makes of the parts' own answers.
 fn expected(ctx: &Context, descs: &[D3D12_RESOURCE_DESC]) -> Result<Allocation, Stop> {

@@ -101,8 +101,8 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)?;
         Ok("taken".to_owned())
     }),
-    check("buffer/render-target-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
-        flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET)
+    check("buffer/render-target", "D3D12, D3D12_BUFFER_RTV", &[], |ctx| {
+        flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[D3D12_HEAP_TYPE_DEFAULT])
     }),
     check("buffer/depth-stencil-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
@@ -110,9 +110,28 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/simultaneous-access-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
     }),
-    check("buffer/deny-shader-resource-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
-        flag_refused(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE)
+    check("buffer/deny-shader-resource", "Windows: readback buffers of many programs", &[], |ctx| {
+        let heap_types = [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK];
+        flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &heap_types)
     }),
+    check(
+        "buffer/gpu-written-in-upload-or-readback-refused",
+        "Windows: vkd3d-proton's test_create_committed_resource",
+        &[],
+        |ctx| {
+            let flags = [D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS];
+            for heap_type in [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
+                let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
+                for flag in flags {
+                    let desc = with_flags(buffer(256), flag);
+                    let what = format!("Flags {flag:#x} in {}", heap_type_name(heap_type));
+                    ctx.commit(heap_type, &desc).refused(&what)?;
+                    ctx.place(&heap, 0, &desc).refused(&what)?;
+                }
+            }
+            Ok("E_INVALIDARG committed and placed".to_owned())
+        },
+    ),
     check("buffer/undefined-flags-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, 0x4000_0000)?;
         flag_refused(ctx, 0x8000_0000)
@@ -190,7 +209,7 @@ pub(super) const CHECKS: &[Check] = &[
                 ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
             let found = memory::address(&resource);
             require(found != 0 && found.is_multiple_of(64 * KIB), || {
-                format!("{width} bytes are at {found:#x}")
+                format!("{width} bytes are {} bytes behind a multiple of 64 KiB", found % (64 * KIB))
             })?;
             held.push(resource);
         }
@@ -209,7 +228,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         ranges.sort_unstable();
         for pair in ranges.windows(2) {
-            require(pair[0].1 <= pair[1].0, || format!("{:#x?} and {:#x?} overlap", pair[0], pair[1]))?;
+            require(pair[0].1 <= pair[1].0, || "two buffers overlap".to_owned())?;
         }
         Ok("32 buffers".to_owned())
     }),
@@ -232,6 +251,26 @@ pub(super) const CHECKS: &[Check] = &[
         offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
         offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
     }),
+    check(
+        "buffer/placed-in-a-small-heap",
+        "Windows: vkd3d-proton's tests, 1,024 bytes in 1,024",
+        &[],
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_READBACK, 1024)).ok("1,024 bytes")?;
+            ctx.place(&heap, 0, &buffer(1024)).ok("1,024 bytes in a heap of 1,024")?;
+            Ok("1,024 bytes in 1,024".to_owned())
+        },
+    ),
+    check(
+        "buffer/placed-beyond-a-small-heap-refused",
+        "D3D12, CreatePlacedResource: the resource lies in the heap",
+        &[],
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_READBACK, 1024)).ok("1,024 bytes")?;
+            ctx.place(&heap, 0, &buffer(1025)).refused("1,025 bytes in a heap of 1,024")?;
+            Ok("E_INVALIDARG".to_owned())
+        },
+    ),
     check("buffer/placed-over-all-of-the-heap", PLACED, &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
         let resource = ctx.place(&heap, 0, &buffer(MIB)).ok("1 MiB in a heap of 1 MiB")?;
@@ -252,8 +291,8 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let first = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the first")?);
         let second = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the second")?);
-        require_eq("the address of the second", second, first)?;
-        Ok(format!("{first:#x}"))
+        require(second == first, || "the second is at another address".to_owned())?;
+        Ok("at the same address".to_owned())
     }),
     check("buffer/placed-ones-may-alias", "ALIAS, Memory Aliasing and Data Inheritance", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB)).ok("128 KiB")?;
@@ -327,6 +366,12 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/upload-generic-read", STATES, &[], |ctx| {
         state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true)
     }),
+    check("buffer/upload-part-of-generic-read", "Agility SDK 606, initial states", &[], |ctx| {
+        // That SDK came with ID3D12Device10.
+        ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
+        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_COPY_SOURCE, true)?;
+        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
+    }),
     check("buffer/upload-write-states-refused", STATES, &[], |ctx| {
         state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_COPY_DEST, false)?;
         state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
@@ -373,17 +418,18 @@ pub(super) const CHECKS: &[Check] = &[
             let both = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
             state(ctx, D3D12_HEAP_TYPE_DEFAULT, both, false)
         },
-    ),
+    )
+    .validates(),
     check("buffer/usage-returns", "D3D12, IDXGIAdapter3::QueryVideoMemoryInfo", &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let before = usage()?;
         let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(32 * MIB)).ok("32 MiB")?;
         let during = usage()?;
-        require(during >= before, || format!("usage fell from {before} to {during}"))?;
+        require(during >= before, || format!("usage falls by {} with a buffer of 32 MiB", before - during))?;
         drop(resource);
         let after = usage()?;
-        require(after <= during, || format!("usage rose from {during} to {after} with the release"))?;
-        Ok(format!("{before}, {during} with a buffer of 32 MiB, {after} after"))
+        require(after <= during, || format!("usage rises by {} with the release", after - during))?;
+        Ok("usage rises with a buffer of 32 MiB, and falls".to_owned())
     }),
 ];
 
@@ -397,6 +443,20 @@ fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
         format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
     })?;
     Ok("E_INVALIDARG committed and placed, and UINT64_MAX".to_owned())
+}
+
+/// Taken by every call that takes a description.
+fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HEAP_TYPE]) -> Verdict {
+    let desc = with_flags(buffer(256), flags);
+    for &heap_type in heap_types {
+        let what = format!("Flags {flags:#x} in {}", heap_type_name(heap_type));
+        let resource = ctx.commit(heap_type, &desc).ok(&what)?;
+        require_eq("Flags", memory::desc(&resource).Flags, flags)?;
+        let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
+        ctx.place(&heap, 0, &desc).ok(&what)?;
+    }
+    ctx.valid_allocation("the flags", &desc)?;
+    Ok("taken committed and placed".to_owned())
 }
 
 fn flag_refused(ctx: &Context, flags: D3D12_RESOURCE_FLAGS) -> Verdict {

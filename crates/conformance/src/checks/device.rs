@@ -121,7 +121,8 @@ pub(super) const CHECKS: &[Check] = &[
         let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
         answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
         Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
-    }),
+    })
+    .validates(),
     check("device/heap-null-desc-refused", "D3D12, CreateHeap, pDesc", &[], |ctx| {
         answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
         Ok("E_INVALIDARG".to_owned())
@@ -138,7 +139,8 @@ pub(super) const CHECKS: &[Check] = &[
             answers("an invalid description", ask(buffer(0)), E_INVALIDARG)?;
             Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
         },
-    ),
+    )
+    .validates(),
     check("device/committed-null-pointers-refused", "D3D12, CreateCommittedResource", &[], |ctx| {
         let (home, desc) = (properties(D3D12_HEAP_TYPE_DEFAULT), buffer(16));
         answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
@@ -152,7 +154,8 @@ pub(super) const CHECKS: &[Check] = &[
         answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
         answers("no heap", ask(None, 16), E_INVALIDARG)?;
         Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
-    }),
+    })
+    .validates(),
     check("device/wrong-interface-creates-nothing", "D3D12, CreateHeap, riid", &[], |ctx| {
         let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB);
         let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
@@ -168,6 +171,13 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(16)).ok("16 bytes")?;
         }
         require_eq("references to the device", object::reference_count(ctx.device()), before)?;
+        Ok(format!("{before} before and after"))
+    }),
+    check("device/placed-resources-hold-no-reference", "vkd3d-proton, private references", &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let before = object::reference_count(&heap);
+        let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
+        require_eq("references to the heap", object::reference_count(&heap), before)?;
         Ok(format!("{before} before and after"))
     }),
     check(
@@ -230,6 +240,17 @@ pub(super) const CHECKS: &[Check] = &[
             let removed = object::set_private_data(object, &OWN, None);
             require(removed.is_ok(), || format!("{name}: expected success, found {}", Named(removed)))?;
             answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
+    check("device/private-data-of-nothing-removed", "vkd3d-proton, test_object_interface", &[], |ctx| {
+        each_object(ctx, |name, object| {
+            answers(name, object::set_private_data(object, &OTHER, None), S_FALSE)?;
+            answers(name, object::set_private_data_interface(object, &OTHER, None), S_OK)?;
+            let (hresult, size) = object::private_data_size(object, &OTHER);
+            answers(name, hresult, S_OK)?;
+            let pointer = u32::try_from(size_of::<usize>()).expect("small");
+            require_eq(format!("{name}: size of a null interface"), size, pointer)?;
+            answers(name, object::set_private_data(object, &OTHER, None), S_OK)
         })
     }),
     check("device/private-data-is-per-object", "D3D12, ID3D12Object::SetPrivateData", &[], |ctx| {
@@ -302,9 +323,13 @@ pub(super) const CHECKS: &[Check] = &[
         let heap: ID3D12Heap =
             heap.cast().map_err(|_| Stop::Failed("ID3D12Heap1 is no ID3D12Heap".to_owned()))?;
         require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)?;
-        ctx.answer("CreateHeap1", device::create_heap1(&newer, &D3D12_HEAP_DESC { SizeInBytes: 0, ..desc }))
-            .refused("0 bytes")?;
         Ok("as CreateHeap".to_owned())
+    }),
+    check("device/heap1-of-nothing-refused", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {
+        let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
+        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 0);
+        ctx.answer("CreateHeap1", device::create_heap1(&newer, &desc)).refused("0 bytes")?;
+        Ok("E_INVALIDARG".to_owned())
     }),
 ];
 

@@ -50,7 +50,8 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.feature_of("ARCHITECTURE1", data).refused(format!("NodeIndex {node}"))?;
             Ok(format!("node {node} is refused"))
         },
-    ),
+    )
+    .validates(),
     check(
         "features/address-bits-agree",
         "D3D12, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT",
@@ -205,8 +206,12 @@ pub(super) const CHECKS: &[Check] = &[
             format!("{highest:#x} is none of the levels that were asked for")
         })?;
         require_eq("of one level", ask(&all[..1]).ok("one level")?, D3D_FEATURE_LEVEL_11_0)?;
-        ask(&[]).refused("no levels")?;
         Ok(format!("{highest:#x}"))
+    }),
+    check("features/no-feature-levels-refused", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
+        let none = device::feature_level(ctx.device(), &[]);
+        ctx.answer("CheckFeatureSupport of FEATURE_LEVELS", none).refused("no levels")?;
+        Ok("E_INVALIDARG".to_owned())
     }),
     check(
         "features/format-support-of-a-common-format",

@@ -12,6 +12,7 @@ use crate::context::{Context, Queue};
 
 const FENCE: &str = "D3D12, ID3D12Fence";
 const QUEUE: &str = "D3D12, ID3D12CommandQueue";
+const RELEASED: &str = "Windows: vkd3d-proton's tests of fences that are set back and released";
 const LIST: &str = "D3D12, ID3D12GraphicsCommandList";
 
 const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
@@ -142,6 +143,50 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("a reached value does not block".to_owned())
     }),
+    check("fences/queue-wait-is-released-for-good", RELEASED, &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let [fence, gate] = [ctx.create_fence(0).ok("value 0")?, ctx.create_fence(0).ok("value 0")?];
+        wait(ctx, &queue, &gate, 1)?;
+        // Queued behind another wait.
+        wait(ctx, &queue, &fence, 1)?;
+        signal(ctx, &queue, &queue.fence, 1)?;
+        for value in [1, 0] {
+            ctx.answer("ID3D12Fence::Signal", commands::signal(&fence, value))
+                .ok(format!("value {value}"))?;
+        }
+        ctx.answer("ID3D12Fence::Signal", commands::signal(&gate, 1)).ok("value 1")?;
+        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
+            "a fence that had its value while the wait was queued holds the queue up".to_owned()
+        })?;
+        Ok("by a value that the fence has no longer".to_owned())
+    }),
+    check("fences/null-event-is-released-for-good", RELEASED, &[], |ctx| {
+        let fence = ctx.create_fence(0).ok("value 0")?;
+        let waiter = blocked_on(&fence, 1)?;
+        let pulses = std::time::Instant::now();
+        while pulses.elapsed() < commands::PATIENCE {
+            for value in [1, 0] {
+                let set = commands::signal(&fence, value);
+                ctx.answer("ID3D12Fence::Signal", set).ok(format!("value {value}"))?;
+            }
+            if let Ok(answer) = waiter.recv_timeout(Duration::from_millis(1)) {
+                ctx.answer("SetEventOnCompletion", answer).ok("a value that was reached")?;
+                return Ok("by a value that the fence has no longer".to_owned());
+            }
+        }
+        failed("SetEventOnCompletion without an event does not see a value that does not last")
+    }),
+    check("fences/release-releases-the-queue", RELEASED, &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let never = ctx.create_fence(0).ok("value 0")?;
+        wait(ctx, &queue, &never, u64::MAX)?;
+        signal(ctx, &queue, &queue.fence, 1)?;
+        drop(never);
+        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
+            "a queue waits for a fence that is released".to_owned()
+        })?;
+        Ok("with the last reference".to_owned())
+    }),
     check("fences/queue-desc", "D3D12, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         for list_type in [DIRECT, COMPUTE, COPY] {
             let queue = ctx.queue(list_type)?;
@@ -175,7 +220,8 @@ pub(super) const CHECKS: &[Check] = &[
         let hresult =
             ctx.answer("ID3D12GraphicsCommandList::Close", queue.list.close()).fails("a closed list")?;
         Ok(hresult)
-    }),
+    })
+    .validates(),
     check("fences/open-list-is-not-reset", "D3D12, ID3D12GraphicsCommandList::Reset", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let reset = || ctx.answer("ID3D12GraphicsCommandList::Reset", queue.list.reset(&queue.allocator));
@@ -183,7 +229,8 @@ pub(super) const CHECKS: &[Check] = &[
         let hresult = reset().fails("an open list")?;
         ctx.answer("ID3D12GraphicsCommandList::Close", queue.list.close()).ok("an open list")?;
         Ok(hresult)
-    }),
+    })
+    .validates(),
     check("fences/allocator-in-recording-is-not-reset", "D3D12, ID3D12CommandAllocator::Reset", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         ctx.answer("ID3D12GraphicsCommandList::Reset", queue.list.reset(&queue.allocator))
@@ -192,7 +239,8 @@ pub(super) const CHECKS: &[Check] = &[
         let hresult = ctx.answer("ID3D12CommandAllocator::Reset", reset).fails("while a list records")?;
         ctx.answer("ID3D12GraphicsCommandList::Close", queue.list.close()).ok("an open list")?;
         Ok(hresult)
-    }),
+    })
+    .validates(),
     check("fences/list-runs-again", LIST, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         queue.record(|_| Ok(()))?;

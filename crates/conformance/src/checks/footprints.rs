@@ -149,7 +149,8 @@ pub(super) const CHECKS: &[Check] = &[
         let found = device::footprint_total(ctx.device(), &rgba(0, 60), 1);
         require_eq("total of Width 0", found, u64::MAX)?;
         Ok("UINT64_MAX".to_owned())
-    }),
+    })
+    .validates(),
     check("footprints/description-of-a-live-resource", FOOTPRINTS, YES, |ctx| {
         let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &rgba(100, 60)).ok("100 by 60")?;
         let found = device::footprint_total(ctx.device(), &crate::com::memory::desc(&resource), 1);

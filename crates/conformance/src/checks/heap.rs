@@ -249,7 +249,10 @@ fn address(ctx: &Context, alignment: u64) -> Verdict {
         let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
         let found = memory::address(&resource);
         require(found != 0 && found.is_multiple_of(alignment), || {
-            format!("a heap of alignment {alignment:#x} is at {found:#x}")
+            format!(
+                "a heap of alignment {alignment:#x} is {:#x} bytes behind a multiple of it",
+                found % alignment
+            )
         })?;
         held.push((spacer, heap));
     }

@@ -116,7 +116,8 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.commit_with(&home, D3D12_HEAP_FLAG_NONE, &buffer(256)).ok("a buffer in custom DEFAULT")?;
         ctx.answer("Map", memory::map_raw(&resource, 0, None)).refused("NOT_AVAILABLE")?;
         Ok("E_INVALIDARG".to_owned())
-    }),
+    })
+    .validates(),
     check("heap-properties/abstract-types-make-heaps", ABSTRACT, &[], |ctx| {
         for heap_type in [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
             ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok(heap_type_name(heap_type))?;
@@ -167,7 +168,8 @@ pub(super) const CHECKS: &[Check] = &[
             refused(ctx, custom(page, L1), name)?;
         }
         Ok("E_INVALIDARG for each page property".to_owned())
-    }),
+    })
+    .validates(),
     check("heap-properties/custom-l1-write-back-refused", TABLES, &[], |ctx| {
         refused(ctx, custom(BACK, L1), "WRITE_BACK in L1")
     }),

@@ -32,16 +32,16 @@ pub(super) const CHECKS: &[Check] = &[
     check("recreate/heap-allocation", RECORD, YES, |ctx| {
         let found = ctx.allocation_of(&heap(ctx, 5 * PAGE)?)?;
         require(found.start != 0 && found.start.is_multiple_of(PAGE), || {
-            format!("a heap is at {:#x}, which is no multiple of 64 KiB", found.start)
+            format!("a heap is {} bytes behind a multiple of 64 KiB", found.start % PAGE)
         })?;
         require(found.size >= 5 * PAGE, || format!("a heap of {} bytes takes {}", 5 * PAGE, found.size))?;
-        Ok(format!("{} bytes at {:#x}", found.size, found.start))
+        Ok(format!("{} bytes, at a multiple of 64 KiB", found.size))
     }),
     check("recreate/committed-buffer-allocation", RECORD, YES, |ctx| {
         let desc = buffer(1000);
         let resource = ctx.commit(DEFAULT, &desc).ok("1000 bytes")?;
         let (found, info) = (ctx.allocation_of(&resource)?, ctx.valid_allocation("a buffer", &desc)?);
-        require_eq("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
+        require_at("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
         require(found.size >= 1000, || format!("1000 bytes of buffer take {}", found.size))?;
         Ok(format!("{} bytes, {} as a placed buffer", found.size, info.size))
     }),
@@ -51,17 +51,24 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.place(&home, 2 * PAGE, &desc).ok("at 128 KiB")?;
         let (found, whole) = (ctx.allocation_of(&resource)?, ctx.allocation_of(&home)?);
         let info = ctx.valid_allocation("a buffer", &desc)?;
-        require_eq("StartAddress beside the heap's", found.start, whole.start + 2 * PAGE)?;
-        require_eq("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
+        require_at("StartAddress beside the heap's", found.start, whole.start + 2 * PAGE)?;
+        require_at("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
         require_eq("SizeInBytes beside GetResourceAllocationInfo", found.size, info.size)?;
-        require(whole.contains(found), || format!("{found:x?} is not within its heap, {whole:x?}"))?;
+        require(whole.contains(found), || {
+            format!(
+                "it begins {} bytes from its heap, and takes {} of {} bytes",
+                distance(whole.start, found.start),
+                found.size,
+                whole.size
+            )
+        })?;
         Ok(format!("{} bytes", found.size))
     }),
     check("recreate/reserved-buffer-allocation", RECORD, &[Need::RecreateAt, Need::TiledResources], |ctx| {
         let state = D3D12_RESOURCE_STATE_COMMON;
         let resource = ctx.create_resource(Home::Reserved, &buffer(2 * PAGE), state, None).ok("2 tiles")?;
         let found = ctx.allocation_of(&resource)?;
-        require_eq("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
+        require_at("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
         require(found.size >= 2 * PAGE, || format!("2 tiles take {} bytes", found.size))?;
         Ok(format!("{} bytes", found.size))
     }),
@@ -79,19 +86,21 @@ pub(super) const CHECKS: &[Check] = &[
         }
         found.sort_by_key(|range| range.start);
         match found.windows(2).find(|pair| pair[0].overlaps(pair[1])) {
-            Some(pair) => {
-                failed(format!("two live objects share addresses: {:x?} and {:x?}", pair[0], pair[1]))
-            }
+            Some(pair) => failed(format!(
+                "two live objects share addresses: of {} bytes, the second begins after {}",
+                pair[0].size,
+                distance(pair[0].start, pair[1].start)
+            )),
             None => Ok(format!("{} objects", found.len())),
         }
     }),
     check("recreate/an-allocation-stays", RECORD, YES, |ctx| {
         let (one, first) = record_alive(ctx, PAGE)?;
         let others: Vec<_> = (0..4).map(|_| heap(ctx, PAGE)).collect::<Result<_, _>>()?;
-        require_eq("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
+        require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
         drop(others);
-        require_eq("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
-        Ok(format!("{:#x}", first.start))
+        require_same("the same heap's allocation", ctx.allocation_of(&one)?, first)?;
+        Ok("where it was".to_owned())
     }),
     check("recreate/device-tools", PLACE, YES, |ctx| {
         ctx.set_next_address(ctx.device(), 0)?;
@@ -111,8 +120,8 @@ pub(super) const CHECKS: &[Check] = &[
         let recorded = record(ctx, 3 * PAGE)?;
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.heap_at(recorded, 3 * PAGE).ok("reserved")?;
-        require_eq("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok(format!("{:#x}", recorded.start))
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/committed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let recorded = {
@@ -121,9 +130,9 @@ pub(super) const CHECKS: &[Check] = &[
         };
         let again = Recreation::open(ctx, &[recorded])?;
         let created = again.buffer_at(recorded.start, 100_000).ok("reserved")?;
-        require_eq("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        require_eq("GetGPUVirtualAddress", memory::address(&created), recorded.start)?;
-        Ok(format!("{:#x}", recorded.start))
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
+        require_at("GetGPUVirtualAddress", memory::address(&created), recorded.start)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/reserved-buffer-at-its-address", DDI, TILED_REPLAY, |ctx| {
         let state = D3D12_RESOURCE_STATE_COMMON;
@@ -136,28 +145,40 @@ pub(super) const CHECKS: &[Check] = &[
         again.set_next(recorded.start)?;
         let created = device::create_resource(again.device(), Home::Reserved, &desc, state, None);
         let created = ctx.answer("CreateReservedResource of a buffer", created).ok("reserved")?;
-        require_eq("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok(format!("{:#x}", recorded.start))
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/placed-buffer-follows-its-heap", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         let placed = again.place(&home, PAGE, 1000).ok("without an address")?;
-        require_eq("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
-        Ok(format!("{:#x}", recorded.start + PAGE))
+        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/placed-buffer-at-its-address", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         again.set_next(recorded.start + PAGE)?;
         let placed = again.place(&home, PAGE, 1000).ok("the address that it has anyway")?;
-        require_eq("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
-        Ok(format!("{:#x}", recorded.start + PAGE))
+        require_at("GetGPUVirtualAddress", memory::address(&placed), recorded.start + PAGE)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/placed-buffer-elsewhere-refused", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 4 * PAGE)?;
         for address in [recorded.start, recorded.start + 2 * PAGE] {
             again.set_next(address)?;
-            again.place(&home, PAGE, 1000).fails(format!("at 64 KiB with the address {address:#x}"))?;
+            again.place(&home, PAGE, 1000).fails(format!(
+                "at 64 KiB with the address {} bytes from the heap's",
+                distance(recorded.start, address)
+            ))?;
         }
+        again.is_alive(ctx)
+    }),
+    check("recreate/placed-buffer-in-a-heap-without-address-refused", DDI, REPLAY, |ctx| {
+        // At the very address that it would have anyway: the heap is what must have been created at one.
+        let again = Recreation::open(ctx, &[record(ctx, PAGE)?])?;
+        let home = again.heap(4 * PAGE).ok("without an address")?;
+        let address = ctx.allocation_of(&home)?.start + PAGE;
+        again.set_next(address)?;
+        again.place(&home, PAGE, 1000).fails("an address in a heap that was created without one")?;
         again.is_alive(ctx)
     }),
     check("recreate/texture-refused", DDI, &[Need::RecreateAt, Need::DeviceFactory, Need::Textures], |ctx| {
@@ -174,7 +195,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (again, home, recorded) = recreated_heap(ctx, 2 * PAGE)?;
         again.heap_at(recorded, 2 * PAGE).fails("where another heap is")?;
         again.buffer_at(recorded.start, 1000).fails("where a heap is")?;
-        require_eq("the first heap's allocation", ctx.allocation_of(&home)?, recorded)?;
+        require_same("the first heap's allocation", ctx.allocation_of(&home)?, recorded)?;
         again.is_alive(ctx)
     }),
     check("recreate/misaligned-address-refused", DDI, REPLAY, |ctx| {
@@ -208,36 +229,45 @@ pub(super) const CHECKS: &[Check] = &[
             }
             let after = usage()?;
             require(after < before + 64 * MIB, || {
-                format!("usage is {before} before and {after} after eight refused heaps of 16 MiB")
+                format!("usage rises by {} with eight refused heaps of 16 MiB", after - before)
             })?;
-            Ok(format!("{before}, then {after}"))
+            Ok("usage stays".to_owned())
         },
-    ),
+    )
+    .validates(),
     check("recreate/address-is-had-again-after-release", DDI, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, 2 * PAGE)?;
         drop(home);
         let created = again.heap_at(recorded, 2 * PAGE).ok("released before")?;
-        require_eq("the allocation", ctx.allocation_of(&created)?, recorded)?;
-        Ok(format!("{:#x}", recorded.start))
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/address-is-cleared-by-creation", PLACE, REPLAY, |ctx| {
         let (again, home, recorded) = recreated_heap(ctx, PAGE)?;
         drop(home);
         let next = again.heap(PAGE).ok("without an address")?;
         let found = ctx.allocation_of(&next)?;
-        require(!found.overlaps(recorded), || {
-            format!("the address {:#x} was used for a second heap", recorded.start)
-        })?;
-        Ok(format!("{:#x}, then {:#x}", recorded.start, found.start))
+        require(!found.overlaps(recorded), || "the address was used for a second heap".to_owned())?;
+        Ok("once, then elsewhere".to_owned())
     }),
+    check("recreate/address-is-left-by-a-refused-creation", PLACE, REPLAY, |ctx| {
+        let recorded = record(ctx, PAGE)?;
+        let again = Recreation::open(ctx, &[recorded])?;
+        // One page is reserved: two cannot be there, whatever the device validates.
+        again.heap_at(recorded, 2 * PAGE).fails("more than is reserved")?;
+        let created = again.heap(PAGE).ok("as much as is reserved")?;
+        require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
+        Ok("the next creation has it".to_owned())
+    })
+    .validates(),
     check("recreate/zero-clears-the-address", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
         let again = Recreation::open(ctx, &[recorded])?;
         again.set_next(recorded.start)?;
         again.set_next(0)?;
         let found = ctx.allocation_of(&again.heap(PAGE).ok("without an address")?)?;
-        require(!found.overlaps(recorded), || format!("{:#x} was used after zero was set", recorded.start))?;
-        Ok(format!("{:#x}", found.start))
+        require(!found.overlaps(recorded), || "the address was used after zero was set".to_owned())?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/the-last-address-counts", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, 2 * PAGE)?;
@@ -245,8 +275,8 @@ pub(super) const CHECKS: &[Check] = &[
         again.set_next(recorded.start)?;
         again.set_next(recorded.start + PAGE)?;
         let found = ctx.allocation_of(&again.heap(PAGE).ok("the second address")?)?;
-        require_eq("StartAddress", found.start, recorded.start + PAGE)?;
-        Ok(format!("{:#x}", found.start))
+        require_at("StartAddress", found.start, recorded.start + PAGE)?;
+        Ok("at its address".to_owned())
     }),
     check("recreate/the-address-is-the-threads", PLACE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -265,8 +295,8 @@ pub(super) const CHECKS: &[Check] = &[
         let (_kept, theirs) = ctx.answer("CreateHeap", theirs).ok("on another thread")?;
         require(!theirs.overlaps(recorded), || "another thread's heap has the address".to_owned())?;
         let own = ctx.allocation_of(&again.heap(PAGE).ok("on the thread that set the address")?)?;
-        require_eq("the allocation on the thread that set the address", own, recorded)?;
-        Ok(format!("{:#x} there, {:#x} here", theirs.start, own.start))
+        require_same("the allocation on the thread that set the address", own, recorded)?;
+        Ok("elsewhere there, at the address here".to_owned())
     }),
     check("recreate/reserved-is-given-to-nothing", RESERVE, REPLAY, |ctx| {
         let recorded = record(ctx, 4 * PAGE)?;
@@ -276,7 +306,7 @@ pub(super) const CHECKS: &[Check] = &[
             live.push(again.heap(PAGE).ok("without an address")?);
             let found = ctx.allocation_of(&live[live.len() - 1])?;
             require(!found.overlaps(recorded), || {
-                format!("a heap without an address is at {:#x}, which is reserved", found.start)
+                "a heap without an address is at one that is reserved".to_owned()
             })?;
         }
         Ok(format!("{} heaps", live.len()))
@@ -294,7 +324,7 @@ pub(super) const CHECKS: &[Check] = &[
             again.heap_at(second, PAGE).ok("of the second call")?,
         ];
         for (heap, recorded) in created.iter().zip([first, second]) {
-            require_eq("the allocation", ctx.allocation_of(heap)?, recorded)?;
+            require_same("the allocation", ctx.allocation_of(heap)?, recorded)?;
         }
         Ok("two calls".to_owned())
     }),
@@ -309,9 +339,24 @@ pub(super) const CHECKS: &[Check] = &[
         ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
         let again = Recreation::open(ctx, &ranges)?;
         let created = again.heap_at(first, 8 * PAGE).ok("the ranges together have all of it")?;
-        require_eq("the allocation", ctx.allocation_of(&created)?, first)?;
+        require_same("the allocation", ctx.allocation_of(&created)?, first)?;
         again.heap_at(second, 2 * PAGE).ok("beside it")?;
         Ok(format!("{} ranges", ranges.len()))
+    }),
+    check("recreate/ranges-without-addresses-hide-none", RESERVE, REPLAY, |ctx| {
+        for place in 0..4 {
+            let recorded = record(ctx, 2 * PAGE)?;
+            let mut ranges = vec![
+                Allocation { start: 0, size: PAGE },
+                Allocation { start: recorded.start, size: 0 },
+                Allocation { start: 0, size: 0 },
+            ];
+            ranges.insert(place, recorded);
+            let again = Recreation::open(ctx, &ranges)?;
+            let created = again.heap_at(recorded, 2 * PAGE).ok(format!("range {place} of 4"))?;
+            require_same("the allocation", ctx.allocation_of(&created)?, recorded)?;
+        }
+        Ok("one of 4 ranges has an address and a size".to_owned())
     }),
     check("recreate/the-list-is-kept", RESERVE, REPLAY, |ctx| {
         let recorded = record(ctx, PAGE)?;
@@ -332,7 +377,7 @@ pub(super) const CHECKS: &[Check] = &[
         let again = Recreation::open(ctx, &[recorded])?;
         again.heap_at(recorded, PAGE).ok("beside a device whose factory's list was cleared")?;
         drop(beside);
-        Ok(format!("{:#x}", recorded.start))
+        Ok("at its address".to_owned())
     }),
     check("recreate/many-objects-in-any-order", DDI, REPLAY, |ctx| {
         let mut live = Vec::new();
@@ -344,8 +389,8 @@ pub(super) const CHECKS: &[Check] = &[
         let again = Recreation::open(ctx, &recorded)?;
         let mut created = Vec::new();
         for one in recorded.iter().rev() {
-            let heap = again.heap_at(*one, one.size).ok(format!("reserved, at {:#x}", one.start))?;
-            require_eq("the allocation", ctx.allocation_of(&heap)?, *one)?;
+            let heap = again.heap_at(*one, one.size).ok(format!("reserved, {} bytes", one.size))?;
+            require_same("the allocation", ctx.allocation_of(&heap)?, *one)?;
             created.push(heap);
         }
         Ok(format!("{} heaps", created.len()))
@@ -364,8 +409,8 @@ pub(super) const CHECKS: &[Check] = &[
         let pointer = recorded.start.to_le_bytes();
         ctx.map(&created).ok("UPLOAD")?.write(4096, &pointer);
         require_eq("bytes", ctx.map(&created).ok("UPLOAD")?.read(4096, 8), pointer.to_vec())?;
-        require_eq("what is stored", memory::address(&created), u64::from_le_bytes(pointer))?;
-        Ok(format!("{:#x}", recorded.start))
+        require_at("what is stored", memory::address(&created), u64::from_le_bytes(pointer))?;
+        Ok("at its address".to_owned())
     }),
     check(
         "recreate/refused-without-the-tier",
@@ -378,13 +423,33 @@ pub(super) const CHECKS: &[Check] = &[
             }
             let refused =
                 ctx.create_heap(&buffer_heap(DEFAULT, PAGE)).fails("with an address, RecreateAtTier is 0")?;
+            ctx.set_next_address(ctx.device(), 0)?;
             heap(ctx, PAGE)?;
             Ok(refused)
         },
-    ),
+    )
+    .validates(),
 ];
 
 const TILED_REPLAY: &[Need] = &[Need::RecreateAt, Need::DeviceFactory, Need::TiledResources];
+
+/// How far it is from one address to another. Addresses themselves differ from run to run.
+fn distance(from: u64, to: u64) -> i64 {
+    to.wrapping_sub(from).cast_signed()
+}
+
+/// Fails the check unless an address is the one that is expected.
+fn require_at(what: &str, found: u64, expected: u64) -> Result<(), Stop> {
+    require(found == expected, || {
+        format!("{what}: {} bytes from the address that is expected", distance(expected, found))
+    })
+}
+
+/// Fails the check unless addresses are those that are expected.
+fn require_same(what: &str, found: Allocation, expected: Allocation) -> Result<(), Stop> {
+    require_at(what, found.start, expected.start)?;
+    require_eq(format!("SizeInBytes of {what}"), found.size, expected.size)
+}
 
 /// A DEFAULT heap for buffers on the device under test.
 fn heap(ctx: &Context, size: u64) -> Result<ID3D12Heap, Stop> {
@@ -408,7 +473,7 @@ fn recreated_heap(ctx: &Context, size: u64) -> Result<(Recreation<'_>, ID3D12Hea
     let recorded = record(ctx, size)?;
     let again = Recreation::open(ctx, &[recorded])?;
     let heap = again.heap_at(recorded, size).ok("reserved")?;
-    require_eq("the allocation", ctx.allocation_of(&heap)?, recorded)?;
+    require_same("the allocation", ctx.allocation_of(&heap)?, recorded)?;
     Ok((again, heap, recorded))
 }
 
@@ -417,6 +482,8 @@ impl Recreation<'_> {
     fn is_alive(&self, ctx: &Context) -> Verdict {
         let reason = device::removed_reason(self.device());
         require(reason.is_ok(), || format!("the device is lost: {}", crate::hresult::Named(reason)))?;
+        // A refused creation leaves the address to the next.
+        self.set_next(0)?;
         let heap = self.heap(PAGE).ok("after a refusal")?;
         ctx.allocation_of(&heap)?;
         Ok("refused, and the device is there".to_owned())

@@ -97,11 +97,11 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.evict(&one).ok("a heap")?;
             let evicted = usage()?;
             // The memory may be taken away later, but never grow.
-            require(evicted <= resident, || format!("usage rose from {resident} to {evicted} with Evict"))?;
+            require(evicted <= resident, || format!("usage rises by {} with Evict", evicted - resident))?;
             ctx.make_resident(&one).ok("a heap")?;
             let again = usage()?;
-            require(again >= evicted, || format!("usage fell from {evicted} to {again} with MakeResident"))?;
-            Ok(format!("{resident} resident, {evicted} evicted, {again} again"))
+            require(again >= evicted, || format!("usage falls by {} with MakeResident", evicted - again))?;
+            Ok("usage falls no further than it rises".to_owned())
         },
     ),
     check(
@@ -116,11 +116,11 @@ pub(super) const CHECKS: &[Check] = &[
             let twice = usage()?;
             ctx.evict(&one).ok("one of two references")?;
             let once = usage()?;
-            require(once >= twice, || format!("usage fell from {twice} to {once}: one reference is left"))?;
+            require(once >= twice, || format!("usage falls by {}, and one reference is left", twice - once))?;
             ctx.evict(&one).ok("the last reference")?;
             let evicted = usage()?;
-            require(evicted <= once, || format!("usage rose from {once} to {evicted} with Evict"))?;
-            Ok(format!("{twice} with two references, {once} with one, {evicted} without"))
+            require(evicted <= once, || format!("usage rises by {} with Evict", evicted - once))?;
+            Ok("usage falls with the last reference".to_owned())
         },
     ),
     check(
@@ -137,12 +137,14 @@ pub(super) const CHECKS: &[Check] = &[
             let created = usage()?;
             // Less than the heap: the system may need a little for itself.
             require(created < before + 64 * MIB, || {
-                format!("usage rose from {before} to {created} with a heap that is not resident")
+                format!("usage rises by {} with a heap that is not resident", created - before)
             })?;
             ctx.make_resident(&[Some(pageable(&heap)?)]).ok("for the first time")?;
             let resident = usage()?;
-            require(resident >= created, || format!("usage fell from {created} to {resident}"))?;
-            Ok(format!("{before} before, {created} created, {resident} resident"))
+            require(resident >= created, || {
+                format!("usage falls by {} with MakeResident", created - resident)
+            })?;
+            Ok("usage rises when it becomes resident".to_owned())
         },
     ),
     check("residency/enqueued", ENQUEUE, &[], |ctx| enqueue(ctx, D3D12_RESIDENCY_FLAG_NONE)),

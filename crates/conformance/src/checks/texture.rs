@@ -112,10 +112,24 @@ pub(super) const CHECKS: &[Check] = &[
     check("texture/array-too-large-refused", LIMITS, YES, |ctx| {
         refused(ctx, D3D12_RESOURCE_DESC { DepthOrArraySize: 2049, ..rgba(1, 1) }, "DepthOrArraySize 2049")
     }),
-    check("texture/too-many-mips-refused", DESC, YES, |ctx| {
-        refused(ctx, D3D12_RESOURCE_DESC { MipLevels: 8, ..rgba(64, 64) }, "8 levels of 64 by 64")?;
-        refused(ctx, D3D12_RESOURCE_DESC { MipLevels: 2, ..rgba(1, 1) }, "2 levels of 1 by 1")
-    }),
+    check(
+        "texture/mips-beyond-the-chain",
+        "Windows: vkd3d-proton's test_create_committed_resource",
+        YES,
+        |ctx| {
+            for desc in [
+                D3D12_RESOURCE_DESC { MipLevels: 10, ..rgba(32, 32) },
+                D3D12_RESOURCE_DESC { MipLevels: 2, ..rgba(1, 1) },
+            ] {
+                let levels = desc.MipLevels;
+                let resource = ctx
+                    .commit(D3D12_HEAP_TYPE_DEFAULT, &desc)
+                    .ok(format!("{levels} levels of {}", desc.Width))?;
+                require_eq("MipLevels", memory::desc(&resource).MipLevels, levels)?;
+            }
+            Ok("10 levels of 32 by 32, 2 of 1 by 1".to_owned())
+        },
+    ),
     check("texture/sample-count-refused", SAMPLES, YES, |ctx| {
         refused(ctx, multisampled(64, 64, 0), "0 samples")?;
         refused(ctx, multisampled(64, 64, 3), "3 samples")?;
@@ -228,8 +242,13 @@ pub(super) const CHECKS: &[Check] = &[
         for offset in [0, 4 * KIB, 20 * KIB] {
             ctx.place(&heap, offset, &desc).ok(format!("offset {offset:#x}"))?;
         }
-        ctx.place(&heap, 2 * KIB, &desc).refused("offset 2 KiB")?;
         Ok("at multiples of 4 KiB".to_owned())
+    }),
+    check("texture/small-between-4-kib-refused", SMALL, YES, |ctx| {
+        let desc = D3D12_RESOURCE_DESC { Alignment: 4 * KIB, ..rgba(32, 32) };
+        let heap = ctx.create_heap(&texture_heap(MIB)).ok("1 MiB")?;
+        ctx.place(&heap, 2 * KIB, &desc).refused("offset 2 KiB")?;
+        Ok("E_INVALIDARG".to_owned())
     }),
     check("texture/msaa-alignment", "TIGHT, Background", YES, |ctx| {
         let found = ctx.valid_allocation("4 samples", &multisampled(2048, 2048, 4))?;
@@ -341,6 +360,18 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
         Ok("render targets alone".to_owned())
     }),
+    check("texture/msaa-in-a-4-mib-heap", "D3D12, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
+        let desc = multisampled(1024, 1024, 4);
+        let size = ctx.valid_allocation("4 samples", &desc)?.size;
+        let heap = D3D12_HEAP_DESC {
+            Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+            Alignment: 4 * MIB,
+            ..texture_heap(size)
+        };
+        let heap = ctx.create_heap(&heap).ok("alignment 4 MiB")?;
+        ctx.place(&heap, 0, &desc).ok("in a heap of alignment 4 MiB")?;
+        Ok("4 samples".to_owned())
+    }),
     check("texture/msaa-needs-a-4-mib-heap", "D3D12, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
         let found = ctx.valid_allocation("4 samples", &desc)?;
@@ -354,7 +385,8 @@ pub(super) const CHECKS: &[Check] = &[
         let large = ctx.create_heap(&D3D12_HEAP_DESC { Alignment: 4 * MIB, ..heap }).ok("alignment 4 MiB")?;
         ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
         Ok("4 MiB".to_owned())
-    }),
+    })
+    .validates(),
     check("texture/has-no-gpu-address", "D3D12, GetGPUVirtualAddress of textures", YES, |ctx| {
         let texture = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
         require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)?;
@@ -366,7 +398,8 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.answer("Map of a texture", memory::map_without_pointer(&texture, 0))
             .refused("without a pointer")?;
         Ok("E_INVALIDARG".to_owned())
-    }),
+    })
+    .validates(),
     check("texture/desc-round-trip", "D3D12, ID3D12Resource::GetDesc", YES, |ctx| {
         for desc in [
             rgba(300, 200),
@@ -391,16 +424,22 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("E_INVALIDARG".to_owned())
     }),
     check("texture/state-render-target", STATES, YES, |ctx| {
-        state(ctx, &render_target(64, 64), D3D12_RESOURCE_STATE_RENDER_TARGET, true)?;
+        state(ctx, &render_target(64, 64), D3D12_RESOURCE_STATE_RENDER_TARGET, true)
+    }),
+    check("texture/state-render-target-without-the-flag-refused", STATES, YES, |ctx| {
         state(ctx, &rgba(64, 64), D3D12_RESOURCE_STATE_RENDER_TARGET, false)
     }),
     check("texture/state-depth-write", STATES, YES, |ctx| {
-        state(ctx, &depth_buffer(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, true)?;
+        state(ctx, &depth_buffer(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, true)
+    }),
+    check("texture/state-depth-write-without-the-flag-refused", STATES, YES, |ctx| {
         state(ctx, &rgba(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, false)
     }),
     check("texture/state-unordered-access", STATES, YES, |ctx| {
         let desc = with_flags(texture2d(DXGI_FORMAT_R32_FLOAT, 64, 64), UNORDERED);
-        state(ctx, &desc, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, true)?;
+        state(ctx, &desc, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, true)
+    }),
+    check("texture/state-unordered-access-without-the-flag-refused", STATES, YES, |ctx| {
         state(ctx, &rgba(64, 64), D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
     }),
     check("texture/states-of-reading", STATES, YES, |ctx| {
@@ -431,9 +470,32 @@ pub(super) const CHECKS: &[Check] = &[
             {
                 by_layout(ctx, &rgba(64, 64), layout, &[])?.ok(format!("layout {layout}"))?;
             }
+            Ok("COMMON, UNDEFINED and COPY_DEST".to_owned())
+        },
+    ),
+    check(
+        "texture/initial-layout-of-another-use-refused",
+        "D3D12, CreateCommittedResource3, InitialLayout",
+        &[Need::Textures, Need::EnhancedBarriers],
+        |ctx| {
             by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_RENDER_TARGET, &[])?
                 .refused("RENDER_TARGET of what is none")?;
-            Ok("COMMON, UNDEFINED and COPY_DEST".to_owned())
+            Ok("E_INVALIDARG".to_owned())
+        },
+    ),
+    check(
+        "texture/flags-of-the-family",
+        "vkd3d-proton, test_enhanced_barrier_castable_formats_validation",
+        YES,
+        |ctx| {
+            for (format, flags) in [
+                (DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
+                (DXGI_FORMAT_R32_FLOAT, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL),
+                (DXGI_FORMAT_R24_UNORM_X8_TYPELESS, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL),
+            ] {
+                taken(ctx, &D3D12_RESOURCE_DESC { Flags: flags, ..texture2d(format, 64, 64) })?;
+            }
+            Ok("sRGB with unordered access, R32_FLOAT and R24_UNORM_X8 with depth and stencil".to_owned())
         },
     ),
     check(
@@ -447,10 +509,25 @@ pub(super) const CHECKS: &[Check] = &[
             let castable = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, DXGI_FORMAT_R32_UINT];
             by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_COMMON, &castable)?
                 .ok("formats of 4-byte texels")?;
+            let blocks = texture2d(DXGI_FORMAT_BC1_UNORM, 64, 64);
+            by_layout(ctx, &blocks, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_R32G32_UINT])?
+                .ok("BC1 to R32G32")?;
+            Ok("formats of the same texel size".to_owned())
+        },
+    ),
+    check(
+        "texture/castable-format-of-another-size-refused",
+        "D3D12, CreateCommittedResource3, pCastableFormats",
+        &[Need::Textures, Need::EnhancedBarriers],
+        |ctx| {
             let wide = [DXGI_FORMAT_R32G32B32A32_FLOAT];
             by_layout(ctx, &rgba(64, 64), D3D12_BARRIER_LAYOUT_COMMON, &wide)?
                 .refused("a format of 16-byte texels")?;
-            Ok("formats of the same texel size".to_owned())
+            // Blocks are cast to texels of their size, and texels not to blocks.
+            let texels = texture2d(DXGI_FORMAT_R32G32_UINT, 64, 64);
+            by_layout(ctx, &texels, D3D12_BARRIER_LAYOUT_COMMON, &[DXGI_FORMAT_BC1_UNORM])?
+                .refused("R32G32 to BC1")?;
+            Ok("E_INVALIDARG".to_owned())
         },
     ),
 ];

@@ -135,6 +135,15 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("Alignment", found, 64 * KIB)?;
         Ok("64 KiB".to_owned())
     }),
+    check("tight/cross-adapter-msaa-stays-at-4-mib", HLK, TEXTURES, |ctx| {
+        let desc = with_flags(multisampled(64, 64, 4), D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
+        if ctx.allocation(&[desc]).size == u64::MAX {
+            return skipped("the device has no cross-adapter textures of several samples");
+        }
+        let found = ctx.valid_allocation("ALLOW_CROSS_ADAPTER, 4 samples", &tight(desc))?.alignment;
+        require_eq("Alignment", found, 4 * MIB)?;
+        Ok("4 MiB".to_owned())
+    }),
     check("tight/undefined-swizzle-refused", VALIDATION, TEXTURES, |ctx| {
         layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)
     }),
@@ -149,8 +158,30 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.create_resource(Home::Reserved, &desc, D3D12_RESOURCE_STATE_COMMON, None).refused("reserved")?;
         Ok("E_INVALIDARG".to_owned())
     }),
-    check("tight/explicit-alignment", VALIDATION, YES, |ctx| {
-        // TIGHT refuses any; the headers from 1.619.4 on take a power of two as the least alignment.
+    check(
+        "tight/reserved-buffers-refused",
+        VALIDATION,
+        &[Need::TightAlignment, Need::TiledResources],
+        |ctx| {
+            let state = D3D12_RESOURCE_STATE_COMMON;
+            for desc in [
+                tight_buffer(64 * KIB),
+                with_flags(tight_buffer(64 * KIB), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
+            ] {
+                ctx.create_resource(Home::Reserved, &desc, state, None).refused("USE_TIGHT_ALIGNMENT")?;
+            }
+            Ok("E_INVALIDARG".to_owned())
+        },
+    ),
+    check("tight/explicit-alignment-refused", VALIDATION, YES, |ctx| {
+        for alignment in [8, 16, 64, 256, 4 * KIB, 64 * KIB] {
+            let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..tight_buffer(1000) };
+            refused(ctx, desc, &format!("Alignment {alignment}"))?;
+        }
+        Ok("E_INVALIDARG for 6 alignments".to_owned())
+    }),
+    check("tight/explicit-alignment", "TIGHT, Validation; D3D12 headers, SDK 1.619.4", YES, |ctx| {
+        // TIGHT refuses any; the headers from 1.619.4 on take a power of two as the least alignment. What is taken must be kept.
         let mut taken = Vec::new();
         for asked in [8, 16, 64, 256, 4 * KIB, 64 * KIB] {
             let desc = D3D12_RESOURCE_DESC { Alignment: asked, ..tight_buffer(1000) };
@@ -171,7 +202,8 @@ pub(super) const CHECKS: &[Check] = &[
         } else {
             format!("floors {taken:?} are taken")
         })
-    }),
+    })
+    .validates(),
     check("tight/explicit-alignment-no-power-of-two-refused", VALIDATION, YES, |ctx| {
         for alignment in [3, 12, 257, 65_535] {
             refused(
@@ -218,7 +250,7 @@ pub(super) const CHECKS: &[Check] = &[
             let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &tight_buffer(100)).ok("100 bytes")?;
             let found = memory::address(&resource);
             require(found != 0 && found.is_multiple_of(4 * KIB), || {
-                format!("a committed buffer is at {found:#x}")
+                format!("a committed buffer is {} bytes behind a multiple of 4 KiB", found % (4 * KIB))
             })?;
             held.push(resource);
         }
@@ -289,6 +321,14 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("E_INVALIDARG between multiples of {alignment}"))
     }),
+    check("tight/placed-up-to-the-end-of-the-heap", HEAPS, YES, |ctx| {
+        let desc = tight_buffer(100);
+        let found = ctx.valid_allocation("a tight buffer", &desc)?;
+        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let last = (64 * KIB).saturating_sub(found.size.next_multiple_of(found.alignment));
+        ctx.place(&heap, last, &desc).ok(format!("offset {last:#x}"))?;
+        Ok(format!("at {last:#x}"))
+    }),
     check("tight/placed-at-the-end-of-the-heap", HEAPS, YES, |ctx| {
         let desc = tight_buffer(100);
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
@@ -300,7 +340,8 @@ pub(super) const CHECKS: &[Check] = &[
         let wide = tight_buffer(100 + found.alignment * 2);
         ctx.place(&heap, last, &wide).refused(format!("{} bytes at {last:#x}", wide.Width))?;
         Ok(format!("at {last:#x}"))
-    }),
+    })
+    .validates(),
     check("tight/placed-addresses-are-offsets", HEAPS, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
         let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -358,7 +399,8 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))?;
         }
         Ok("heaps stay at 64 KiB and 4 MiB".to_owned())
-    }),
+    })
+    .validates(),
     check("tight/default-buffers-are-unaffected", "TIGHT, FAQ, default behavior", YES, |ctx| {
         ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
         let found = ctx.valid_allocation("a buffer", &buffer(100))?;
@@ -373,7 +415,8 @@ pub(super) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB)).ok("128 KiB")?;
         ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")?;
         Ok("E_INVALIDARG".to_owned())
-    }),
+    })
+    .validates(),
     check("tight/the-newer-info-calls-know-it", "TIGHT, Proposed Solution", YES, |ctx| {
         let newer: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let (whole, _) = device::allocation_info2(&newer, &[upgrade(&tight_buffer(1000))]);

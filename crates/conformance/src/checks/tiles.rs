@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("Width", memory::desc(&resource).Width, 16 * TILE)?;
         let address = memory::address(&resource);
         require(address != 0 && address.is_multiple_of(TILE), || {
-            format!("a reserved buffer is at {address:#x}")
+            format!("a reserved buffer is {} bytes behind a multiple of 64 KiB", address % TILE)
         })?;
         Ok("16 tiles".to_owned())
     }),
@@ -42,9 +42,9 @@ pub(super) const CHECKS: &[Check] = &[
         let during = usage()?;
         drop(resource);
         require(during < before + 2048 * TILE, || {
-            format!("usage is {before} before and {during} with 256 MiB reserved")
+            format!("usage rises by {} with 256 MiB reserved", during.saturating_sub(before))
         })?;
-        Ok(format!("{before}, {during} with 256 MiB reserved"))
+        Ok("256 MiB reserved".to_owned())
     }),
     check(
         "tiles/reserved-is-not-mapped-by-the-cpu",
@@ -55,11 +55,13 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.answer("Map", memory::map_raw(&resource, 0, None)).refused("a reserved resource")?;
             Ok("E_INVALIDARG".to_owned())
         },
-    ),
+    )
+    .validates(),
     check("tiles/reserved-has-no-heap", "D3D12, ID3D12Resource::GetHeapProperties", YES, |ctx| {
         let resource = reserved_buffer(ctx, TILE)?;
         ctx.answer("GetHeapProperties", memory::heap_properties(&resource)).fails("a reserved resource")
-    }),
+    })
+    .validates(),
     check("tiles/buffer-tiling", TILING, YES, |ctx| {
         let resource = reserved_buffer(ctx, 10 * TILE)?;
         let found = device::tiling(ctx.device(), &resource, 1);
@@ -97,7 +99,8 @@ pub(super) const CHECKS: &[Check] = &[
         let state = D3D12_RESOURCE_STATE_COMMON;
         ctx.create_resource(Home::Reserved, &rgba(256, 256), state, None).refused("layout UNKNOWN")?;
         Ok("E_INVALIDARG".to_owned())
-    }),
+    })
+    .validates(),
     check("tiles/mapped-tiles-hold-bytes", MAPPINGS, YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
@@ -289,7 +292,8 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("tiles/the-tier-means-volumes", "D3D12, D3D12_TILED_RESOURCES_TIER_3", TEXTURES, |ctx| {
         by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D")
-    }),
+    })
+    .validates(),
     check("tiles/the-tier-means-packed-arrays", "D3D12, D3D12_TILED_RESOURCES_TIER_4", TEXTURES, |ctx| {
         by_tier(
             ctx,
@@ -297,7 +301,8 @@ pub(super) const CHECKS: &[Check] = &[
             4,
             "packed mips",
         )
-    }),
+    })
+    .validates(),
     check("tiles/arrays-of-standard-mips", "D3D12, CreateReservedResource", TEXTURES, |ctx| {
         let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
         let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);

@@ -68,7 +68,8 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(GPU, &buffer(1000)).ok("1000 bytes")?;
         ctx.answer("Map", memory::map_raw(&resource, 1, None)).refused("subresource 1 of a buffer")?;
         Ok("E_INVALIDARG".to_owned())
-    }),
+    })
+    .validates(),
     check(
         "upload/tight-buffers",
         "TIGHT, Placed Resources",
@@ -161,7 +162,7 @@ pub(super) const CHECKS: &[Check] = &[
         "UPLOAD, How do we detect, all of video memory is visible",
         &[Need::GpuUploadHeaps, Need::Adapter],
         |ctx| {
-            // A BAR of 256 MiB would not hold it: the whole of video memory must be visible.
+            // A BAR of 256 MiB would not hold it.
             let free = free(ctx, LOCAL)?;
             let size = 512 * MIB;
             if free < size {
@@ -171,6 +172,63 @@ pub(super) const CHECKS: &[Check] = &[
             let resource = ctx.place(&heap, size - 64 * KIB, &buffer(64 * KIB)).ok("its last 64 KiB")?;
             ctx.map(&resource).ok("its last 64 KiB")?.write(0, &[1; 64]);
             Ok("512 MiB, mapped at the end".to_owned())
+        },
+    ),
+    check(
+        "upload/all-of-video-memory",
+        "UPLOAD, How do we detect, all of video memory is visible",
+        &[Need::GpuUploadHeaps, Need::Discrete, Need::Adapter],
+        |ctx| {
+            // A budget that changes meanwhile, as another program comes or goes, says nothing.
+            for _ in 0..8 {
+                if let Some(found) = fill_video_memory(ctx)? {
+                    return Ok(found);
+                }
+            }
+            crate::answer::skipped("the local budget does not stay")
+        },
+    ),
+    check(
+        "upload/uma-has-gpu-upload-heaps",
+        "UPLOAD, How do we detect, integrated GPUs",
+        &[Need::Uma, Need::GpuUploadHeapType],
+        |ctx| {
+            // Without developer mode the document has no device support them.
+            require(ctx.caps().gpu_upload_heaps, || {
+                "GPUUploadHeapSupported is FALSE on UMA, where the CPU sees all memory (is developer mode off?)"
+                    .to_owned()
+            })?;
+            Ok("GPUUploadHeapSupported".to_owned())
+        },
+    ),
+    check(
+        "upload/falls-back-when-made-resident",
+        "UPLOAD, Support for VRAM-only lockable surfaces",
+        &[Need::GpuUploadHeaps, Need::Discrete, Need::Adapter],
+        |ctx| {
+            // Evicted, then made resident where video memory has no room left within the budget.
+            let (size, step) = (64 * MIB, 256 * MIB);
+            let (local, system) = (free(ctx, LOCAL)?, free(ctx, NON_LOCAL)?);
+            if local > 64 * 1024 * MIB || system < 2 * size || local < 2 * step {
+                return crate::answer::skipped("the budget cannot be exceeded with system memory to spare");
+            }
+            let heap = ctx.create_heap(&buffer_heap(GPU, size)).ok("64 MiB")?;
+            let objects = [Some(
+                heap.cast::<ID3D12Pageable>().or_else(|_| crate::answer::failed("no ID3D12Pageable"))?,
+            )];
+            ctx.evict(&objects).ok("a heap")?;
+            let mut held = Vec::new();
+            // As much as video memory gives, which is a little more than the budget.
+            for _ in 0..local / step * 9 / 8 + 2 {
+                match ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, step)).implemented()? {
+                    Ok(heap) => held.push(heap),
+                    Err(_) => break,
+                }
+            }
+            ctx.make_resident(&objects).ok("CPU-visible memory, with video memory full")?;
+            let part = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
+            ctx.map(&part).ok("GPU_UPLOAD")?.write(0, &[1; 64]);
+            Ok("resident, with video memory full".to_owned())
         },
     ),
     check("upload/charged-to-local", CAPS, &[Need::GpuUploadHeaps, Need::Adapter], |ctx| {
@@ -199,7 +257,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("upload/budget-is-there", BUDGET, &[Need::Adapter], |ctx| {
         let info = info(ctx, LOCAL)?;
         require(info.Budget > 0, || "Budget of the local segment group is 0".to_owned())?;
-        Ok(format!("budget {}, usage {}", info.Budget, info.CurrentUsage))
+        Ok("there is a budget".to_owned())
     }),
     check("upload/unknown-segment-group-refused", BUDGET, &[Need::Adapter], |ctx| {
         ctx.answer("QueryVideoMemoryInfo", adapter::video_memory(ctx.adapter()?, 0, 2))
@@ -217,13 +275,22 @@ pub(super) const CHECKS: &[Check] = &[
             let adapter = ctx.adapter()?;
             let reserve =
                 |bytes| ctx.answer("SetVideoMemoryReservation", adapter::reserve(adapter, LOCAL, bytes));
-            reserve(before.AvailableForReservation.saturating_add(MIB)).fails("more than is available")?;
             let some = before.AvailableForReservation / 2;
             reserve(some).ok("half of what is available")?;
             let during = info(ctx, LOCAL)?.CurrentReservation;
             reserve(before.CurrentReservation).ok("what was reserved before")?;
             require_eq("CurrentReservation", during, some)?;
-            Ok(format!("{some} of {} bytes", before.AvailableForReservation))
+            Ok("half of what is available".to_owned())
+        },
+    ),
+    check(
+        "upload/reservation-of-too-much-refused",
+        "DXGI, IDXGIAdapter3::SetVideoMemoryReservation",
+        &[Need::Adapter],
+        |ctx| {
+            let available = info(ctx, LOCAL)?.AvailableForReservation;
+            let answer = adapter::reserve(ctx.adapter()?, LOCAL, available.saturating_add(MIB));
+            ctx.answer("SetVideoMemoryReservation", answer).fails("more than is available")
         },
     ),
     check(
@@ -241,7 +308,7 @@ pub(super) const CHECKS: &[Check] = &[
             for _ in 0..=local / step {
                 held.push(ctx.create_heap(&buffer_heap(GPU, step)).ok("256 MiB over the local budget")?);
             }
-            Ok(format!("{} heaps of 256 MiB for {local} bytes of budget", held.len()))
+            Ok("heaps of 256 MiB, more than the local budget".to_owned())
         },
     ),
     check(
@@ -256,7 +323,8 @@ pub(super) const CHECKS: &[Check] = &[
                 .refused("an opaque texture with a pointer")?;
             Ok("S_OK without a pointer, E_INVALIDARG with one".to_owned())
         },
-    ),
+    )
+    .validates(),
     check(
         "upload/texture-by-write-to-subresource",
         "UPLOAD, Detect modifications, opaque textures",
@@ -306,7 +374,8 @@ pub(super) const CHECKS: &[Check] = &[
             flags,
             "TOOLS_USE_MANUAL_WRITE_TRACKING without a tool",
         )
-    }),
+    })
+    .validates(),
 ];
 
 /// Refused for a heap and for a committed resource.
@@ -316,6 +385,31 @@ fn refused(ctx: &Context, home: D3D12_HEAP_PROPERTIES, flags: D3D12_HEAP_FLAGS, 
         .refused(what)?;
     ctx.commit_with(&home, flags, &buffer(256)).refused(what)?;
     Ok("E_INVALIDARG for a heap and for a committed resource".to_owned())
+}
+
+/// Nearly all of the local budget, in heaps that the CPU sees; an eighth is left to whoever else has some. `None` where the
+/// budget changed meanwhile.
+fn fill_video_memory(ctx: &Context) -> Result<Option<String>, Stop> {
+    let before = info(ctx, LOCAL)?;
+    let free = before.Budget.saturating_sub(before.CurrentUsage);
+    let step = (free / 64).max(64 * MIB) / MIB * MIB;
+    let mut held = Vec::new();
+    for _ in 0..(free / 8 * 7) / step {
+        let heap = ctx.create_heap(&buffer_heap(GPU, step)).ok("a part of the local budget")?;
+        let last = ctx.place(&heap, step - 64 * KIB, &buffer(64 * KIB)).ok("its last 64 KiB")?;
+        ctx.map(&last).ok("its last 64 KiB")?.write(0, &[1; 64]);
+        held.push((heap, last));
+    }
+    let wanted = step * u64::try_from(held.len()).unwrap_or(0);
+    let after = info(ctx, LOCAL)?;
+    if after.Budget != before.Budget {
+        return Ok(None);
+    }
+    let taken = after.CurrentUsage.saturating_sub(before.CurrentUsage);
+    require(taken >= wanted, || {
+        format!("heaps of {wanted} bytes raise the usage of video memory by {taken}")
+    })?;
+    Ok(Some("seven eighths of the local budget, mapped".to_owned()))
 }
 
 fn info(ctx: &Context, group: DXGI_MEMORY_SEGMENT_GROUP) -> Result<DXGI_QUERY_VIDEO_MEMORY_INFO, Stop> {
@@ -345,9 +439,9 @@ fn charged(ctx: &Context, heap_type: D3D12_HEAP_TYPE, group: DXGI_MEMORY_SEGMENT
     drop(heap);
     let after = usage(ctx, group)?;
     require(during >= before.saturating_add(size), || {
-        format!("usage is {before} before and {during} with a heap of {size} bytes")
+        format!("usage rises by {} with a heap of {size} bytes", during.saturating_sub(before))
     })?;
     // The memory of a released heap may be given back later: only that it does not grow can be asked for.
-    require(after <= during, || format!("usage rose from {during} to {after} with the release"))?;
-    Ok(format!("{before}, {during} with a heap of 64 MiB, {after} after"))
+    require(after <= during, || format!("usage rises by {} with the release", after - during))?;
+    Ok("usage rises with a heap of 64 MiB, and does not with its release".to_owned())
 }

@@ -1,8 +1,8 @@
 //! The COM calls of the checks, each wrapped once.
 //!
 //! This is the only place with `unsafe`. The wrappers pass live interfaces, and pointers to valid structures of the
-//! size that the call expects; that is all that D3D12 asks of a caller. They rely on the device to keep COM's side of
-//! the contract: a device that hands out dangling pointers cannot be tested from inside its process.
+//! size that the call expects, or null where a check is about that. They rely on the device to keep COM's side of
+//! the contract, and to check what D3D12 checks: that is what the caller of [`run`](crate::run) vouches for.
 //!
 //! * [`device`]: creation, features, allocation info.
 //! * [`object`]: identity, private data, names, residency.

@@ -12,6 +12,13 @@ pub(crate) fn identity<I: Interface>(object: &I) -> usize {
     object.cast::<IUnknown>().map_or(0, |unknown| unknown.as_raw().addr())
 }
 
+/// How many messages the debug layer has for a device so far, those included that it does not keep; `None` where it is off.
+pub(crate) fn message_count(device: &ID3D12Device) -> Option<u64> {
+    let queue: ID3D12InfoQueue = device.cast().ok()?;
+    // SAFETY: the queue is live.
+    Some(unsafe { queue.GetNumStoredMessages() + queue.GetNumMessagesDiscardedByMessageCountLimit() })
+}
+
 /// `GetDevice`.
 pub(crate) fn device_of<I: Interface>(object: &I) -> Result<ID3D12Device> {
     let child: ID3D12DeviceChild = object.cast().map_err(|error| error.code())?;

@@ -85,6 +85,9 @@ unsafe extern "system" fn queue_wait(this: *mut c_void, fence: *mut c_void, valu
     // SAFETY: see above.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
+        if lies.keeps_fences {
+            std::mem::forget(windows_core::IUnknown::from_raw_borrowed(&fence).cloned());
+        }
         if lies.ignores_wait { S_OK } else { (table.Wait)(this, fence, value) }
     }
 }

@@ -777,7 +777,8 @@ unsafe extern "system" fn make_resident(
         if lies.uncounted {
             return S_OK;
         }
-        lies.residency.unwrap_or_else(|| (one(table).MakeResident)(this, count, objects))
+        let answer = lies.make_resident.or(lies.residency);
+        answer.unwrap_or_else(|| (one(table).MakeResident)(this, count, objects))
     }
 }
 

@@ -60,6 +60,8 @@ pub(crate) struct Lies {
     pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)>,
     /// Queues that do not wait for fences.
     pub(crate) ignores_wait: bool,
+    /// A queue that waits for a fence keeps it alive.
+    pub(crate) keeps_fences: bool,
     /// Changes the value that a queue signals.
     pub(crate) signal: Option<fn(u64) -> u64>,
     /// Changes the value that a fence has.
@@ -90,6 +92,8 @@ pub(crate) struct Lies {
     pub(crate) orphans: bool,
     /// Evict and MakeResident do nothing and say so with this HRESULT.
     pub(crate) residency: Option<HRESULT>,
+    /// MakeResident does nothing and says so with this HRESULT.
+    pub(crate) make_resident: Option<HRESULT>,
     /// MakeResident has success and counts nothing.
     pub(crate) uncounted: bool,
     /// Changes what `IHeapwrightAliasing::SetTracking` is asked for.
@@ -125,6 +129,8 @@ pub(crate) enum Recreate {
     NextAddress(fn(u64) -> u64),
     /// The address stays until another is set.
     Stays,
+    /// A refused creation clears the address.
+    UsedUpByRefusals,
     /// The address is the process's and not the thread's.
     AnyThread,
     /// A heap that cannot be at its address is created elsewhere.

@@ -54,6 +54,16 @@ pub(crate) unsafe fn before_creation(this: *mut c_void, lies: &Lies, is_texture:
         _ => return,
     };
     // SAFETY: the caller's promise.
+    unsafe { set_address(this, address) };
+}
+
+/// Tells the honest device where this thread's next object is to be.
+///
+/// # Safety
+///
+/// `this` is a device that was intercepted.
+unsafe fn set_address(this: *mut c_void, address: u64) {
+    // SAFETY: the caller's promise.
     unsafe {
         let Some(device) = ID3D12Device::from_raw_borrowed(&this) else { return };
         let Ok(tools) = device.cast::<ID3D12DeviceTools>() else { return };
@@ -82,7 +92,16 @@ pub(crate) unsafe fn created(
         return hresult;
     }
     match lies.recreate {
-        Some(Recreate::HeapElsewhere) => again(),
+        Some(Recreate::HeapElsewhere) => {
+            // SAFETY: the caller's promise.
+            unsafe { set_address(this, 0) };
+            again()
+        }
+        Some(Recreate::UsedUpByRefusals) => {
+            // SAFETY: the caller's promise.
+            unsafe { set_address(this, 0) };
+            hresult
+        }
         Some(Recreate::Removes) => {
             // SAFETY: the caller's promise.
             let device = unsafe { ID3D12Device::from_raw_borrowed(&this) };

@@ -1,8 +1,7 @@
 //! Heaps by a size: their largest free range, or their own size when they are empty.
 
-mod changes;
+use std::iter::successors;
 
-pub(super) use self::changes::Changes;
 use crate::suballoc::Tlsf;
 
 /// A position in the set's table of heaps.
@@ -143,6 +142,16 @@ impl HeapIndex {
         let word = self.words.checked_ilog2()? as usize;
         let bit = self.bitmap[word].checked_ilog2()? as usize;
         Some(self.heads[word * 64 + bit])
+    }
+
+    /// The heaps whose key may be `size` or more, and larger ones: those with the smallest keys first, as far as bins tell. O(1) a
+    /// step.
+    pub(super) fn from(&self, heaps: &impl IndexedHeaps, size: u64) -> impl Iterator<Item = Slot> {
+        let or_none = |slot: Slot| (slot != NONE).then_some(slot);
+        let bins = successors(self.bin_from(bin_of(Tlsf::size_class(size))), |&bin| self.bin_from(bin + 1));
+        bins.flat_map(move |bin| {
+            successors(or_none(self.heads[usize::from(bin)]), move |&slot| or_none(heaps.links(slot).after))
+        })
     }
 
     /// Every heap, for audits. O(heaps).

@@ -28,6 +28,8 @@ pub struct HeapPoolTotals {
 
 /// Keeps heaps that nothing is in for the next that wants one of their size.
 ///
+/// Heaps of many sizes do not pile up: see [`make_way`](Self::make_way).
+///
 /// Several [engines](super::HeapEngine) may share a pool, so that a heap that leaves one of them serves another. It locks
 /// itself. Calls are O(log n) for n distinct sizes of heaps in it, [`totals`](Self::totals) is O(1).
 ///
@@ -48,14 +50,21 @@ pub struct HeapPoolTotals {
 #[derive(Debug)]
 pub struct HeapPool<H> {
     pooling: HeapPooling,
-    heaps: Mutex<EmptyHeaps<H>>,
+    state: Mutex<State<H>>,
+}
+
+#[derive(Debug)]
+struct State<H> {
+    heaps: EmptyHeaps<H>,
+    /// The most bytes of heaps that were in use at once.
+    peak: ByteSize,
 }
 
 impl<H> HeapPool<H> {
     /// A pool without heaps.
     #[must_use]
     pub fn new(pooling: HeapPooling) -> Self {
-        Self { pooling, heaps: Mutex::new(EmptyHeaps::default()) }
+        Self { pooling, state: Mutex::new(State { heaps: EmptyHeaps::default(), peak: ByteSize::ZERO }) }
     }
 
     /// Which heaps it keeps.
@@ -75,33 +84,63 @@ impl<H> HeapPool<H> {
         if !keeps {
             return Some(heap);
         }
-        lock(&self.heaps).insert(size, heap);
+        lock(&self.state).heaps.insert(size, heap);
         None
+    }
+
+    /// Takes out the heaps that are not kept beside a new one of `heap_size` bytes, while heaps of `in_use` bytes are in use: those
+    /// with which all of them would be more than twice what was ever in use at once. The largest go first. A pool of heaps of one
+    /// size keeps them all.
+    #[must_use = "the heaps are the caller's to destroy"]
+    pub fn make_way(&self, in_use: ByteSize, heap_size: ByteSize) -> Vec<H> {
+        let mut state = lock(&self.state);
+        let needed = in_use.saturating_add(heap_size);
+        state.peak = state.peak.max(needed);
+        let mut released = Vec::new();
+        if self.pooling != HeapPooling::Segmented {
+            return released;
+        }
+        while needed.saturating_add(state.heaps.bytes()) > state.peak.saturating_add(state.peak) {
+            let Some(heap) = state.heaps.largest().and_then(|size| state.heaps.take(size)) else { break };
+            released.push(heap);
+        }
+        released
+    }
+
+    /// Takes a heap of `at_least` to `at_most` bytes out, one of the smallest, with its size.
+    pub fn take_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
+        lock(&self.state).heaps.take_fitting(at_least, at_most)
+    }
+
+    /// Whether there is a heap of `at_least` to `at_most` bytes.
+    #[must_use]
+    pub fn has_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
+        lock(&self.state).heaps.smallest_from(at_least).is_some_and(|size| size <= at_most)
     }
 
     /// Takes a heap of exactly `size` bytes out, the one that was put in last.
     pub fn take(&self, size: ByteSize) -> Option<H> {
-        lock(&self.heaps).take(size)
+        lock(&self.state).heaps.take(size)
     }
 
     /// Takes heaps out until they are `bytes` together or there are no more, with their sizes.
     ///
     /// As few heaps as can be: the largest first, and the smallest that will do last. `u64::MAX` bytes are all of them.
     pub fn release(&self, bytes: ByteSize) -> Vec<(ByteSize, H)> {
-        lock(&self.heaps).take_up_to(bytes)
+        lock(&self.state).heaps.take_up_to(bytes)
     }
 
     /// The size of each heap in it, the smallest first. O(n) for n heaps.
     #[must_use]
     pub fn sizes(&self) -> Vec<ByteSize> {
-        lock(&self.heaps).sizes()
+        lock(&self.state).heaps.sizes()
     }
 
     /// What it holds. O(1).
     #[must_use]
     pub fn totals(&self) -> HeapPoolTotals {
-        let heaps = lock(&self.heaps);
-        HeapPoolTotals { heap_count: heaps.count(), bytes: heaps.bytes() }
+        let state = lock(&self.state);
+        HeapPoolTotals { heap_count: state.heaps.count(), bytes: state.heaps.bytes() }
     }
 
     /// Checks that the totals are the sums they claim to be. O(n); for tests.
@@ -110,6 +149,6 @@ impl<H> HeapPool<H> {
     ///
     /// What disagrees, a defect in this crate.
     pub fn audit(&self) -> Result<(), AuditError> {
-        lock(&self.heaps).audit()
+        lock(&self.state).heaps.audit()
     }
 }

@@ -1,7 +1,9 @@
 //! Heaps with a suballocator each.
 
 mod closing;
+mod last_resort;
 mod lowest_offset;
+mod own_heap;
 mod ranges;
 mod room;
 mod taking_empty;
@@ -28,7 +30,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// A request goes to the heap whose largest free range fits it best, among those that something is in already; to the
 /// smallest sufficient empty heap otherwise, if [`HeapReuse`](super::HeapReuse) does not find it too large; to a new heap
 /// otherwise. Small requests are kept in heaps of their own
-/// ([`HeapSizing::small_up_to`]), and so are very large ones ([`HeapSizing::own_heap_from`]).
+/// ([`HeapSizing::small_up_to`]), and so are very large ones ([`HeapSizing::own_heap_from`]). That is a preference for new heaps:
+/// when there can be none, [`allocate_anywhere`](Self::allocate_anywhere) tries every free range of every heap.
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); memory is O(heaps + allocations). No lock.
 ///
@@ -211,20 +214,23 @@ pub enum PlacementError {
 pub(super) enum SizeClass {
     Small,
     Large,
-    /// Too large to share: what its heap has left stays unused.
+    /// Too large to share: what its heap has left is used only before a request would be refused.
     Own,
+    /// With a heap of its own because it was asked for: what the heap has left is never used.
+    Alone,
     /// No request's: of heaps that nothing is placed in any more. They are in no index.
     Closed,
 }
 
 impl SizeClass {
+    /// Of the indices: those that no request is placed by share one.
     const COUNT: usize = 3;
 
     const fn index(self) -> usize {
         match self {
             Self::Small => 0,
             Self::Large => 1,
-            Self::Own => 2,
+            Self::Own | Self::Alone => 2,
             Self::Closed => 3,
         }
     }
@@ -342,27 +348,6 @@ impl<H> HeapSet<H> {
         self.allocate_among(self.class_of(size), size, alignment)
     }
 
-    /// As [`allocate`](Self::allocate), and no empty heap is too large for it: for those who can make no new one. O(1).
-    ///
-    /// # Errors
-    ///
-    /// A size of zero.
-    pub fn allocate_anywhere(
-        &mut self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let class = self.class_of(size);
-        let placed = match self.place(class, size, alignment)? {
-            Some(placed) => Some(placed),
-            None => match self.empty.find(&self.table, size.get()) {
-                Some(slot) => self.try_allocate(slot, class, size, alignment)?,
-                None => None,
-            },
-        };
-        Ok(placed.map(|placed| self.placed(placed)))
-    }
-
     /// As [`allocate`](Self::allocate), for a slab: it is placed among requests of the size of its slots.
     pub(super) fn allocate_slab(
         &mut self,
@@ -474,7 +459,12 @@ impl<H> HeapSet<H> {
     ///
     /// A request so large that the heap's size overflows.
     pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self.new_heap_size(size, ByteSize::ZERO)?;
+        let heap_size = self.new_heap_size(size)?;
+        Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
+    }
+
+    /// Takes the empty heaps out of the set that it would not keep beside a new one of `heap_size` bytes. O(1) for each.
+    pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
         while self.totals.reserved.saturating_add(heap_size) > self.mark {
@@ -483,7 +473,7 @@ impl<H> HeapSet<H> {
                 None => break,
             }
         }
-        Ok(NewHeap { size: heap_size, release })
+        release
     }
 
     /// Adds an empty heap of `size` bytes. O(1).
@@ -634,7 +624,7 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
         let occupied = match class {
-            SizeClass::Own | SizeClass::Closed => None,
+            SizeClass::Own | SizeClass::Alone | SizeClass::Closed => None,
             SizeClass::Small | SizeClass::Large => {
                 self.occupied[class.index()].find(&self.table, enough.get())
             }
@@ -658,11 +648,19 @@ impl<H> HeapSet<H> {
         occupancy: Occupancy,
     ) -> bool {
         let reuse = self.sizing.reuse;
-        let wanted = || self.sizing.heap_size(size, occupancy.used);
+        let wanted = || self.heap_size_for(class, size, occupancy.used);
         // What is wanted is the size or more; working it out takes a division.
         reuse.is_close(heap_size, size)
-            || class != SizeClass::Own && reuse.may_waste(heap_size, size, occupancy, self.credit)
+            || !matches!(class, SizeClass::Own | SizeClass::Alone)
+                && reuse.may_waste(heap_size, size, occupancy, self.credit)
             || wanted().is_some_and(|wanted| reuse.is_close(heap_size, wanted))
+    }
+
+    fn heap_size_for(&self, class: SizeClass, size: ByteSize, used: ByteSize) -> Option<ByteSize> {
+        match class {
+            SizeClass::Alone => size.align_up(self.sizing.granularity),
+            _ => self.sizing.heap_size(size, used),
+        }
     }
 
     fn occupancy(&self) -> Occupancy {

@@ -1,22 +1,17 @@
 //! Slabs whose memory comes from the heaps of a set.
 
 mod closing;
-mod peek;
+mod slab_memory;
 
 pub(super) use self::closing::NewSlabIn;
+use self::slab_memory::SlabMemory;
+pub(super) use self::slab_memory::SlabRanges;
 use super::heap_set::SlabPlace;
-use super::{HeapId, HeapSet, HeapSetTotals, PlacementError, PlacementId};
+use super::{HeapId, HeapSet, HeapSetTotals, PlacementError};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
 use crate::suballoc::{AuditError, SuballocError, SuballocationId};
 use crate::{Alignment, ByteSize, HeapRange};
-
-/// What is held for a slab: where in the set its memory is, and what the owner holds for that heap.
-#[derive(Debug, Clone)]
-pub(super) struct SlabMemory<H> {
-    id: PlacementId,
-    heap: H,
-}
 
 /// The slabs that one thread allocates from at a time.
 #[derive(Debug)]
@@ -24,6 +19,8 @@ pub(super) struct Lane<H> {
     number: u32,
     /// From the first slab on: most lanes of most sets are never used.
     slabs: Option<Box<SlabTable<SlabMemory<H>>>>,
+    /// How many more ranges of heaps the slabs lie in than there are slabs: those that free slots were cut off lie in several.
+    further_ranges: u64,
 }
 
 /// Which requests get a slot.
@@ -66,7 +63,7 @@ pub(super) enum Source {
 impl<H> Lane<H> {
     /// The lane of this number in a set.
     pub(super) const fn new(number: u32) -> Self {
-        Self { number, slabs: None }
+        Self { number, slabs: None, further_ranges: 0 }
     }
 }
 
@@ -105,25 +102,25 @@ impl<H: Clone> Lane<H> {
                 }
             };
             if let Ok(Some(placed)) = placed {
-                break (placed.range.start(), SlabMemory { id: placed.id, heap: placed.heap.clone() });
+                break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));
             }
             shape = match shape.halved() {
                 Some(halved) => halved,
                 // What empty slabs of other classes hold comes before a new heap.
-                None if give_up_empty(slabs, heaps) => slabs.shape(class),
+                None if give_up_empty(slabs, &mut self.further_ranges, heaps) => slabs.shape(class),
                 None => return None,
             };
         };
         match slabs.insert(shape, start, memory, size) {
             Ok((number, suballocation)) => {
                 let memory = slabs.parent(number)?;
-                heaps.note_slab(memory.id, SlabPlace { lane: self.number, number });
+                heaps.note_slab(memory.first_id(), SlabPlace { lane: self.number, number });
                 let heap = &memory.heap;
                 Some(Slot { id: suballocation.id, range: suballocation.range, heap })
             }
             Err(memory) => {
                 // There are as many slabs as can be numbered. The heap has others in it, or is the owner's to take.
-                let freed = heaps.free(memory.id);
+                let freed = heaps.free(memory.first_id());
                 debug_assert!(freed.is_ok());
                 None
             }
@@ -133,12 +130,13 @@ impl<H: Clone> Lane<H> {
     /// Gives the memory of slabs without a used slot to the heaps; whether there were any. O(1) for each.
     #[cold]
     pub(super) fn give_up_empty(&mut self, heaps: &mut HeapSet<H>) -> bool {
-        self.slabs.as_mut().is_some_and(|slabs| give_up_empty(slabs, heaps))
+        let further_ranges = &mut self.further_ranges;
+        self.slabs.as_mut().is_some_and(|slabs| give_up_empty(slabs, further_ranges, heaps))
     }
 
-    /// What the next slab of the class should be.
-    pub(super) fn shape(&mut self, class: SizeClass) -> SlabShape {
-        self.slabs.get_or_insert_default().shape(class)
+    /// What the next slab of the class should be. O(1).
+    pub(super) fn shape(&self, class: SizeClass) -> SlabShape {
+        self.slabs.as_ref().map_or_else(|| SlabShape::of_first(class), |slabs| slabs.shape(class))
     }
 
     /// Takes a slot back and answers its range. O(1).
@@ -150,31 +148,57 @@ impl<H: Clone> Lane<H> {
 
     /// The memory of a slab without a used slot, if there are more of them than are worth keeping.
     #[inline]
-    pub(super) fn take_surplus(&mut self) -> Option<PlacementId> {
-        self.slabs.as_mut()?.take_surplus().map(|memory| memory.id)
+    pub(super) fn take_surplus(&mut self) -> Option<SlabRanges> {
+        let memory = self.slabs.as_mut()?.take_surplus()?;
+        Some(self.ranges_of_removed(memory))
     }
 
     /// The memory of a slab without a used slot.
-    pub(super) fn take_empty(&mut self) -> Option<PlacementId> {
-        self.slabs.as_mut()?.take_empty().map(|memory| memory.id)
+    pub(super) fn take_empty(&mut self) -> Option<SlabRanges> {
+        let memory = self.slabs.as_mut()?.take_empty()?;
+        Some(self.ranges_of_removed(memory))
     }
 
-    /// What the slabs hold.
+    /// The ranges of a slab that left the lane.
+    fn ranges_of_removed(&mut self, memory: SlabMemory<H>) -> SlabRanges {
+        let ranges = memory.into_ranges();
+        self.further_ranges -= ranges.further();
+        ranges
+    }
+
+    /// What the slabs hold; a slab counts as often as it has ranges of heaps.
     pub(super) fn slab_totals(&self) -> SlabTotals {
-        self.slabs.as_ref().map(|slabs| slabs.totals()).unwrap_or_default()
+        let totals = self.slabs.as_ref().map(|slabs| slabs.totals()).unwrap_or_default();
+        SlabTotals { slab_count: totals.slab_count + self.further_ranges, ..totals }
     }
 
     /// Checks the slabs themselves. O(slots).
     pub(super) fn audit(&self) -> Result<(), AuditError> {
-        self.slabs.as_ref().map_or(Ok(()), |slabs| slabs.audit()).map_err(AuditError::new)
+        let Some(slabs) = &self.slabs else { return Ok(()) };
+        slabs.audit().map_err(AuditError::new)?;
+        let memory = (0..slabs.place_count()).filter_map(|number| slabs.parent(number));
+        let counted: u64 = memory.map(|memory| memory.ranges().further()).sum();
+        if counted != self.further_ranges {
+            let noted = self.further_ranges;
+            return Err(AuditError::new(format!("slabs have {counted} further ranges, noted {noted}")));
+        }
+        Ok(())
     }
 }
 
-fn give_up_empty<H>(slabs: &mut SlabTable<SlabMemory<H>>, heaps: &mut HeapSet<H>) -> bool {
+fn give_up_empty<H>(
+    slabs: &mut SlabTable<SlabMemory<H>>,
+    further_ranges: &mut u64,
+    heaps: &mut HeapSet<H>,
+) -> bool {
     let mut any = false;
     while let Some(memory) = slabs.take_empty() {
-        let freed = heaps.free_and_keep(memory.id);
-        debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+        let ranges = memory.into_ranges();
+        *further_ranges -= ranges.further();
+        for id in ranges.ids() {
+            let freed = heaps.free_and_keep(id);
+            debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+        }
         any = true;
     }
     any

@@ -46,6 +46,8 @@ pub use slab_heap_set::SlabHeapSet;
 
 #[cfg(all(test, not(loom)))]
 mod heap_pool_tests;
+#[cfg(all(test, not(loom)))]
+mod last_resort_tests;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]

@@ -1,6 +1,8 @@
 //! Slabs over heaps that grow, for many threads.
 
+mod last_resort;
 mod lowest_offset;
+mod own_heap;
 mod room;
 mod slot_at_hand;
 mod survey;
@@ -11,8 +13,10 @@ pub use self::survey::{HeapSurvey, SurveyedRange};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::lane::{Lane, SlotLimit, Source, correct};
-use super::{HeapRetention, HeapSet, HeapSetTotals, HeapSizing, NewHeap, PlacementError, PlacementId};
+use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
+use super::{
+    HeapRetention, HeapSet, HeapSetTotals, HeapSizing, NewHeap, Placed, PlacementError, PlacementId,
+};
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -194,32 +198,7 @@ impl<H: Clone> SharedHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
-        Ok(heaps.allocate(size, alignment)?.map(|placed| SharedPlaced {
-            id: SharedPlacementId(placed.id),
-            range: placed.range,
-            heap: placed.heap.clone(),
-        }))
-    }
-
-    /// As [`allocate`](Self::allocate), and no empty heap is too large for it: for those who can make no new one. O(1).
-    ///
-    /// # Errors
-    ///
-    /// A size of zero.
-    pub fn allocate_anywhere(
-        &self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-        if let Some(placed) = self.allocate(size, alignment)? {
-            return Ok(Some(placed));
-        }
-        let mut heaps = lock(&self.heaps.0);
-        Ok(heaps.allocate_anywhere(size, alignment)?.map(|placed| SharedPlaced {
-            id: SharedPlacementId(placed.id),
-            range: placed.range,
-            heap: placed.heap.clone(),
-        }))
+        Ok(heaps.allocate(size, alignment)?.map(directly))
     }
 
     /// The heap that a request needs, when [`allocate`](Self::allocate) found none: see [`HeapSet::plan`].
@@ -252,12 +231,7 @@ impl<H: Clone> SharedHeapSet<H> {
         let Some(class) = self.slots.class_of(size, alignment) else {
             let mut heaps = lock(&self.heaps.0);
             let heap = heaps.insert(heap_size, payload)?;
-            let placed = heaps.allocate_in(heap, size, alignment)?.ok_or(too_large)?;
-            return Ok(SharedPlaced {
-                id: SharedPlacementId(placed.id),
-                range: placed.range,
-                heap: placed.heap.clone(),
-            });
+            return heaps.allocate_in(heap, size, alignment)?.map(directly).ok_or(too_large);
         };
         let (number, mut lane) = self.lock_lane(lane_of_thread());
         self.lanes_used.fetch_max(number + 1, Ordering::Relaxed);
@@ -292,15 +266,15 @@ impl<H: Clone> SharedHeapSet<H> {
     fn give_back(
         &self,
         mut lane: MutexGuard<'_, Lane<H>>,
-        surplus: PlacementId,
+        surplus: SlabRanges,
     ) -> Result<Vec<H>, PlacementError> {
         let mut slabs = vec![surplus];
         slabs.extend(std::iter::from_fn(|| lane.take_surplus()));
         drop(lane);
         let mut heaps = lock(&self.heaps.0);
         let mut released = Vec::new();
-        for slab in slabs {
-            released.extend(heaps.free(slab)?);
+        for id in slabs.iter().flat_map(SlabRanges::ids) {
+            released.extend(heaps.free(id)?);
         }
         Ok(released)
     }
@@ -313,9 +287,11 @@ impl<H: Clone> SharedHeapSet<H> {
             let mut lane = lock(&lane.0);
             let mut heaps = lock(&self.heaps.0);
             while let Some(slab) = lane.take_empty() {
-                let freed = heaps.free(slab);
-                debug_assert!(freed.is_ok(), "a slab's memory is freed once");
-                taken.extend(freed.ok().flatten());
+                for id in slab.ids() {
+                    let freed = heaps.free(id);
+                    debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                    taken.extend(freed.ok().flatten());
+                }
             }
         }
         taken.append(&mut lock(&self.heaps.0).take_empty());
@@ -379,6 +355,11 @@ impl<H: Clone> SharedHeapSet<H> {
         let unlocked = others.into_iter().find_map(|other| Some((other, try_lock(&self.lane(other).0)?)));
         unlocked.unwrap_or_else(|| (first, lock(&self.lane(first).0)))
     }
+}
+
+/// What lies in a heap directly, not in a slab.
+fn directly<H: Clone>(placed: Placed<'_, H>) -> SharedPlaced<H> {
+    SharedPlaced { id: SharedPlacementId(placed.id), range: placed.range, heap: placed.heap.clone() }
 }
 
 fn placed<H: Clone>(lane: u32, slot: super::lane::Slot<'_, H>) -> SharedPlaced<H> {

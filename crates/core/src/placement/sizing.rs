@@ -43,7 +43,8 @@ pub struct HeapSizing {
     pub granularity: Alignment,
     /// Requests from this size on get a heap of their own, exactly as large as they need. Default 128 MiB.
     pub own_heap_from: ByteSize,
-    /// Requests up to this size share heaps with their like only, so that few large heaps are held by something small.
+    /// Requests up to this size share heaps with their like only, so that few large heaps are held by something small. Where there can
+    /// be no new heap, sizes share: see [`HeapSet::allocate_anywhere`](super::HeapSet::allocate_anywhere).
     /// Default 64 KiB.
     pub small_up_to: ByteSize,
     /// When a new heap is made although an empty one is large enough.

@@ -1,6 +1,6 @@
 //! Slabs over heaps that grow, for one owner.
 
-use super::lane::{Lane, Slot, SlotLimit, Source, correct};
+use super::lane::{Lane, SlabRanges, Slot, SlotLimit, Source, correct};
 use super::{
     HeapId, HeapRetention, HeapSet, HeapSetTotals, HeapSizing, NewHeap, Placed, PlacementError, PlacementId,
 };
@@ -150,11 +150,14 @@ impl<H: Clone> SlabHeapSet<H> {
 
     /// Gives the memory of slabs back that are not worth keeping.
     #[cold]
-    fn give_back(&mut self, slab: PlacementId) -> Result<Vec<H>, PlacementError> {
+    fn give_back(&mut self, slab: SlabRanges) -> Result<Vec<H>, PlacementError> {
         let mut released = Vec::new();
-        released.extend(self.heaps.free(slab)?);
-        while let Some(slab) = self.lane.take_surplus() {
-            released.extend(self.heaps.free(slab)?);
+        let mut surplus = Some(slab);
+        while let Some(slab) = surplus {
+            for id in slab.ids() {
+                released.extend(self.heaps.free(id)?);
+            }
+            surplus = self.lane.take_surplus();
         }
         Ok(released)
     }
@@ -162,9 +165,10 @@ impl<H: Clone> SlabHeapSet<H> {
     /// Takes all empty heaps out of the set, those that only slabs without a used slot are in among them. O(1) for each.
     pub fn take_empty(&mut self) -> Vec<H> {
         let mut taken = Vec::new();
-        while let Some(memory) = self.lane.take_empty() {
-            let freed = self.heaps.free(memory);
-            taken.extend(freed.expect("a slab's memory is freed once"));
+        while let Some(slab) = self.lane.take_empty() {
+            for id in slab.ids() {
+                taken.extend(self.heaps.free(id).expect("a slab's memory is freed once"));
+            }
         }
         taken.append(&mut self.heaps.take_empty());
         taken

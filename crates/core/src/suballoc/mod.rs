@@ -48,5 +48,4 @@ pub(crate) use suballocation::Stamp;
 pub use suballocation::{RangeUse, Suballocation, SuballocationId};
 pub use suballocator::Suballocator;
 pub use tlsf::Tlsf;
-pub(crate) use tlsf::WithFreed;
 pub use virtual_block::{Algorithm, VirtualAllocationDesc, VirtualBlock};

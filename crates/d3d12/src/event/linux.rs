@@ -90,12 +90,25 @@ pub(super) unsafe fn wait(handle: HANDLE, reset: EventReset, timeout: Option<Dur
 /// `handle` is an event's, or names nothing that is open.
 pub(super) unsafe fn duplicate(handle: HANDLE) -> io::Result<HANDLE> {
     let fd = to_fd(handle)?;
-    // The link's text is the kernel's name of the file's kind. Without /proc the caller is believed.
-    let kind = fs::read_link(format!("/proc/self/fd/{fd}"));
-    if kind.is_ok_and(|kind| kind != Path::new("anon_inode:[eventfd]")) {
+    if is_something_else(fd) {
         return Err(no_event(handle));
     }
     duplicate_fd(fd).map(to_handle)
+}
+
+/// Whether `handle` is open, and an event as far as the kernel tells. No descriptor is opened, closed, read or written.
+pub(super) fn is_event(handle: HANDLE) -> bool {
+    let Ok(fd) = to_fd(handle) else { return false };
+    // SAFETY: fcntl takes no pointers here, changes nothing, and answers EBADF for what is no descriptor.
+    let is_open = unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;
+    is_open && !is_something_else(fd)
+}
+
+/// Whether the kernel says that `fd` is open and no eventfd. Without /proc it does not say.
+fn is_something_else(fd: RawFd) -> bool {
+    // The link's text is the kernel's name of the file's kind.
+    let kind = fs::read_link(format!("/proc/self/fd/{fd}"));
+    kind.is_ok_and(|kind| kind != Path::new("anon_inode:[eventfd]"))
 }
 
 fn duplicate_fd(fd: RawFd) -> io::Result<RawFd> {

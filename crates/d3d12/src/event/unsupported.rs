@@ -50,3 +50,7 @@ pub(super) unsafe fn wait(
 pub(super) unsafe fn duplicate(_handle: HANDLE) -> io::Result<HANDLE> {
     unsupported()
 }
+
+pub(super) fn is_event(_handle: HANDLE) -> bool {
+    false
+}

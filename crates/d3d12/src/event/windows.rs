@@ -7,8 +7,9 @@ use windows_core::PCWSTR;
 
 use super::EventReset;
 use crate::{
-    CloseHandle, CreateEventW, DUPLICATE_SAME_ACCESS, DuplicateHandle, GetCurrentProcess, HANDLE, INFINITE,
-    ResetEvent, SetEvent, WAIT_OBJECT_0, WAIT_TIMEOUT, WaitForSingleObject,
+    CloseHandle, CreateEventW, DUPLICATE_SAME_ACCESS, DuplicateHandle, GetCurrentProcess,
+    GetHandleInformation, HANDLE, INFINITE, ResetEvent, SetEvent, WAIT_OBJECT_0, WAIT_TIMEOUT,
+    WaitForSingleObject,
 };
 
 /// What GetCurrentProcess (also known as INVALID_HANDLE_VALUE), GetCurrentThread and their relatives for tokens return.
@@ -77,13 +78,7 @@ pub(super) unsafe fn wait(handle: HANDLE, _reset: EventReset, timeout: Option<Du
 ///
 /// `handle` is an event's, or names nothing that is open.
 pub(super) unsafe fn duplicate(handle: HANDLE) -> io::Result<HANDLE> {
-    if handle.0.is_null() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the HANDLE 0 is no event"));
-    }
-    if PSEUDO_HANDLES.contains(&handle.0.addr().cast_signed()) {
-        let message = "the HANDLE stands for the current process, thread or token and is no event";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
+    check_is_kernel_object(handle)?;
     let mut copy = HANDLE::default();
     // SAFETY: the process's own pseudo handle, and a pointer to a handle that is written. What is no handle is answered
     // with an error.
@@ -93,6 +88,25 @@ pub(super) unsafe fn duplicate(handle: HANDLE) -> io::Result<HANDLE> {
         DuplicateHandle(process, handle, process, &raw mut copy, 0, false, options).as_bool()
     })?;
     Ok(copy)
+}
+
+/// Whether `handle` is open. The kernel says no more of it without the help of ntdll.
+pub(super) fn is_event(handle: HANDLE) -> bool {
+    let mut flags = 0;
+    // SAFETY: the flags are writable; the call changes nothing, and answers with an error for what is no handle.
+    check_is_kernel_object(handle).is_ok()
+        && unsafe { GetHandleInformation(handle, &raw mut flags) }.as_bool()
+}
+
+fn check_is_kernel_object(handle: HANDLE) -> io::Result<()> {
+    if handle.0.is_null() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the HANDLE 0 is no event"));
+    }
+    if PSEUDO_HANDLES.contains(&handle.0.addr().cast_signed()) {
+        let message = "the HANDLE stands for the current process, thread or token and is no event";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    Ok(())
 }
 
 fn check(is_done: bool) -> io::Result<()> {

@@ -5,20 +5,45 @@ use std::error::Error;
 use heapwright_loader::{DeviceName, Gpu};
 use heapwright_runtime::{HostProfile, Instance};
 
-/// Opens what an argument names:
+/// The device that the program's arguments name: none, or what follows `--device`.
+pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Option<String>, String> {
+    let mut arguments = arguments.into_iter();
+    let Some(first) = arguments.next() else { return Ok(None) };
+    let device = match first.split_once('=') {
+        Some(("--device", device)) => Some(device.to_owned()),
+        None if first == "--device" => arguments.next(),
+        _ => return Err(format!("unknown argument {first}; there is --device DEVICE alone")),
+    };
+    match (device, arguments.next()) {
+        (Some(device), None) => Ok(Some(device)),
+        (None, _) => {
+            Err("--device needs a device: host, host:PROFILE, d3d12, d3d12:NUMBER or d3d12:PATH".to_owned())
+        }
+        (Some(_), Some(more)) => Err(format!("unknown argument {more}; there is --device DEVICE alone")),
+    }
+}
+
+/// Opens a device by its name, as the program `heapwright` takes it:
 ///
-/// | argument | device |
+/// | name | device |
 /// |---|---|
-/// | none | heapwright's own runtime, a simulated GPU: no Windows, no driver |
+/// | none, or `host` | heapwright's own runtime, a simulated GPU: no Windows, no driver |
+/// | `host:uma` | another simulated GPU, as `heapwright devices` lists them |
 /// | `d3d12` | Windows' D3D12, its default adapter |
 /// | `d3d12:1` | the second adapter, as `heapwright devices` numbers them |
 /// | `d3d12:PATH` | a shared library that exports `D3D12CreateDevice` |
-pub(crate) fn open(argument: Option<&str>) -> Result<Gpu, Box<dyn Error>> {
-    let Some(argument) = argument else {
-        let Instance { device, adapter, .. } = Instance::open(HostProfile::default_profile())?;
-        return Ok(Gpu { device, adapter: Some(adapter) });
+pub(crate) fn open(name: Option<&str>) -> Result<Gpu, Box<dyn Error>> {
+    let profile = match name {
+        None | Some("host") => Some(HostProfile::default_profile()),
+        Some(name) => name.strip_prefix("host:").and_then(HostProfile::find),
     };
-    let name = DeviceName::parse(argument)
-        .ok_or_else(|| format!("{argument}: neither d3d12, nor d3d12:NUMBER, nor d3d12:PATH"))?;
-    Ok(name.open()?)
+    if let Some(profile) = profile {
+        let Instance { device, adapter, .. } = Instance::open(profile)?;
+        return Ok(Gpu { device, adapter: profile.has_adapter.then_some(adapter) });
+    }
+    let name = name.unwrap_or_default();
+    let device = DeviceName::parse(name)
+        .ok_or_else(|| format!("{name}: none of host, host:PROFILE, d3d12, d3d12:NUMBER and d3d12:PATH"))?;
+    // SAFETY: whoever runs the example names a D3D12.
+    Ok(unsafe { device.open() }?)
 }

@@ -22,7 +22,7 @@ pub(super) struct Accounts {
 
 #[derive(Debug, Default)]
 struct TypeAccount {
-    /// Heaps and committed resources together: what a limit is about.
+    /// What a limit is about: heaps and committed resources, and of unified memory what the type is asked for in.
     held: AtomicU64,
     heaps: Tally,
     committed: Tally,
@@ -65,6 +65,9 @@ pub(super) enum Charged {
     Committed,
     /// Made by someone else: no limit applies.
     Imported,
+    /// A resource in unified memory, whose heaps are charged to DEFAULT: the limit of the type that was asked for applies, and nothing
+    /// more is held.
+    InUnifiedMemory,
 }
 
 /// Bytes that an account was charged with; they come back when this is dropped.
@@ -97,18 +100,32 @@ impl Accounts {
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
                 .map_err(|held| Obstacle::Limit { limit: ByteSize::new(limit), held: ByteSize::new(held) })?;
         }
-        account.tally(what).add(size.get());
+        if let Some(tally) = account.tally(what) {
+            tally.add(size.get());
+        }
         Ok(Charge { accounts: Arc::clone(self), heap_type, what, size })
     }
 
-    /// Whether `size` bytes more would stay within the limit of a heap type.
-    pub(super) fn check(&self, heap_type: HeapType, size: ByteSize) -> Result<(), Obstacle> {
+    /// Whether `size` bytes more would stay within the limit of a heap type once `given_back` bytes are given back.
+    pub(super) fn check(
+        &self,
+        heap_type: HeapType,
+        size: ByteSize,
+        given_back: ByteSize,
+    ) -> Result<(), Obstacle> {
         let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
         let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
-        match held.checked_add(size) {
+        match held.saturating_sub(given_back).checked_add(size) {
             Some(sum) if sum <= limit => Ok(()),
             _ => Err(Obstacle::Limit { limit, held }),
         }
+    }
+
+    /// How far `size` bytes more would go beyond the limit of a heap type.
+    pub(super) fn bytes_over_limit(&self, heap_type: HeapType, size: ByteSize) -> ByteSize {
+        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
+        let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
+        held.saturating_add(size).saturating_sub(limit)
     }
 
     pub(super) fn count_created_heap(&self) {
@@ -121,22 +138,26 @@ impl Accounts {
 
     /// What a heap type holds of one sort.
     pub(super) fn held(&self, heap_type: HeapType, what: Charged) -> Held {
-        self.types[heap_type.index()].tally(what).get()
+        self.types[heap_type.index()].tally(what).map(Tally::get).unwrap_or_default()
     }
 
     /// Bytes of heaps and committed resources. O(1).
     pub(super) fn reserved(&self) -> ByteSize {
-        let of = |account: &TypeAccount| ByteSize::new(account.held.load(Ordering::Relaxed));
+        let of = |account: &TypeAccount| {
+            ByteSize::new(account.heaps.get().bytes)
+                .saturating_add(ByteSize::new(account.committed.get().bytes))
+        };
         self.types.iter().map(of).fold(ByteSize::ZERO, ByteSize::saturating_add)
     }
 }
 
 impl TypeAccount {
-    fn tally(&self, what: Charged) -> &Tally {
+    fn tally(&self, what: Charged) -> Option<&Tally> {
         match what {
-            Charged::Heap => &self.heaps,
-            Charged::Committed => &self.committed,
-            Charged::Imported => &self.imported,
+            Charged::Heap => Some(&self.heaps),
+            Charged::Committed => Some(&self.committed),
+            Charged::Imported => Some(&self.imported),
+            Charged::InUnifiedMemory => None,
         }
     }
 }
@@ -155,7 +176,9 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         let account = &self.accounts.types[self.heap_type.index()];
-        account.tally(self.what).subtract(self.size.get());
+        if let Some(tally) = account.tally(self.what) {
+            tally.subtract(self.size.get());
+        }
         if self.what != Charged::Imported {
             account.held.fetch_sub(self.size.get(), Ordering::Relaxed);
         }

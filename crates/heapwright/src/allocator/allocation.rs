@@ -1,6 +1,7 @@
 //! What the user of an allocator holds.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
@@ -12,7 +13,7 @@ use super::notes::{AllocationId, Note, Ticket};
 use super::residency::{KeptResident, OwnHeap};
 use super::typed_heaps::PlacedRange;
 use super::within::WithinRange;
-use super::{HeapType, Inner, Mapping, ResourceAllocator};
+use super::{HeapType, Inner, Mapping, ResourceAllocator, TextureMapping};
 use crate::heap_family::GrantedHeaps;
 use crate::{Error, ResidencyHeap};
 
@@ -61,6 +62,8 @@ pub(super) struct Standalone {
 struct Extras {
     ticket: Option<Ticket>,
     note: Note,
+    /// Held for its drop.
+    _charge: Option<Charge>,
     never_resident: bool,
 }
 
@@ -162,6 +165,10 @@ impl ResourceAllocation {
         self.extras_mut().ticket = Some(ticket);
     }
 
+    pub(super) fn set_charge(&mut self, charge: Charge) {
+        self.extras_mut()._charge = Some(charge);
+    }
+
     pub(super) fn set_never_resident(&mut self) {
         self.extras_mut().never_resident = true;
     }
@@ -197,7 +204,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Takes over what another allocation of the same description holds: how a move ends. Answers what was held before.
+    /// Takes over a resource and its place: how a move ends. Answers what was held before.
     pub(super) fn exchange(
         &mut self,
         new_resource: ID3D12Resource,
@@ -206,6 +213,10 @@ impl ResourceAllocation {
         let note = self.note().cloned().unwrap_or_default();
         self.forget_note();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
+        // SAFETY: the resource is a live COM object.
+        let desc = unsafe { new_resource.GetDesc() };
+        // A move may end with a smaller buffer, of which no more than that is mapped.
+        self.width = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
         if note != Note::default() {
             self.set_note(note);
@@ -228,6 +239,9 @@ impl ResourceAllocation {
 
     /// The resource. For an allocation [within a resource](ResourceAllocationType::SuballocatedWithin) it is the one that others
     /// share.
+    ///
+    /// Its bytes stay the allocation's: whoever maps it by `ID3D12Resource::Map`, an `unsafe fn`, keeps away from bytes that a
+    /// [`Mapping`] of this or another allocation has, and unmaps it as often as they mapped it.
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
         match &self.memory {
@@ -237,6 +251,9 @@ impl ResourceAllocation {
     }
 
     /// The heap that the resource is placed in, which others may share. `None` for a committed or imported resource.
+    ///
+    /// Its ranges are the allocator's to give out: whoever places a resource of their own there, by an `unsafe fn` of D3D12, does so where
+    /// they hold an allocation.
     #[must_use]
     pub fn heap(&self) -> Option<&ID3D12Heap> {
         match &self.memory {
@@ -408,23 +425,82 @@ impl ResourceAllocation {
     /// Invalid argument for a texture, and for a heap type without CPU access; out of memory when it cannot be made resident; whatever else
     /// the device answers.
     pub fn map(&mut self) -> Result<Mapping<'_>, Error> {
+        self.map_bytes(None)
+    }
+
+    /// Maps the buffer, and tells the device which of its bytes the CPU may read (`pReadRange`); all may be written.
+    ///
+    /// An empty range says that nothing is read, which is quicker where the CPU's caches are not coherent. A range of a part of a
+    /// resource begins at the part's own first byte.
+    ///
+    /// # Errors
+    ///
+    /// As [`map`](Self::map); invalid argument for a range beyond the buffer's end.
+    ///
+    /// ```
+    /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_COPY_DEST;
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let readback = ResourceAllocationDesc::new(HeapType::Readback);
+    /// let desc = buffer_desc(ByteSize::from_kib(64));
+    /// let mut buffer = allocator.create_resource(&readback, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)?;
+    /// let mapping = buffer.map_range(0..256)?;
+    /// let mut bytes = [0; 256];
+    /// mapping.read(0, &mut bytes)?;
+    /// assert!(mapping.read(1, &mut bytes).is_err(), "byte 256 was not to be read");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn map_range(&mut self, read_range: Range<u64>) -> Result<Mapping<'_>, Error> {
+        if read_range.end > self.width && read_range.start < read_range.end && self.width != 0 {
+            let rule = format!("{read_range:#x?} leaves a buffer of {:#x} bytes", self.width);
+            return Err(Error::invalid_argument("read_range", rule));
+        }
+        // What ends before it begins is empty, as D3D12 has it.
+        let is_empty = read_range.start >= read_range.end;
+        self.map_bytes(Some(if is_empty { 0..0 } else { read_range }))
+    }
+
+    fn map_bytes(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
         if self.width == 0 {
             return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
         }
+        let kept = self.keep_mappable()?;
+        let width = ByteSize::new(self.width);
+        match &self.memory {
+            Memory::Within(range) => Ok(Mapping::of_mapped(range, width, readable, kept)),
+            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
+                Mapping::new(resource, width, readable, kept)
+            }
+        }
+    }
+
+    /// Maps a subresource of a texture for the CPU, as long as the mapping lives.
+    ///
+    /// Textures that the CPU reaches are those in GPU_UPLOAD heaps, in CUSTOM heaps of pools, and in unified memory. Their layout is
+    /// opaque as a rule, so that texels are copied in and out by the device.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument for a buffer, for a subresource that the texture does not have, and for a heap type without CPU access; out of
+    /// memory when it cannot be made resident; whatever else the device answers.
+    pub fn map_texture(&mut self, subresource: u32) -> Result<TextureMapping<'_>, Error> {
+        if self.width != 0 {
+            return Err(Error::invalid_argument("resource", "a buffer has no texels to map"));
+        }
+        let kept = self.keep_mappable()?;
+        TextureMapping::new(self.resource(), subresource, kept)
+    }
+
+    /// Keeps memory that the CPU reaches resident.
+    fn keep_mappable(&self) -> Result<Option<KeptResident<'_>>, Error> {
         if !self.is_cpu_accessible {
             return Err(Error::invalid_argument(
                 "heap_type",
                 format!("a resource in {} heaps cannot be mapped", self.heap_type),
             ));
         }
-        let width = ByteSize::new(self.width);
-        let kept = self.memory().map(KeptResident::new).transpose()?;
-        match &self.memory {
-            Memory::Within(range) => Ok(Mapping::of_mapped(range, width, kept)),
-            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
-                Mapping::new(resource, width, kept)
-            }
-        }
+        self.memory().map(KeptResident::new).transpose()
     }
 }
 

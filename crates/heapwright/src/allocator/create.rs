@@ -13,15 +13,16 @@ use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceAlloc
 use super::device_resource::{Refused, check_interfaces, create_committed, create_placed};
 use super::heap_source::{Refusal, Terms};
 use super::notes::{LiveAllocation, Note};
+use super::plan::GivenBack;
 use super::residency::{NewMemory, create_managed, place_resident};
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use super::ways::{Facts, Way, ways};
 use super::within::alignment_within;
 use super::{HeapType, Inner};
+use crate::Error;
 use crate::error::{self, Obstacle, Shortage};
-use crate::heap_family::{GrantedHeaps, HeapFamily, check_initial_state, infer_heap_type};
-use crate::requirements::{Creation, RequestedResource, ResourceClass, ResourceRequirements};
-use crate::{Error, HeapTypePreference};
+use crate::heap_family::{GrantedHeaps, HeapFamily, check_initial_state};
+use crate::requirements::{Creation, RequestedResource, ResourceClass, ResourceRequirements, texel_bytes};
 
 /// What an allocation comes down to once it is checked.
 #[derive(Debug)]
@@ -41,16 +42,8 @@ impl Inner {
     ) -> Result<ResourceAllocation, Error> {
         allocation.check()?;
         self.check_budget_flag(allocation)?;
-        let always_attribute = always_attribute(allocation);
-        let grant =
-            |preference: &HeapTypePreference| self.heap_families.first_grant(preference, always_attribute);
-        let granted = match (allocation.pool, &allocation.heap_type) {
-            (Some(pool), _) => Some(pool.granted()),
-            (None, Some(preference)) => grant(preference),
-            (None, None) => grant(&heap_types_of(allocation, resource)),
-        };
-        let Some(granted) = granted else {
-            let preference = heap_types_of(allocation, resource);
+        let Some(granted) = self.first_granted(allocation, resource) else {
+            let preference = self.heap_types_of(allocation, resource);
             return Err(Error::unsupported(format!("{preference} heaps on this device")));
         };
         let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
@@ -89,10 +82,15 @@ impl Inner {
         first: &Wanted<'_>,
         mut refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
+        if let Some(made) = self.create_attributed(first, &refusal) {
+            return Ok(made);
+        }
         let Wanted { allocation, resource, granted: GrantedHeaps { heap_type, .. }, .. } = *first;
         if refusal.is_shortage() && allocation.pool.is_none() {
-            let preference = heap_types_of(allocation, resource);
-            for granted in self.heap_families.grants(&preference, always_attribute(allocation)).skip(1) {
+            let preference = self.heap_types_of(allocation, resource);
+            for granted in
+                self.heap_families.grants(&preference, self.attributes(allocation, resource)).skip(1)
+            {
                 match self.create_in(&Wanted { granted, ..*first }, None) {
                     Ok(allocation) => return Ok(allocation),
                     Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
@@ -134,7 +132,7 @@ impl Inner {
     }
 
     /// The same in heaps of one kind. `tried` is what the usual way met with, if that was tried.
-    fn create_in(
+    pub(super) fn create_in(
         self: &Arc<Self>,
         wanted: &Wanted<'_>,
         tried: Option<Refusal>,
@@ -149,6 +147,7 @@ impl Inner {
                 match self.allocate_within(granted, size, alignment, *terms) {
                     Ok(range) => {
                         let mut made = ResourceAllocation::within(range, size, granted);
+                        self.charge_asked(&mut made, wanted)?;
                         self.note(&mut made, wanted);
                         return Ok(made);
                     }
@@ -161,6 +160,7 @@ impl Inner {
         self.check(wanted)?;
         let requested = self.requested(wanted);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
+        self.check_asked(wanted, placed.size)?;
         let heaps = self.heaps_for(wanted, &placed)?;
         let facts = self.facts(wanted, heaps);
         let mut ways = ways(&facts);
@@ -168,9 +168,10 @@ impl Inner {
             ways[0] = None;
         }
         let mut refusal = tried.unwrap_or_default();
+        let mut not_committed = None;
         for (way, reason) in ways.into_iter().flatten() {
             let made = match way {
-                Way::Committed => self.commit(wanted, &requested, reason, *terms),
+                Way::Committed => self.commit(wanted, heaps, &requested, reason),
                 // What heaps that are shared have no room for, a heap of its own would be for, too; but one that is too
                 // large to share, or that the algorithm rounds up, fits better alone.
                 Way::Own if reason == Reason::TooLargeToShare && !refusal.is_about_size() => continue,
@@ -179,15 +180,21 @@ impl Inner {
             };
             match made {
                 Ok(mut made) => {
+                    self.charge_asked(&mut made, wanted)?;
                     self.note(&mut made, wanted);
                     return Ok(made);
                 }
                 Err(other) => refusal.append(other),
             }
+            if way == Way::Committed && facts.prefer_committed {
+                // It was only preferred. Told unless another way says what is wrong.
+                not_committed = refusal.fatal.take();
+            }
             if refusal.fatal.is_some() {
                 break;
             }
         }
+        refusal.fatal = refusal.fatal.or(not_committed);
         Err(refusal)
     }
 
@@ -268,6 +275,11 @@ impl Inner {
         }
     }
 
+    /// Which heaps a way to memory means on these terms.
+    pub(super) fn sharing(&self, way: Sharing, terms: Terms) -> Sharing {
+        if self.wants_unmanaged(terms) { Sharing::Unmanaged } else { way }
+    }
+
     /// The bytes that a placed resource asks the heaps for.
     #[inline]
     pub(super) fn placement_request(
@@ -275,20 +287,22 @@ impl Inner {
         wanted: &Wanted<'_>,
         heaps: &TypedHeaps,
         placed: &ResourceRequirements,
+        sharing: Sharing,
     ) -> Result<PlacementRequest, Error> {
         let padding = wanted.allocation.extra_required_resource_padding;
         let alignment = placed.alignment.max(heaps.desc.min_alignment);
         // A multiple of the alignment: a move of a defragmentation relies on it.
         let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
         let size = size.ok_or_else(|| {
-            let rule = format!("{padding} beyond {} overflow", placed.size);
-            Error::invalid_argument("ResourceAllocationDesc::extra_required_resource_padding", rule)
+            let rule = format!("{padding} beyond {} have more than 64 bits", placed.size);
+            Error::too_large("ResourceAllocationDesc::extra_required_resource_padding", rule)
         })?;
         let width = ByteSize::new(if wanted.resource.is_buffer() { placed.desc.Width } else { u64::MAX });
         let rounding = size.saturating_sub(width.saturating_add(padding));
         Ok(PlacementRequest {
             rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
             strategy: wanted.allocation.strategy,
+            own_heap: sharing != Sharing::Shared,
             upper: wanted.allocation.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
             cache_size: wanted.allocation.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
             ..PlacementRequest::new(size, alignment)
@@ -304,7 +318,8 @@ impl Inner {
         reason: Reason,
     ) -> Result<ResourceAllocation, Refusal> {
         check_heap_flags(wanted, heaps)?;
-        let request = self.placement_request(wanted, heaps, placed)?;
+        let sharing = self.sharing(sharing, wanted.terms);
+        let request = self.placement_request(wanted, heaps, placed, sharing)?;
         let range = self.place(heaps, sharing, &request, wanted.terms)?;
         self.prefetch_after(heaps, sharing, &request, wanted.allocation.flags);
         let resource = self.create_placed(&range, wanted.resource, placed)?;
@@ -333,7 +348,7 @@ impl Inner {
             return None;
         }
         let place = || -> Result<(ID3D12Resource, PlacedRange), Refusal> {
-            let request = self.placement_request(wanted, heaps, &placed)?;
+            let request = self.placement_request(wanted, heaps, &placed, Sharing::Shared)?;
             let range = match heaps.find_slot(&request) {
                 Some(range) => range,
                 None => self.place(heaps, Sharing::Shared, &request, *terms)?,
@@ -376,10 +391,13 @@ impl Inner {
         let requested = self.requested(&wanted);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         let heaps = self.heaps_for(&wanted, &placed)?;
-        let request = self.placement_request(&wanted, heaps, &placed)?;
         let sharing = if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared };
-        let range = match self.place(heaps, sharing, &request, terms) {
-            Err(refusal) if refusal.is_about_size() => self.place(heaps, Sharing::Own, &request, terms)?,
+        let place = |sharing| {
+            let request = self.placement_request(&wanted, heaps, &placed, sharing)?;
+            self.place(heaps, sharing, &request, terms)
+        };
+        let range = match place(sharing) {
+            Err(refusal) if refusal.is_about_size() => place(Sharing::Own)?,
             range => range?,
         };
         let resource = self.create_placed(&range, resource, &placed)?;
@@ -390,11 +408,13 @@ impl Inner {
     fn commit(
         self: &Arc<Self>,
         wanted: &Wanted<'_>,
+        heaps: &TypedHeaps,
         requested: &RequestedResource<'_>,
         reason: Reason,
-        terms: Terms,
     ) -> Result<ResourceAllocation, Refusal> {
-        let Wanted { allocation, resource, granted, .. } = wanted;
+        let Wanted { allocation, resource, granted, terms } = *wanted;
+        // As heaps of the same memory are charged.
+        let heap_type = heaps.desc.heap_type;
         if !allocation.extra_required_resource_padding.is_zero() {
             let field = "ResourceAllocationDesc::extra_required_resource_padding";
             return Err(Error::invalid_argument(field, "a committed resource has no padding").into());
@@ -425,9 +445,9 @@ impl Inner {
             };
             let create = || create_committed(&self.devices, &properties, flags, resource, &requirements.desc);
             let group = granted.segment_group;
-            let charge = || self.accounts.charge(granted.heap_type, Charged::Committed, size).map_err(refuse);
+            let charge = || self.accounts.charge(heap_type, Charged::Committed, size).map_err(refuse);
             let Some(manager) = self.manager_for(terms) else {
-                self.check_budget(group, size, terms).map_err(refuse)?;
+                self.check_budget(group, size, terms, GivenBack::Nothing).map_err(refuse)?;
                 let charge = charge()?;
                 return create().map(|made| (made, None, charge)).map_err(of_device);
             };
@@ -439,12 +459,12 @@ impl Inner {
             let managed = self.own_memory.enter(&made, managed)?;
             Ok((made, Some(managed), charge))
         };
-        self.make_room_by_empty_heaps(size, flags, (granted.heap_type, granted.segment_group), terms);
+        self.give_back_for((heap_type, granted.segment_group), size, flags, terms);
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         if is_short && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
             // As a heap would: empty ones go back, and the device is asked again.
-            let released = self.make_room(size, granted.heap_type, granted.segment_group);
+            let released = self.make_room(size, heap_type, granted.segment_group);
             if !released.is_zero() {
                 made = attempt();
             }
@@ -455,7 +475,7 @@ impl Inner {
         let desc = &requirements.desc;
         let allocator = Arc::downgrade(self);
         let made = Standalone { residency, resource: made, size, alignment, _charge: charge, allocator };
-        Ok(ResourceAllocation::standalone(made, desc, granted, decision))
+        Ok(ResourceAllocation::standalone(made, desc, &granted, decision))
     }
 
     /// Whether there is anything to note of an allocation that is made in the usual way.
@@ -464,6 +484,7 @@ impl Inner {
         let special = ResourceAllocationFlags::NEVER_RESIDENT
             .union(ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
         self.desc.flags.contains(ResourceAllocatorFlags::NEVER_LEAK)
+            || self.has_limits_in_unified_memory()
             || allocation.user_data != 0
             || allocation.flags.intersects(special)
     }
@@ -543,17 +564,6 @@ pub(super) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool 
         || allocation.extra_required_heap_flags & without_cpu != 0
 }
 
-pub(super) fn heap_types_of(
-    allocation: &ResourceAllocationDesc<'_>,
-    resource: &ResourceDesc<'_>,
-) -> HeapTypePreference {
-    match (allocation.pool, allocation.heap_type) {
-        (Some(pool), _) => pool.heap_type().into(),
-        (None, Some(preference)) => preference,
-        (None, None) => infer_heap_type(resource.initial_state).into(),
-    }
-}
-
 /// Refuses heap flags that the heaps do not have.
 #[inline]
 fn check_heap_flags(wanted: &Wanted<'_>, heaps: &TypedHeaps) -> Result<(), Error> {
@@ -574,9 +584,19 @@ pub(super) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_F
     required & !permissions & !flags
 }
 
+/// Logs a warning when an allocation takes more than was asked for: of a buffer its width, of a texture its texels.
 fn warn_on_mismatch(made: &ResourceAllocation, resource: &ResourceDesc<'_>) {
-    let (size, alignment) = (made.size(), made.alignment());
-    let asked = if resource.is_buffer() { ByteSize::new(resource.desc.Width) } else { size };
+    let alignment = made.alignment();
+    let size = match made.decision().placement {
+        // What lies up to the next multiple of its alignment is no other part's.
+        Placement::WithinResource => made.size().align_up(alignment).unwrap_or(made.size()),
+        _ => made.info().size,
+    };
+    let asked = if resource.is_buffer() {
+        ByteSize::new(resource.desc.Width)
+    } else {
+        texel_bytes(&resource.desc).unwrap_or(size)
+    };
     if size > asked || (resource.desc.Alignment != 0 && alignment.get() > resource.desc.Alignment) {
         tracing::warn!(
             %asked,

@@ -4,7 +4,7 @@
 //! ([`Evacuation`]); this is what carries it out.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
 use super::allocation::ResourceAllocation;
-use super::desc::ResourceDesc;
+use super::desc::{ResourceDesc, SuballocationAlgorithm};
 use super::device_resource::{check_interfaces, create_placed};
 use super::heap::Heap;
 use super::heap_source::Terms;
@@ -108,6 +108,7 @@ impl Default for DefragmentationBudget {
 #[derive(Debug)]
 pub struct Defragmentation {
     allocator: Arc<Inner>,
+    is_of_pool: bool,
     /// One for each kind of heaps.
     runs: Vec<Run>,
     /// Those that are finished. Moves of theirs may be under way yet: of heaps that were given up.
@@ -178,8 +179,9 @@ impl Run {
         Some(Self { heaps: Arc::clone(heaps), evacuation: Arc::new(Mutex::new(evacuation)) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HeapEvacuation> {
-        self.evacuation.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockedRun<'_> {
+        let evacuation = self.evacuation.lock().unwrap_or_else(PoisonError::into_inner);
+        LockedRun { evacuation, heaps: &self.heaps }
     }
 
     fn abandon(&self, planned: &PlannedMove<Arc<Heap>>) {
@@ -226,14 +228,18 @@ impl ResourceAllocator {
                 return Err(Error::invalid_argument("DefragmentationDesc::pool", rule));
             }
             Some(pool) => Run::new(pool.heaps()).into_iter().collect(),
-            None => inner.typed_heaps.iter().filter_map(|heaps| Run::new(heaps)).collect(),
+            // Those of the allocator's own heaps join with the first step.
+            None => Vec::new(),
         };
-        if runs.is_empty() {
+        let is_of_pool = desc.pool.is_some();
+        let is_default = inner.desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+        let is_supported = if is_of_pool { !runs.is_empty() } else { is_default };
+        if !is_supported {
             return Err(Error::unsupported(
                 "defragmentation of heaps with another than the default algorithm",
             ));
         }
-        Ok(Defragmentation { allocator: Arc::clone(inner), runs, finished: Vec::new() })
+        Ok(Defragmentation { allocator: Arc::clone(inner), is_of_pool, runs, finished: Vec::new() })
     }
 }
 
@@ -244,6 +250,7 @@ impl Defragmentation {
     /// nanoseconds for each heap.
     pub fn step(&mut self, budget: DefragmentationBudget) -> DefragmentationStep {
         let begin = Instant::now();
+        self.add_new_kinds();
         let mut time_left = || begin.elapsed() < budget.time;
         let mut step = DefragmentationStep { moves: Vec::new(), state: DefragmentationState::Finished };
         let (mut moves, mut bytes) = (budget.moves, budget.bytes);
@@ -274,6 +281,19 @@ impl Defragmentation {
             self.finished.push(self.runs.remove(place));
         }
         step
+    }
+
+    /// Heaps of a kind are there from their first use on, which may be later than the beginning.
+    fn add_new_kinds(&mut self) {
+        if self.is_of_pool {
+            return;
+        }
+        for heaps in self.allocator.own_heaps() {
+            let is_known = |run: &Run| run.heaps.desc.number == heaps.desc.number;
+            if !self.runs.iter().chain(&self.finished).any(is_known) {
+                self.runs.extend(Run::new(heaps));
+            }
+        }
     }
 
     fn step_run(
@@ -343,6 +363,32 @@ impl Drop for Defragmentation {
             // Moves that are under way hold on to it.
             run.lock().cancel();
         }
+    }
+}
+
+/// An evacuation, whose calls change what the heaps hold.
+struct LockedRun<'a> {
+    evacuation: MutexGuard<'a, HeapEvacuation>,
+    heaps: &'a TypedHeaps,
+}
+
+impl Deref for LockedRun<'_> {
+    type Target = HeapEvacuation;
+
+    fn deref(&self) -> &HeapEvacuation {
+        &self.evacuation
+    }
+}
+
+impl DerefMut for LockedRun<'_> {
+    fn deref_mut(&mut self) -> &mut HeapEvacuation {
+        &mut self.evacuation
+    }
+}
+
+impl Drop for LockedRun<'_> {
+    fn drop(&mut self) {
+        self.heaps.note_change();
     }
 }
 

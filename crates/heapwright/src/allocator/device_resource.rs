@@ -201,8 +201,8 @@ pub(super) fn create_committed(
 
 /// How a resource begins in a heap of a type.
 ///
-/// Resources in UPLOAD and READBACK heaps may begin in state COMMON since the release of D3D12 that `ID3D12Device10` came
-/// with. Before it they have one state each for all their life, which is what COMMON stands for there.
+/// Resources in UPLOAD and READBACK heaps may begin in state COMMON, and in UPLOAD heaps in parts of GENERIC_READ, since the release
+/// of D3D12 that `ID3D12Device10` came with. Before it they have one state each for all their life, which is what these stand for there.
 #[inline]
 fn initial(
     devices: &Devices,
@@ -214,9 +214,11 @@ fn initial(
         InitialState::Layout(layout) => return (D3D12_RESOURCE_STATE_COMMON, layout),
     };
     let state = match heap_type {
-        _ if state != D3D12_RESOURCE_STATE_COMMON || devices.device10.is_some() => state,
-        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
-        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+        _ if devices.device10.is_some() => state,
+        D3D12_HEAP_TYPE_UPLOAD if state & !D3D12_RESOURCE_STATE_GENERIC_READ == 0 => {
+            D3D12_RESOURCE_STATE_GENERIC_READ
+        }
+        D3D12_HEAP_TYPE_READBACK if state == D3D12_RESOURCE_STATE_COMMON => D3D12_RESOURCE_STATE_COPY_DEST,
         _ => state,
     };
     (state, D3D12_BARRIER_LAYOUT_UNDEFINED)

@@ -1,17 +1,13 @@
-//! Where a heap comes from, and what is tried when memory is short.
+//! Carries out what [`plan`](super::plan) decided: where a heap comes from, and what is tried when the device refuses one.
 //!
-//! In this order; what cannot go differently from what was tried before is left out:
+//! When the device has no memory for a heap of the size that is wanted:
 //!
-//! With a residency manager, a new heap has room made for it in the budget: empty heaps go back first, then what is idle is
-//! evicted. What is `NEVER_RESIDENT` takes no heap that is held.
+//! 1. a free range of any heap of the kind is taken;
+//! 2. empty heaps are given back (unless `NEVER_OVER_ALLOCATE`), and the device is asked again;
+//! 3. the device is asked for a heap as small as the request allows.
 //!
-//! 1. an empty heap that is held already: where a new one may be refused (budget, limits, flags), any of the same heaps,
-//!    however much it wastes; one that was made in advance, is in the pool, or belongs to an allocator nested with this one;
-//! 2. a new heap of the size that is wanted;
-//! 3. after empty heaps of the whole allocator went back to the device (unless `NEVER_OVER_ALLOCATE`), the same again;
-//! 4. a new heap as small as the request allows.
-//!
-//! No lock is held while the device creates or destroys a heap.
+//! No lock is held while the device creates or destroys a heap. With a residency manager, what is idle is evicted to make room in the
+//! budget for a new heap, after empty heaps are given back. What is `NEVER_RESIDENT` takes no heap that is held.
 
 use std::sync::Arc;
 
@@ -20,10 +16,11 @@ use heapwright_core::placement::{PlacementError, PlacementRequest};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
+use super::Inner;
 use super::desc::ResourceAllocatorFlags;
 use super::heap::Heap;
+use super::plan::{GivenBack, HeapPlan, HeapSizes};
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
-use super::{HeapType, Inner};
 use crate::error::{Attempt, Obstacle, Way};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
@@ -76,7 +73,7 @@ impl Inner {
         request: &PlacementRequest,
         terms: Terms,
     ) -> Result<PlacedRange, Refusal> {
-        if self.wants_unmanaged(terms) {
+        if sharing == Sharing::Unmanaged {
             return self.place_in_new(heaps, sharing, request, terms);
         }
         match heaps.find_room(sharing, request) {
@@ -94,78 +91,75 @@ impl Inner {
         request: &PlacementRequest,
         terms: Terms,
     ) -> Result<PlacedRange, Refusal> {
-        // Planning a heap gives up empty ones for it. Where it may be refused, these are better than none.
-        if self.may_be_refused(heaps, terms)
-            && !self.wants_unmanaged(terms)
-            && let Some(range) = heaps.find_any_room(sharing, request).map_err(misplaced)?
+        let any_range = || match sharing {
+            Sharing::Unmanaged => Ok(None),
+            Sharing::Shared | Sharing::Own => heaps.find_any_room(sharing, request).map_err(misplaced),
+        };
+        if sharing != Sharing::Unmanaged
+            && let Ok(sizes) = self.heap_sizes(heaps, sharing, request, terms)
+            && let Some(heap) = heaps.take_prefetched(sizes)
         {
-            return Ok(range);
+            return heaps.room_in_new(sharing, heap, request).map_err(misplaced);
         }
-        let least = request.size.align_up(super::desc::HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
-        let limit = heaps.desc.max_heap_size;
-        if least > limit {
-            return Err(Refusal::of(Way::NewHeap(least), Obstacle::HeapSize { limit }));
+        let mut plan = self.plan_heap(heaps, sharing, request, terms)?;
+        // Other threads may take what was planned; each time it is planned again.
+        loop {
+            match plan {
+                HeapPlan::Spare(sizes) => {
+                    if let Some(heap) = heaps.take_spare(sizes) {
+                        return heaps.room_in_new(sharing, heap, request).map_err(misplaced);
+                    }
+                    plan = self.plan_without_spare(heaps, sharing, request, terms, sizes)?;
+                }
+                HeapPlan::AnyRange => match any_range()? {
+                    Some(range) => return Ok(range),
+                    None => plan = self.plan_heap(heaps, sharing, request, terms)?,
+                },
+                HeapPlan::New(sizes) => {
+                    heaps.make_way(sharing, request).map_err(misplaced)?;
+                    let mut refusal = match self.create_heap(heaps, sizes.wanted, terms) {
+                        Ok(heap) => return heaps.room_in_new(sharing, heap, request).map_err(misplaced),
+                        Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
+                        Err(refusal) => refusal,
+                    };
+                    if let Some(range) = any_range()? {
+                        return Ok(range);
+                    }
+                    return match self.create_after_refusal(heaps, sizes, terms, &mut refusal)? {
+                        Some(heap) => heaps.room_in_new(sharing, heap, request).map_err(misplaced),
+                        None => Err(refusal),
+                    };
+                }
+            }
         }
-        let wanted = heaps.plan(sharing, request).map_err(misplaced)?.min(limit);
-        if wanted < least {
-            // The heaps of the pool have one size, and it is too small.
-            return Err(Refusal::of(Way::NewHeap(least), Obstacle::HeapSize { limit: wanted }));
-        }
-        let least = if heaps.takes_any_heap() { least } else { wanted };
-        let heap = self.obtain_heap(heaps, wanted, least, terms)?;
-        heaps.room_in_new(sharing, heap, request).map_err(misplaced)
     }
 
-    /// Whether something else than the device may keep a heap from being created.
-    pub(super) fn may_be_refused(&self, heaps: &TypedHeaps, terms: Terms) -> bool {
-        !terms.may_create_heap
-            || terms.within_budget
-            || self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
-            || self.desc.limits.of(heaps.desc.heap_type).is_some()
-            || heaps.desc.max_heap_count != 0
-    }
-
-    /// A heap that nothing is in.
-    pub(super) fn obtain_heap(
+    /// Creates a heap for which memory was short at first, or adds to the refusal why not.
+    pub(super) fn create_after_refusal(
         &self,
         heaps: &Arc<TypedHeaps>,
-        wanted: ByteSize,
-        least: ByteSize,
+        HeapSizes { wanted, least }: HeapSizes,
         terms: Terms,
-    ) -> Result<Arc<Heap>, Refusal> {
-        if !self.wants_unmanaged(terms)
-            && let Some(heap) = heaps.take_spare(least, wanted)
-        {
-            return Ok(heap);
-        }
-        if !terms.may_create_heap {
-            return Err(Refusal::of(Way::HeldMemory, Obstacle::NoRoom));
-        }
-        let place = (heaps.desc.heap_type, heaps.desc.segment_group);
-        self.make_room_by_empty_heaps(wanted, heaps.desc.heap.Flags, place, terms);
-        let mut refusal = Refusal::default();
+        refusal: &mut Refusal,
+    ) -> Result<Option<Arc<Heap>>, Refusal> {
         let mut attempt = |size: ByteSize| match self.create_heap(heaps, size, terms) {
+            Ok(heap) => Ok(Some(heap)),
             Err(other) if other.fatal.is_none() => {
                 refusal.append(other);
-                None
+                Ok(None)
             }
-            made => Some(made),
+            Err(fatal) => Err(fatal),
         };
-        let mut made = attempt(wanted);
-        if made.is_none() && !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
+        if !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
             let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
             tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
-            if !released.is_zero() {
-                made = attempt(wanted);
+            if !released.is_zero()
+                && let Some(heap) = attempt(wanted)?
+            {
+                return Ok(Some(heap));
             }
         }
-        if made.is_none() && least < wanted {
-            made = attempt(least);
-        }
-        match made {
-            Some(made) => made,
-            None => Err(refusal),
-        }
+        if least < wanted { attempt(least) } else { Ok(None) }
     }
 
     pub(super) fn create_heap(
@@ -174,35 +168,15 @@ impl Inner {
         size: ByteSize,
         terms: Terms,
     ) -> Result<Arc<Heap>, Refusal> {
+        let (heap_type, group) = (heaps.desc.heap_type, heaps.desc.segment_group);
+        self.give_back_for((heap_type, group), size, heaps.desc.heap.Flags, terms);
+        heaps.make_seat();
         if self.manager_for(terms).is_none() {
             // A manager makes room; whoever it leaves alone takes what there is.
             let refuse = |obstacle| Refusal::of(Way::NewHeap(size), obstacle);
-            self.check_budget(heaps.desc.segment_group, size, terms).map_err(refuse)?;
+            self.check_budget(group, size, terms, GivenBack::Nothing).map_err(refuse)?;
         }
         heaps.create_heap(&self.devices, size, terms)
-    }
-
-    /// Whether so many bytes more are within the operating system's budget, if that matters.
-    pub(super) fn check_budget(
-        &self,
-        group: SegmentGroup,
-        size: ByteSize,
-        terms: Terms,
-    ) -> Result<(), Obstacle> {
-        if !terms.within_budget {
-            return Ok(());
-        }
-        // What a manager can evict does not stand in the way.
-        let known = match self.manager_for(terms) {
-            Some(manager) => Some(manager.needed_and_budget(group)),
-            None => self.video_memory(group),
-        };
-        // That there is an adapter was checked. One that does not answer has no budget to be within.
-        let Some((usage, budget)) = known else { return Ok(()) };
-        if usage.saturating_add(size) > budget {
-            return Err(Obstacle::Budget { group, budget, usage });
-        }
-        Ok(())
     }
 
     /// Usage and budget of a segment group, where the adapter is known and answers.
@@ -217,43 +191,6 @@ impl Inner {
             return None;
         }
         Some((info.current_usage, info.budget))
-    }
-
-    /// Gives back what is not needed because memory for `size` bytes of a heap type is short.
-    ///
-    /// What helps goes first: limits are those of a heap type, and memory is that of a segment group.
-    pub(super) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
-        self.collect_deferred();
-        let rank = |heaps: &Arc<TypedHeaps>| {
-            if heaps.desc.heap_type == heap_type {
-                0
-            } else {
-                1 + u8::from(heaps.desc.segment_group != group)
-            }
-        };
-        let mut heaps = self.all_heaps();
-        heaps.sort_by_key(rank);
-        self.release_from(&heaps, size.max(self.desc.release_size))
-    }
-
-    /// Gives empty heaps back to the device, whole ones until so many bytes are reached.
-    pub(super) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let heaps = self.all_heaps();
-        self.release_from(&heaps, bytes)
-    }
-
-    fn release_from(&self, heaps: &[Arc<TypedHeaps>], bytes: ByteSize) -> ByteSize {
-        for within in &self.within {
-            within.release_empty();
-        }
-        let mut released = ByteSize::ZERO;
-        for heaps in heaps {
-            if released >= bytes {
-                break;
-            }
-            released = released.saturating_add(heaps.release(bytes.saturating_sub(released)));
-        }
-        released
     }
 }
 

@@ -12,13 +12,17 @@ use super::allocation::{ResourceAllocation, Standalone};
 use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
-use crate::caps::read_allocation_info;
+use crate::caps::committed_info;
 use crate::heap_family::HeapFamily;
 use crate::{Error, ResidencyHeap, ResidencyHeapDesc};
 
 impl Inner {
     /// Makes an allocation of a resource that exists.
-    pub(super) fn import(
+    ///
+    /// # Safety
+    ///
+    /// As [`ResourceAllocator::import`](super::ResourceAllocator::import).
+    pub(super) unsafe fn import(
         self: &Arc<Self>,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ID3D12Resource,
@@ -42,7 +46,7 @@ impl Inner {
         let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
         if hresult.is_err() {
             // A reserved resource has no heap.
-            return refuse("resource", format!("GetHeapProperties answered {:#010x}", hresult.0));
+            return refuse("resource", format!("GetHeapProperties answered {:#}", hresult::Named(hresult)));
         }
         let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
         let granted = self.heap_families.granted(family);
@@ -58,11 +62,7 @@ impl Inner {
         }
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { resource.GetDesc() };
-        // What `GetDesc` says of the alignment is what was found, not what may be asked for.
-        let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
-        // SAFETY: the device is a live COM object, and the description outlives the call.
-        let info = unsafe { self.devices.device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
-        let (size, alignment) = read_allocation_info(info).unwrap_or_else(|| {
+        let (size, alignment) = committed_info(&self.devices.device, &desc).unwrap_or_else(|| {
             (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
         });
         let terms = self.terms(allocation);

@@ -1,9 +1,9 @@
 //! What all handles of an allocator share.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapPool, HeapPooling, PlacementAlgorithm, PlacementRequest};
+use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest};
 use heapwright_d3d12::*;
 
 use super::accounts::Accounts;
@@ -14,14 +14,18 @@ use super::desc::{
     SuballocationAlgorithm,
 };
 use super::devices::Devices;
-use super::engine::{engine_desc, fixed_heap_size};
+use super::engine::engine_desc;
 use super::heap::Heap;
 use super::heap_source::{Refusal, Terms};
 use super::notes::{LiveList, next_number};
+use super::plan::{GivenBack, HeapSizes};
+use super::pool_sums::PoolSums;
 use super::prefetch::Prefetcher;
+use super::relations::{Relation, Relations};
 use super::residency::OwnMemory;
 use super::striped::Striped;
 use super::typed_heaps::{HeapKind, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::unified::RefusedInUnified;
 use super::within::{BackingBuffers, BackingKind};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::{RequirementsOptions, RequirementsQuery, ResourceClass};
@@ -42,19 +46,26 @@ pub(super) struct Inner {
     pub(super) extra_heap_flags: D3D12_HEAP_FLAGS,
     pub(super) heap_families: HeapFamilies,
     pub(super) requirements: RequirementsQuery,
-    pub(super) typed_heaps: [Striped<TypedHeaps>; HeapKind::COUNT],
-    pub(super) within: [Striped<BackingBuffers>; BackingKind::COUNT],
+    /// Those of a kind are made when they are first used: each takes 16 KiB.
+    typed_heaps: [OnceLock<Striped<TypedHeaps>>; HeapKind::COUNT],
+    pub(super) relations: Arc<Relations>,
+    /// As the heaps: made when they are first used.
+    within: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],
     pools: Mutex<Vec<Weak<TypedHeaps>>>,
+    pub(super) pool_sums: Arc<PoolSums>,
     pub(super) accounts: Arc<Accounts>,
     pub(super) decisions: Decisions,
     pub(super) live: Arc<LiveList>,
     pub(super) deferred: Deferred,
+    pub(super) refused_in_unified: RefusedInUnified,
     prefetcher: Option<Prefetcher>,
     /// Who decides which heaps are resident.
     pub(super) residency: Option<ResidencyManager>,
     /// That of all allocators that are nested with this one.
     pub(super) own_memory: Arc<OwnMemory>,
     pub(super) debug_name: Mutex<Option<Arc<str>>>,
+    /// For what outlives it.
+    this: Weak<Self>,
 }
 
 impl Inner {
@@ -104,51 +115,12 @@ impl Inner {
         let vendor_id =
             adapter.and_then(|adapter| AdapterDesc::query(adapter).ok()).map(|desc| desc.vendor_id);
         Ok(Arc::new_cyclic(|this| Self {
-            typed_heaps: HeapKind::all(&heap_families, caps.architecture).map(|kind| {
-                let properties = heap_families.properties(kind.family);
-                let alignment = kind.class.heap_alignment();
-                let typed = TypedHeapsDesc {
-                    number: next_number(),
-                    pool: None,
-                    heap_type: kind.heap_type,
-                    segment_group: kind.family.segment_group(caps.architecture),
-                    class: kind.class,
-                    holds_everything: false,
-                    heap: D3D12_HEAP_DESC {
-                        SizeInBytes: 0,
-                        Properties: properties,
-                        Alignment: alignment,
-                        Flags: kind.class.heap_flags(&effective_caps) | extra_heap_flags,
-                    },
-                    protected_session: None,
-                    residency_priority: None,
-                    heap_size: ByteSize::ZERO,
-                    max_heap_size,
-                    min_heap_count: 0,
-                    max_heap_count: 0,
-                    min_alignment: heapwright_core::Alignment::ONE,
-                    recycling: recycling(&desc),
-                    engine: engine_desc(
-                        &desc,
-                        retention(&desc),
-                        max_heap_size,
-                        desc.suballocation_algorithm,
-                        alignment,
-                        ByteSize::ZERO,
-                        0,
-                    ),
-                };
-                let (spare, kin) = match parent {
-                    Some(parent) => {
-                        let theirs = &parent.typed_heaps[kind.index()];
-                        (Arc::clone(theirs.spare()), Arc::clone(&theirs.kin))
-                    }
-                    None => (Arc::new(HeapPool::new(pooling(&desc, alignment))), Arc::default()),
-                };
-                let (accounts, residency) = (Arc::clone(&accounts), residency.cloned());
-                Striped::new(TypedHeaps::new(typed, spare, kin, accounts, residency, Weak::clone(this)))
-            }),
-            within: BackingKind::all().map(|kind| Striped::new(BackingBuffers::new(kind))),
+            typed_heaps: Default::default(),
+            relations: parent.map_or_else(
+                || Relations::of_root(&desc, &accounts, this),
+                |parent| parent.relations.joined(this),
+            ),
+            within: Default::default(),
             requirements: RequirementsQuery::new(device, &effective_caps, options),
             adapter: adapter.cloned(),
             vendor_id,
@@ -160,21 +132,87 @@ impl Inner {
             extra_heap_flags,
             heap_families,
             pools: Mutex::default(),
+            pool_sums: Arc::default(),
             accounts,
             decisions: Decisions::default(),
             live: Arc::default(),
             deferred: Deferred::default(),
+            refused_in_unified: RefusedInUnified::default(),
             prefetcher,
             residency: residency.cloned(),
             own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
             debug_name: Mutex::default(),
+            this: Weak::clone(this),
         }))
     }
 
     /// The allocator's own heaps of a kind.
     #[inline]
     pub(super) fn heaps(&self, family: HeapFamily, class: ResourceClass) -> &Striped<TypedHeaps> {
-        &self.typed_heaps[HeapKind::index_of(family, class)]
+        let index = HeapKind::index_of(family, class);
+        self.typed_heaps[index].get_or_init(|| self.new_heaps(index))
+    }
+
+    #[cold]
+    fn new_heaps(&self, index: usize) -> Striped<TypedHeaps> {
+        let HeapKind { family, heap_type, class } = HeapKind::of(index, &self.heap_families, &self.caps);
+        let (desc, max_heap_size) = (&self.desc, self.max_heap_size);
+        let alignment = class.heap_alignment();
+        let typed = TypedHeapsDesc {
+            number: next_number(),
+            pool: None,
+            pool_sums: None,
+            heap_type,
+            segment_group: family.segment_group(self.caps.architecture),
+            class,
+            holds_everything: false,
+            heap: D3D12_HEAP_DESC {
+                SizeInBytes: 0,
+                Properties: self.heap_families.properties(family),
+                Alignment: alignment,
+                Flags: class.heap_flags(&self.effective_caps) | self.extra_heap_flags,
+            },
+            protected_session: None,
+            residency_priority: None,
+            heap_size: ByteSize::ZERO,
+            max_heap_size,
+            min_heap_count: 0,
+            max_heap_count: 0,
+            min_alignment: heapwright_core::Alignment::ONE,
+            recycling: recycling(desc),
+            engine: engine_desc(
+                desc,
+                retention(desc),
+                max_heap_size,
+                desc.suballocation_algorithm,
+                alignment,
+                ByteSize::ZERO,
+                0,
+            ),
+        };
+        // The outermost allocator counts what waits in the pool, so it has heaps of each kind that any has.
+        if let Some(root) = self.relations.root().filter(|root| !std::ptr::eq(Arc::as_ptr(root), self)) {
+            root.typed_heaps[index].get_or_init(|| root.new_heaps(index));
+        }
+        let Relation { spare, kin } = self.relations.of(index, alignment);
+        let (accounts, residency) = (Arc::clone(&self.accounts), self.residency.clone());
+        Striped::new(TypedHeaps::new(typed, spare, kin, accounts, residency, Weak::clone(&self.this)))
+    }
+
+    /// The allocator's own heaps, as far as any of a kind was ever wanted.
+    pub(super) fn own_heaps(&self) -> impl Iterator<Item = &Striped<TypedHeaps>> {
+        self.typed_heaps.iter().filter_map(OnceLock::get)
+    }
+
+    /// Backing buffers of a kind.
+    #[inline]
+    pub(super) fn backing_buffers(&self, kind: BackingKind) -> &Striped<BackingBuffers> {
+        self.within[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind)))
+    }
+
+    /// Backing buffers, as far as any of a kind was ever wanted.
+    pub(super) fn all_backing_buffers(&self) -> impl Iterator<Item = &Striped<BackingBuffers>> {
+        self.within.iter().filter_map(OnceLock::get)
     }
 
     /// The pools that there are.
@@ -185,12 +223,17 @@ impl Inner {
 
     /// The allocator's own heaps, and those of its pools.
     pub(super) fn all_heaps(&self) -> Vec<Arc<TypedHeaps>> {
-        self.typed_heaps.iter().map(|heaps| Arc::clone(heaps)).chain(self.pools()).collect()
+        self.own_heaps().map(|heaps| Arc::clone(heaps)).chain(self.pools()).collect()
     }
 
     pub(super) fn add_pool(&self, heaps: &Arc<TypedHeaps>) {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        pools.retain(|pool| pool.strong_count() > 0);
+        // As often as the list is full, so that a pool costs O(1) however many there are.
+        if pools.len() == pools.capacity() {
+            pools.retain(|pool| pool.strong_count() > 0);
+            let count = pools.len();
+            pools.reserve(count + 8);
+        }
         pools.push(Arc::downgrade(heaps));
     }
 
@@ -235,7 +278,7 @@ impl Inner {
                 let (usage, budget) = manager.usage_and_budget(group);
                 usage.saturating_add(next) <= budget
             }
-            None => self.check_budget(group, next, terms).is_ok(),
+            None => self.check_budget(group, next, terms, GivenBack::Nothing).is_ok(),
         };
         if has_room {
             prefetcher.request(heaps, next, terms);
@@ -249,7 +292,15 @@ impl Inner {
         size: ByteSize,
         terms: Terms,
     ) -> Result<(), Refusal> {
-        let heap: Arc<Heap> = self.obtain_heap(heaps, size, size, terms)?;
+        let sizes = HeapSizes { wanted: size, least: size };
+        let heap: Arc<Heap> = match self.create_heap(heaps, size, terms) {
+            Ok(heap) => heap,
+            Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
+            Err(mut refusal) => {
+                let made = self.create_after_refusal(heaps, sizes, terms, &mut refusal)?;
+                made.ok_or(refusal)?
+            }
+        };
         heaps
             .insert_empty(heap)
             .map_err(|error| Refusal::from(Error::invalid_argument("PoolDesc::heap_size", error.to_string())))
@@ -264,7 +315,7 @@ impl Inner {
         for heaps in &self.all_heaps() {
             heaps.audit()?;
         }
-        self.within.iter().try_for_each(|backing| backing.audit())
+        self.all_backing_buffers().try_for_each(|backing| backing.audit())
     }
 }
 
@@ -331,25 +382,11 @@ fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
     }
 }
 
-fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
-    match desc.pool_algorithm {
-        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,
-        PoolAlgorithm::Default if desc.suballocation_algorithm == SuballocationAlgorithm::Default => {
-            HeapPooling::None
-        }
-        PoolAlgorithm::Default | PoolAlgorithm::SegmentedPool => HeapPooling::Segmented,
-        PoolAlgorithm::FixedPool if desc.preferred_heap_size.is_zero() => HeapPooling::None,
-        PoolAlgorithm::FixedPool => HeapPooling::Fixed(fixed_heap_size(desc, heap_alignment)),
-    }
-}
-
 fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
     let keeps_by_retention = desc.pool_algorithm == PoolAlgorithm::Default
         && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
-    if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
+    if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
         Recycling::Never
-    } else if keeps_by_retention {
-        Recycling::IntoShared
     } else {
         Recycling::IntoPool
     }

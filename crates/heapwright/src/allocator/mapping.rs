@@ -1,6 +1,7 @@
 //! The CPU's view of a buffer.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use heapwright_core::ByteSize;
@@ -10,10 +11,15 @@ use super::residency::KeptResident;
 use super::within::WithinRange;
 use crate::Error;
 
-/// The bytes of a mapped buffer. Dropping it unmaps.
+/// The bytes of a mapped buffer. Dropping it unmaps, and tells the device which bytes were written (`pWrittenRange`): from the first
+/// to the last that [`write`](Self::write) wrote.
 ///
 /// Bytes are copied in and out; no reference to them is handed out, because memory that the GPU may write is no place for
-/// one. Submitting work that touches the bytes is unsafe in D3D12, and whoever does it orders it with a fence.
+/// one. Executing commands that touch the bytes is unsafe, in D3D12 as by a
+/// [`ResidencyManager`](crate::ResidencyManager::execute_command_lists), and whoever does it orders it with a fence.
+///
+/// No other mapping has the same bytes: it borrows its allocation mutably, allocations do not overlap, and whoever
+/// [imports](crate::ResourceAllocator::import) a resource promises it.
 ///
 /// # Invariants
 ///
@@ -24,6 +30,9 @@ pub struct Mapping<'a> {
     resource: Option<&'a ID3D12Resource>,
     start: NonNull<u8>,
     len: ByteSize,
+    /// What may be read, as the device was told, and the hull of what was written.
+    readable: Range<u64>,
+    written: Option<Range<u64>>,
     /// The allocation is borrowed mutably: one mapping at a time.
     _exclusive: PhantomData<&'a mut ()>,
     /// Dropped after the drop below: it is unmapped while it is resident.
@@ -31,22 +40,32 @@ pub struct Mapping<'a> {
 }
 
 impl<'a> Mapping<'a> {
+    /// Maps a buffer of `len` bytes, of which `readable` may be read: a range of them, or `None` for all.
     pub(super) fn new(
         resource: &'a ID3D12Resource,
         len: ByteSize,
+        readable: Option<Range<u64>>,
         kept: Option<KeptResident<'a>>,
     ) -> Result<Self, Error> {
         let mut start = std::ptr::null_mut();
-        // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. No
-        // read range means that the CPU may read everything.
-        let hresult = unsafe { resource.Map(0, None, &mut start) };
+        let range = readable.as_ref().map(d3d12_range).transpose()?;
+        let range = range.as_ref().map(std::ptr::from_ref);
+        // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable, and the range
+        // outlives the call. No read range means that the CPU may read everything.
+        let hresult = unsafe { resource.Map(0, range, &mut start) };
         if hresult.is_err() {
             return Err(Error::device("ID3D12Resource::Map", hresult));
         }
         match NonNull::new(start.cast()) {
-            Some(start) => {
-                Ok(Self { resource: Some(resource), start, len, _exclusive: PhantomData, _kept: kept })
-            }
+            Some(start) => Ok(Self {
+                resource: Some(resource),
+                start,
+                len,
+                readable: readable.unwrap_or(0..len.get()),
+                written: None,
+                _exclusive: PhantomData,
+                _kept: kept,
+            }),
             None => {
                 // SAFETY: the resource was mapped by the call above.
                 unsafe { resource.Unmap(0, None) };
@@ -56,9 +75,22 @@ impl<'a> Mapping<'a> {
     }
 
     /// The bytes of a part of a resource, which is mapped as long as the part lives. `len` is at most the part's size.
-    pub(super) fn of_mapped(range: &'a WithinRange, len: ByteSize, kept: Option<KeptResident<'a>>) -> Self {
+    pub(super) fn of_mapped(
+        range: &'a WithinRange,
+        len: ByteSize,
+        readable: Option<Range<u64>>,
+        kept: Option<KeptResident<'a>>,
+    ) -> Self {
         let len = len.min(range.range().size());
-        Self { resource: None, start: range.mapped(), len, _exclusive: PhantomData, _kept: kept }
+        Self {
+            resource: None,
+            start: range.mapped(),
+            len,
+            readable: readable.unwrap_or(0..len.get()),
+            written: None,
+            _exclusive: PhantomData,
+            _kept: kept,
+        }
     }
 
     /// Bytes that are mapped.
@@ -81,9 +113,15 @@ impl<'a> Mapping<'a> {
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let target = self.at(offset, bytes.len())?;
         // SAFETY: `at` checked that the target has as many bytes, which are mapped (type invariant). A slice of the
-        // program cannot overlap them, since they are handed out by no reference, and `&mut self` keeps other writers of
-        // this program away.
+        // program cannot overlap them, since they are handed out by no reference. Other mappings have other bytes (see the
+        // type), and `&mut self` keeps other users of this one away.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target.as_ptr(), bytes.len()) };
+        if !bytes.is_empty() {
+            // `at` checked that this does not overflow.
+            let end = offset.saturating_add(ByteSize::from_usize(bytes.len()).get());
+            let before = self.written.take().unwrap_or(offset..end);
+            self.written = Some(before.start.min(offset)..before.end.max(end));
+        }
         Ok(())
     }
 
@@ -91,9 +129,19 @@ impl<'a> Mapping<'a> {
     ///
     /// # Errors
     ///
-    /// Invalid argument when that reaches beyond the end; `bytes` is untouched then.
+    /// Invalid argument when that reaches beyond the end, or beyond what was [mapped to be read](crate::ResourceAllocation::map_range);
+    /// `bytes` is untouched then.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {
         let source = self.at(offset, bytes.len())?;
+        let end = offset.saturating_add(ByteSize::from_usize(bytes.len()).get());
+        let Range { start: first, end: last } = self.readable;
+        if !bytes.is_empty() && (offset < first || end > last) {
+            let rule = format!(
+                "{} bytes from {offset:#x} are not within what may be read, {first:#x} to {last:#x}",
+                bytes.len()
+            );
+            return Err(Error::invalid_argument("offset", rule));
+        }
         // SAFETY: as in `write`, with source and target exchanged.
         unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
@@ -117,8 +165,20 @@ impl<'a> Mapping<'a> {
 impl Drop for Mapping<'_> {
     fn drop(&mut self) {
         if let Some(resource) = self.resource {
-            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once.
-            unsafe { resource.Unmap(0, None) };
+            // An empty range: nothing was written.
+            let written = self.written.take().unwrap_or(0..0);
+            // What is mapped fits into the address space; everything is said to be written otherwise.
+            let range = d3d12_range(&written).ok();
+            // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
+            unsafe { resource.Unmap(0, range.as_ref().map(std::ptr::from_ref)) };
         }
+    }
+}
+
+/// A range of bytes as D3D12 takes it.
+fn d3d12_range(range: &Range<u64>) -> Result<D3D12_RANGE, Error> {
+    match (usize::try_from(range.start), usize::try_from(range.end)) {
+        (Ok(begin), Ok(end)) => Ok(D3D12_RANGE { Begin: begin, End: end }),
+        _ => Err(Error::invalid_argument("read_range", format!("{range:#x?} is beyond the address space"))),
     }
 }

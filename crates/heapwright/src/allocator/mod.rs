@@ -5,9 +5,11 @@
 //! | `desc` | what an allocator, an allocation and a pool are asked for |
 //! | `create` | one allocation, from what is asked to what is held; `ways`: the order in which ways to memory are tried; `decision`: which was taken, and why |
 //! | `typed_heaps` | the heaps of one kind; `heap`: one of them; `engine`: how they are divided |
-//! | `heap_source` | where a heap comes from, and what is tried when memory is short; `prefetch`: heaps made in advance |
+//! | `plan` | where memory comes from when the usual heaps have no room; `heap_source` carries it out; `giving_back`: empty heaps go back to the device; `prefetch`: heaps made in advance |
+//! | `relations` | what allocators share that are nested with one another |
 //! | `within` | small buffers that share one resource |
-//! | `pool` | custom pools |
+//! | `pool` | custom pools; `pool_sums`: what all of them hold together |
+//! | `unified` | what unified memory does not hold, and what limits it has |
 //! | `import` | resources that somebody else made |
 //! | `defragmentation` | emptying heaps, a few moves at a time |
 //! | `probe` | what an allocation would do |
@@ -16,7 +18,7 @@
 //! | `deferred` | memory that comes back once the GPU is done with it |
 //! | `report` | everything that is held, one by one |
 //! | `notes` | names and numbers that users give to allocations, and who is alive |
-//! | `allocation`, `mapping` | what the user holds |
+//! | `allocation`, `mapping`, `texture_mapping` | what the user holds |
 //! | `residency` | what the allocator and a residency manager have to do with each other |
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
 //!
@@ -36,21 +38,27 @@ mod desc;
 mod device_resource;
 mod devices;
 mod engine;
+mod giving_back;
 mod heap;
 mod heap_source;
 mod import;
 mod inner;
 mod mapping;
 mod notes;
+mod plan;
 mod pool;
+mod pool_sums;
 mod prefetch;
 mod probe;
+mod relations;
 mod report;
 mod residency;
 mod resource_allocator;
 mod stats;
 mod striped;
+mod texture_mapping;
 mod typed_heaps;
+mod unified;
 mod ways;
 mod within;
 
@@ -72,3 +80,4 @@ pub use self::pool::Pool;
 pub use self::probe::{Probe, ProbedMemory};
 pub use self::resource_allocator::{ResourceAllocationSupport, ResourceAllocator};
 pub use self::stats::{MemoryTotals, ResourceAllocatorStats};
+pub use self::texture_mapping::{TexelPitches, TextureMapping};

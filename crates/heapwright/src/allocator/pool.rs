@@ -3,14 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapPool, HeapPooling, HeapSetTotals};
+use heapwright_core::placement::{HeapPooling, HeapSetTotals};
 use heapwright_d3d12::*;
 
 use super::desc::{PoolDesc, ResourceKind, SuballocationAlgorithm};
 use super::engine::engine_desc;
 use super::heap_source::Terms;
 use super::notes::next_number;
-use super::typed_heaps::{Kin, Recycling, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{Kin, Recycling, SpareHeaps, TypedHeaps, TypedHeapsDesc};
 use super::{HeapType, Inner};
 use crate::Error;
 use crate::heap_family::{GrantedHeaps, HeapFamily};
@@ -176,6 +176,7 @@ impl Inner {
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: Some(Arc::from(desc.name.as_str())),
+            pool_sums: Some(Arc::clone(&self.pool_sums)),
             heap_type: granted.heap_type,
             segment_group: granted.segment_group,
             class,
@@ -195,7 +196,7 @@ impl Inner {
             recycling: Recycling::Never,
             engine,
         };
-        let spare = Arc::new(HeapPool::new(HeapPooling::None));
+        let spare = SpareHeaps::new(HeapPooling::None, &self.accounts);
         let heaps = TypedHeaps::new(
             typed,
             spare,

@@ -137,6 +137,7 @@ impl Prefetcher {
                     tracing::debug!(%size, ?refusal, "no heap could be made in advance");
                 }
                 heaps.prefetch.finish(made.ok());
+                heaps.note_change();
             }
         };
         match std::thread::Builder::new().name("heapwright prefetch".into()).spawn(work) {

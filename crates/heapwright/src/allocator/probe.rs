@@ -1,13 +1,17 @@
 //! What an allocation would do, without doing it.
 
+use std::sync::Arc;
+
 use heapwright_core::placement::{PlacementRequest, Room};
 use heapwright_core::{Alignment, ByteSize};
 
-use super::create::{Wanted, always_attribute, heap_types_of};
+use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
-use super::desc::{HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
+use super::desc::{
+    HEAP_GRANULARITY, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc,
+};
 use super::heap_source::{Refusal, Terms, misplaced};
-use super::residency::begins_evicted;
+use super::plan::{GivenBack, HeapPlan};
 use super::typed_heaps::{Sharing, TypedHeaps};
 use super::ways::{Way, ways};
 use super::within::{alignment_within, backing_desc};
@@ -54,18 +58,16 @@ impl ProbedMemory {
 }
 
 impl ResourceAllocator {
-    /// What [`create`](Self::create) would do now, without doing it: nothing is created, placed or kept.
+    /// Returns what [`create`](Self::create) would do now. Nothing is created or placed.
     ///
-    /// Limits and, where it matters, the budget are looked at, with empty heaps counted as given back; whether the device has memory
-    /// for a new heap only it knows. On one thread it is what the next `create` does unless the device refuses, or a limit is so near
-    /// that heaps make the difference in which slabs lie that nothing is in: these `create` gives back as well. For a part of a buffer it may tell
-    /// of a new heap where the old buffer that goes leaves room for the new one.
+    /// On one thread the next `create` does the same, unless the device has no memory for a new heap, which only the device knows. For
+    /// a part of a buffer, `probe` may report a new heap where a backing buffer that is released first leaves room for the new one.
     ///
-    /// Cost: O(1), with the device asked for what the resource takes.
+    /// Cost: the device is asked what the resource takes; O(1), and before it returns an error O(n) for n free ranges of the heaps.
     ///
     /// # Errors
     ///
-    /// As `create`: what it would answer before it asks the device for memory.
+    /// The errors of `create` that do not depend on the device's memory.
     ///
     /// ```
     /// use heapwright::{ByteSize, ProbedMemory, ResourceAllocator, ResourceDesc, buffer_desc};
@@ -94,12 +96,12 @@ impl Inner {
     ) -> Result<Probe, Error> {
         allocation.check()?;
         self.check_budget_flag(allocation)?;
-        let preference = heap_types_of(allocation, resource);
+        let preference = self.heap_types_of(allocation, resource);
         let mut refusal = Refusal::default();
         let mut first = None;
-        let of_pool = allocation.pool.map(super::Pool::granted);
-        let others = self.heap_families.grants(&preference, always_attribute(allocation));
-        for granted in of_pool.into_iter().chain(others.filter(|_| of_pool.is_none())) {
+        let others = self.heap_families.grants(&preference, self.attributes(allocation, resource)).skip(1);
+        let others = others.filter(|_| allocation.pool.is_none());
+        for granted in self.first_granted(allocation, resource).into_iter().chain(others) {
             first.get_or_insert(granted.heap_type);
             let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
             match self.probe_in(&wanted) {
@@ -136,10 +138,19 @@ impl Inner {
                     Room::Held => Ok(ProbedMemory::Held),
                     Room::NewHeap { size: buffer } => {
                         let least = size.align_up(HEAP_GRANULARITY).unwrap_or(buffer);
-                        self.probe_backing(wanted, buffer, least)
+                        match self.probe_backing(wanted, buffer, least) {
+                            Err(refusal)
+                                if refusal.is_shortage()
+                                    && self.has_any_backing_room(granted, size, alignment)? =>
+                            {
+                                Ok(ProbedMemory::Held)
+                            }
+                            probed => probed,
+                        }
                     }
                 };
                 if let Ok(memory) = memory {
+                    self.check_asked(wanted, size)?;
                     let decision = Decision::new(Placement::WithinResource, Reason::Usual);
                     return Ok(probe(decision, size, alignment, memory));
                 }
@@ -148,13 +159,14 @@ impl Inner {
         self.check(wanted)?;
         let requested = self.requested(wanted);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
+        self.check_asked(wanted, placed.size)?;
         let heaps = self.heaps_for(wanted, &placed)?;
         let facts = self.facts(wanted, heaps);
         let mut refusal = Refusal::default();
         for (way, reason) in ways(&facts).into_iter().flatten() {
             if way == Way::Committed {
                 let committed = self.requirements.requirements(&requested, Creation::Committed)?;
-                match self.may_take(heaps, committed.size, *terms, error::Way::Committed(committed.size)) {
+                match self.may_commit(heaps, committed.size, *terms) {
                     Ok(()) => {
                         let decision = Decision::new(Placement::Committed, reason);
                         let memory = ProbedMemory::NewHeap(committed.size);
@@ -168,11 +180,12 @@ impl Inner {
                 continue;
             }
             let sharing = if way == Way::Own { Sharing::Own } else { Sharing::Shared };
-            let request = self.placement_request(wanted, heaps, &placed)?;
+            let sharing = self.sharing(sharing, *terms);
+            let request = self.placement_request(wanted, heaps, &placed, sharing)?;
             match self.probe_place(heaps, sharing, &request, *terms) {
                 Ok(memory) => {
                     let placement =
-                        if sharing == Sharing::Own { Placement::OwnHeap } else { Placement::SharedHeap };
+                        if sharing == Sharing::Shared { Placement::SharedHeap } else { Placement::OwnHeap };
                     let decision = Decision::new(placement, reason);
                     return Ok(probe(decision, request.size, request.alignment, memory));
                 }
@@ -185,48 +198,20 @@ impl Inner {
     /// What [`place`](Self::place) would do.
     fn probe_place(
         &self,
-        heaps: &TypedHeaps,
+        heaps: &Arc<TypedHeaps>,
         sharing: Sharing,
         request: &PlacementRequest,
         terms: Terms,
     ) -> Result<ProbedMemory, Refusal> {
-        let least = request.size.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
-        let limit = heaps.desc.max_heap_size;
-        let too_large = |limit| Refusal::of(error::Way::NewHeap(least), Obstacle::HeapSize { limit });
         // Memory that the manager does not know is held nowhere.
-        let may_be_held = !self.wants_unmanaged(terms);
-        let has_any_room = || heaps.has_any_room(sharing, request).map_err(misplaced);
-        let wanted = match heaps.room_for(sharing, request) {
-            Ok(Room::Held) if may_be_held => return Ok(ProbedMemory::Held),
-            Ok(Room::Held) => heaps.new_heap_size(sharing, request).map_err(misplaced)?.min(limit),
-            Ok(Room::NewHeap { .. })
-                if may_be_held && self.may_be_refused(heaps, terms) && has_any_room()? =>
-            {
-                return Ok(ProbedMemory::Held);
-            }
-            Ok(Room::NewHeap { size }) => size.min(limit),
-            Err(error) => return Err(misplaced(error)),
-        };
-        if least > limit || wanted < least {
-            return Err(too_large(wanted.min(limit)));
-        }
-        let least = if heaps.takes_any_heap() { least } else { wanted };
-        if may_be_held && heaps.has_spare(least, wanted) {
+        if sharing != Sharing::Unmanaged && heaps.room_for(sharing, request).map_err(misplaced)? == Room::Held
+        {
             return Ok(ProbedMemory::Held);
         }
-        match self.may_take(heaps, wanted, terms, error::Way::NewHeap(wanted)) {
-            Ok(()) => Ok(ProbedMemory::NewHeap(wanted)),
-            Err(mut refusal) if least < wanted && refusal.fatal.is_none() => {
-                match self.may_take(heaps, least, terms, error::Way::NewHeap(least)) {
-                    Ok(()) => Ok(ProbedMemory::NewHeap(least)),
-                    Err(other) => {
-                        refusal.append(other);
-                        Err(refusal)
-                    }
-                }
-            }
-            Err(refusal) => Err(refusal),
-        }
+        Ok(match self.plan_heap(heaps, sharing, request, terms)? {
+            HeapPlan::Spare(_) | HeapPlan::AnyRange => ProbedMemory::Held,
+            HeapPlan::New(sizes) => ProbedMemory::NewHeap(sizes.wanted),
+        })
     }
 
     /// What making a backing buffer of `size` bytes, or of `least`, would do.
@@ -250,43 +235,32 @@ impl Inner {
         let requested = self.requested(&backing);
         let placed = self.requirements.requirements(&requested, Creation::Placed)?;
         let heaps = self.heaps_for(&backing, &placed)?;
-        let request = self.placement_request(&backing, heaps, &placed)?;
-        let sharing = if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared };
-        match self.probe_place(heaps, sharing, &request, wanted.terms) {
-            Err(refusal) if refusal.is_about_size() => {
-                self.probe_place(heaps, Sharing::Own, &request, wanted.terms)
-            }
+        let probe = |sharing| {
+            let request = self.placement_request(&backing, heaps, &placed, sharing)?;
+            self.probe_place(heaps, sharing, &request, wanted.terms)
+        };
+        match probe(if heaps.is_dedicated() { Sharing::Own } else { Sharing::Shared }) {
+            Err(refusal) if refusal.is_about_size() => probe(Sharing::Own),
             probed => probed,
         }
     }
 
-    /// Whether a heap, or a committed resource, of a size may be asked for.
-    fn may_take(
-        &self,
-        heaps: &TypedHeaps,
-        size: ByteSize,
-        terms: Terms,
-        way: error::Way,
-    ) -> Result<(), Refusal> {
+    /// Whether a committed resource of a size may be asked for.
+    fn may_commit(&self, heaps: &TypedHeaps, size: ByteSize, terms: Terms) -> Result<(), Refusal> {
+        let refuse = |obstacle| Refusal::of(error::Way::Committed(size), obstacle);
         if !terms.may_create_heap {
-            return Err(Refusal::of(error::Way::HeldMemory, Obstacle::NoRoom));
+            return Err(refuse(Obstacle::NoRoom));
         }
         if size > self.max_heap_size {
-            return Err(Refusal::of(way, Obstacle::HeapSize { limit: self.max_heap_size }));
+            return Err(refuse(Obstacle::HeapSize { limit: self.max_heap_size }));
         }
-        let refused = |obstacle| Refusal::of(way, obstacle);
-        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
-        // Empty heaps go back before a new one is refused.
-        let needs_room = self.manager_for(terms).is_none() || !begins_evicted(heaps.desc.heap.Flags);
-        if terms.within_budget && needs_room {
-            let missing = size.saturating_sub(self.totals_in(group).empty);
-            self.check_budget(group, missing, terms).map_err(refused)?;
+        if self.may_take(heaps, size, terms, GivenBack::Nothing).is_ok() {
+            return Ok(());
         }
-        let missing = size.saturating_sub(self.totals_of(heap_type).empty);
-        self.accounts.check(heap_type, missing).map_err(refused)?;
-        if matches!(way, error::Way::NewHeap(_)) {
-            heaps.check_seat().map_err(refused)?;
+        if self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
+            return self.may_take(heaps, size, terms, GivenBack::Nothing).map_err(refuse);
         }
-        Ok(())
+        self.return_unused_memory();
+        self.may_take(heaps, size, terms, GivenBack::EmptyHeaps).map_err(refuse)
     }
 }

@@ -59,8 +59,8 @@ impl ResourceAllocator {
         }
         let name = self.debug_name();
         report.pools.push(PoolReport::new(name.as_deref().unwrap_or("default")));
-        let parts = parts(&inner.within);
-        for heaps in &inner.typed_heaps {
+        let parts = parts(inner.all_backing_buffers());
+        for heaps in inner.own_heaps() {
             add_heaps(&mut report, heaps, 0, &parts);
         }
         for heaps in inner.pools() {
@@ -92,7 +92,7 @@ impl ResourceAllocator {
 /// What lies in backing buffers, by the buffer.
 type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
 
-fn parts(within: &[Striped<BackingBuffers>]) -> Parts {
+fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>) -> Parts {
     let mut parts = Parts::new();
     for buffers in within {
         for (address, ranges) in buffers.survey() {

@@ -14,8 +14,8 @@ use windows_core::{IUnknown, Interface};
 use super::device_resource::Refused;
 use super::heap::Heap;
 
+use super::Inner;
 use super::heap_source::{Refusal, Terms};
-use super::{HeapType, Inner};
 use crate::error::Obstacle;
 use crate::{
     Error, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager,
@@ -118,27 +118,6 @@ impl Inner {
     #[inline]
     pub(super) fn wants_unmanaged(&self, terms: Terms) -> bool {
         terms.never_resident && self.residency.is_some()
-    }
-
-    /// Before something live is evicted for `size` bytes, empty heaps go back to the device.
-    pub(super) fn make_room_by_empty_heaps(
-        &self,
-        size: ByteSize,
-        flags: D3D12_HEAP_FLAGS,
-        (heap_type, group): (HeapType, SegmentGroup),
-        terms: Terms,
-    ) {
-        let Some(manager) = self.manager_for(terms) else { return };
-        if begins_evicted(flags)
-            || self.desc.flags.contains(super::ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
-        {
-            return;
-        }
-        let (usage, budget) = manager.usage_and_budget(group);
-        if usage.saturating_add(size) > budget {
-            let released = self.make_room(size, heap_type, group);
-            tracing::debug!(%size, %released, "the budget has no room; empty heaps went back");
-        }
     }
 }
 
@@ -260,7 +239,9 @@ impl<'a> KeptResident<'a> {
 
 impl Drop for KeptResident<'_> {
     fn drop(&mut self) {
-        let unlocked = self.0.unlock();
-        debug_assert!(unlocked.is_ok(), "it was locked: {unlocked:?}");
+        if let Err(error) = self.0.unlock() {
+            // Everybody who has the heap may unlock it.
+            tracing::warn!(%error, "a residency heap was unlocked more often than it was locked");
+        }
     }
 }

@@ -278,7 +278,8 @@ impl ResourceAllocator {
 
     /// Makes an allocation of a committed resource that exists, so that it is counted and handled like others.
     ///
-    /// It adds a reference to the resource. Importing twice makes two allocations of one resource, and of one residency heap. With a
+    /// It adds a reference to the resource. Importing twice makes two allocations of one resource, and of one residency heap, which must not be
+    /// mapped at the same time. With a
     /// residency manager the resource must be a committed one: a placed one does not tell that it is, and D3D12 refuses to page it. Import it as
     /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and have its heap managed.
     ///
@@ -286,12 +287,25 @@ impl ResourceAllocator {
     ///
     /// Invalid argument, with the field: a resource of another device or without a heap, another heap type or other heap flags than it
     /// has, flags beside [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), padding, a pool.
-    pub fn import(
+    ///
+    /// # Safety
+    ///
+    /// A [`Mapping`](crate::Mapping) takes it for granted that the bytes of its allocation are no other's. The allocator cannot know who else
+    /// reaches the memory of a resource that it did not create, so for a buffer that can be mapped the caller promises for as long as the
+    /// allocation lives: while one of its mappings exists, the CPU reaches these bytes in no other way, unless all of them only read. Other ways
+    /// are another allocation of the same resource (imported twice, by this or another allocator, or the
+    /// [`resource`](ResourceAllocation::resource) of an allocation that was created), an allocation that is a part of it, a resource that is
+    /// placed in the same memory, and pointers that `ID3D12Resource::Map` returned. Nor does anybody `Unmap` what they have not mapped.
+    ///
+    /// The same goes for the texels of a texture in memory that the CPU reaches, which
+    /// [`map_texture`](crate::ResourceAllocation::map_texture) maps. Nothing is asked for a resource in memory that the CPU cannot reach.
+    pub unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ID3D12Resource,
     ) -> Result<ResourceAllocation, Error> {
-        self.inner.import(allocation, resource)
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.import(allocation, resource) }
     }
 
     /// Makes a custom pool.
@@ -308,19 +322,21 @@ impl ResourceAllocator {
     ///
     /// It happens in [`collect`](Self::collect), and before the allocator tells anyone that memory is short. What is left when the
     /// last handle is dropped and its fence not reached is never freed, and a warning says so.
+    ///
+    /// Cost: O(log n) for n fences or allocations that wait.
     pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         self.inner.deferred.add(allocation, fence, value);
     }
 
     /// Frees what waited for fences that are reached by now, and answers how many allocations that were: once a frame.
     ///
-    /// O(fences + what is freed). A removed device's fences are all reached.
+    /// O(fences + what is freed log n). A removed device's fences are all reached.
     pub fn collect(&self) -> usize {
         self.inner.collect_deferred()
     }
 
-    /// What the allocator holds. O(1), with a lock of each heap type in turn; numbers belong to one moment unless other threads
-    /// allocate meanwhile.
+    /// Returns what the allocator holds. O(1), amortized, with a lock of each kind of heap in turn: of custom pools, those are looked at
+    /// that changed since the last call. The numbers belong to one moment unless other threads allocate meanwhile.
     #[must_use]
     pub fn stats(&self) -> ResourceAllocatorStats {
         self.inner.stats()
@@ -332,13 +348,13 @@ impl ResourceAllocator {
         self.inner.accounts.reserved()
     }
 
-    /// What is held of one heap type, without imported resources. O(1).
+    /// Returns what is held of one heap type, without imported resources. O(1), amortized, as [`stats`](Self::stats).
     #[must_use]
     pub fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
         self.inner.totals_of(heap_type)
     }
 
-    /// What is held in one segment group. O(1).
+    /// Returns what is held in one segment group. O(1), amortized, as [`stats`](Self::stats).
     #[must_use]
     pub fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
         self.inner.totals_in(group)
@@ -361,7 +377,8 @@ impl ResourceAllocator {
     /// there are no more. O(what is released).
     ///
     /// The allocator keeps some empty heaps for what comes next ([`HeapRetention`](crate::HeapRetention), or what
-    /// [`PoolAlgorithm`](crate::PoolAlgorithm) says) and gives them back by itself when the device runs out of memory.
+    /// [`PoolAlgorithm`](crate::PoolAlgorithm) says). It gives them back by itself when more memory would pass the budget or a limit,
+    /// and when the device runs out of memory.
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
         self.inner.release(bytes)
     }

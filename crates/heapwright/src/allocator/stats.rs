@@ -6,10 +6,11 @@ use heapwright_core::placement::HeapSetTotals;
 use super::accounts::Charged;
 use super::decision::Decision;
 use super::desc::ResourceAllocatorFlags;
-use super::within::BackingBuffers;
+use super::pool_sums::HeapsShare;
+use super::typed_heaps::HeapKind;
+use super::within::{BackingBuffers, EmptyBacking};
 use super::{HeapType, Inner};
 use crate::SegmentGroup;
-use crate::requirements::ResourceClass;
 
 /// What an allocator holds: `RESOURCE_ALLOCATOR_STATS` (document GPGMM), and what it lacks.
 ///
@@ -56,7 +57,7 @@ pub struct ResourceAllocatorStats {
     pub deferred_count: u64,
 }
 
-/// What is held of one heap type, in one segment group or in one pool. O(1) to ask for.
+/// What is held of one heap type, in one segment group or in one pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryTotals {
     /// Bytes of live allocations.
@@ -83,6 +84,11 @@ impl MemoryTotals {
         self.empty = self.empty.saturating_add(totals.empty);
     }
 
+    fn add_totals(&mut self, totals: &Self) {
+        let Self { used, reserved, allocation_count, heap_count, empty_heap_count, empty } = *totals;
+        self.add(HeapSetTotals { used, reserved, allocation_count, heap_count, empty_heap_count, empty });
+    }
+
     /// Parts of backing buffers instead of the buffers, which are placed as allocations are.
     fn divide(&mut self, backing: HeapSetTotals) {
         self.used = self.used.saturating_sub(backing.reserved).saturating_add(backing.used);
@@ -99,74 +105,92 @@ impl From<HeapSetTotals> for MemoryTotals {
     }
 }
 
+/// The heaps in which nothing is but backing buffers that nothing is in: type and size of each.
+fn heaps_of_empty_backing_only(empty: &mut [EmptyBacking]) -> impl Iterator<Item = (HeapType, ByteSize)> {
+    empty.sort_by_key(|backing| backing.heap);
+    empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
+        let first = of_heap.first()?;
+        let is_all = u64::try_from(of_heap.len()) == Ok(first.allocations_in_heap);
+        is_all.then(|| (first.heaps.desc.heap_type, first.heap_size))
+    })
+}
+
 impl Inner {
+    /// What is held of each heap type, with what is committed, in the order of [`HeapType::ALL`].
+    ///
+    /// O(1) with a lock of each kind of heap in turn, and O(pools that changed since the last time).
+    fn all_totals(&self) -> ([MemoryTotals; HeapType::ALL.len()], HeapsShare) {
+        let mut shares = self.pool_sums.now();
+        for heaps in self.own_heaps() {
+            let share = &mut shares[heaps.desc.heap_type.index()];
+            *share = share.with(&heaps.share());
+        }
+        let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));
+        let mut sums = shares.map(|share| MemoryTotals::from(share.totals));
+        let mut empty_backing = Vec::new();
+        for backing in self.all_backing_buffers() {
+            sums[self.account_of(backing).index()].divide(backing.set_totals());
+            empty_backing.append(&mut backing.places_of_empty());
+        }
+        for (heap_type, size) in heaps_of_empty_backing_only(&mut empty_backing) {
+            let sum = &mut sums[heap_type.index()];
+            sum.empty_heap_count += 1;
+            sum.empty = sum.empty.saturating_add(size);
+        }
+        for heap_type in HeapType::ALL {
+            let committed = self.accounts.held(heap_type, Charged::Committed);
+            sums[heap_type.index()].add(HeapSetTotals {
+                used: ByteSize::new(committed.bytes),
+                reserved: ByteSize::new(committed.bytes),
+                allocation_count: committed.count,
+                heap_count: committed.count,
+                empty_heap_count: 0,
+                empty: ByteSize::ZERO,
+            });
+        }
+        (sums, whole)
+    }
+
     /// Of the allocator's own heaps and its pools, with what is committed.
     pub(super) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
-        let mut sum = MemoryTotals::default();
-        for heaps in &self.all_heaps() {
-            if heaps.desc.heap_type == heap_type {
-                sum.add(heaps.totals());
-            }
-        }
-        for backing in &self.within {
-            if self.account_of(backing) == heap_type {
-                sum.divide(backing.set_totals());
-            }
-        }
-        let committed = self.accounts.held(heap_type, Charged::Committed);
-        sum.add(HeapSetTotals {
-            used: ByteSize::new(committed.bytes),
-            reserved: ByteSize::new(committed.bytes),
-            allocation_count: committed.count,
-            heap_count: committed.count,
-            empty_heap_count: 0,
-            empty: ByteSize::ZERO,
-        });
-        sum
+        self.all_totals().0[heap_type.index()]
     }
 
     /// What heap type backing buffers are accounted for as: that of the heaps that they are placed in.
     fn account_of(&self, backing: &BackingBuffers) -> HeapType {
         let kind = backing.kind();
-        if kind.is_custom {
-            self.heaps(self.heap_families.custom(self.caps.architecture), ResourceClass::Buffer)
-                .desc
-                .heap_type
-        } else {
-            kind.heap_type
-        }
+        if kind.is_custom { HeapKind::account_of_custom(&self.heap_families) } else { kind.heap_type }
     }
 
     pub(super) fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
+        let (all, _) = self.all_totals();
         let mut sum = MemoryTotals::default();
         for heap_type in HeapType::ALL {
             if self.caps.segment_group(heap_type) == group {
-                let MemoryTotals { used, reserved, allocation_count, heap_count, empty_heap_count, empty } =
-                    self.totals_of(heap_type);
-                sum.used = sum.used.saturating_add(used);
-                sum.reserved = sum.reserved.saturating_add(reserved);
-                sum.allocation_count += allocation_count;
-                sum.heap_count += heap_count;
-                sum.empty_heap_count += empty_heap_count;
-                sum.empty = sum.empty.saturating_add(empty);
+                sum.add_totals(&all[heap_type.index()]);
             }
         }
         sum
     }
 
     pub(super) fn stats(&self) -> ResourceAllocatorStats {
+        let mut sum = MemoryTotals::default();
+        let (totals, whole) = self.all_totals();
+        totals.iter().for_each(|totals| sum.add_totals(totals));
         let mut stats = ResourceAllocatorStats {
             heaps_created: self.accounts.heaps_created(),
             deferred_count: self.deferred.len() as u64,
+            used: sum.used,
+            reserved: sum.reserved,
+            allocation_count: sum.allocation_count,
+            heap_count: sum.heap_count,
+            empty_heap_count: sum.empty_heap_count,
+            free_heap_usage: sum.empty,
+            size_cache_hits: whole.size_cache_hits,
+            size_cache_misses: whole.size_cache_misses,
             ..Default::default()
         };
         for heap_type in HeapType::ALL {
-            let totals = self.totals_of(heap_type);
-            stats.used = stats.used.saturating_add(totals.used);
-            stats.reserved = stats.reserved.saturating_add(totals.reserved);
-            stats.allocation_count += totals.allocation_count;
-            stats.heap_count += totals.heap_count;
-            stats.empty_heap_count += totals.empty_heap_count;
             let committed = self.accounts.held(heap_type, Charged::Committed);
             stats.committed = stats.committed.saturating_add(ByteSize::new(committed.bytes));
             stats.committed_count += committed.count;
@@ -177,16 +201,9 @@ impl Inner {
         stats.used_block_count = stats.allocation_count - stats.committed_count.min(stats.allocation_count);
         stats.used = stats.used.saturating_add(stats.imported);
         stats.allocation_count += stats.imported_count;
-        for heaps in &self.all_heaps() {
-            stats.free_heap_usage = stats.free_heap_usage.saturating_add(heaps.totals().empty);
-            if self.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
-                let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();
-                stats.prefetched_heap_misses += misses;
-                stats.prefetched_heap_misses_eliminated += eliminated;
-            }
-            let cache = heaps.shared().size_cache();
-            stats.size_cache_hits += cache.hits;
-            stats.size_cache_misses += cache.misses;
+        if self.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
+            stats.prefetched_heap_misses = whole.prefetch_misses;
+            stats.prefetched_heap_misses_eliminated = whole.prefetch_eliminated;
         }
         stats.used_heap_usage =
             stats.reserved.saturating_sub(stats.free_heap_usage).saturating_add(stats.imported);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::placement::{
-    EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    Room, SharedPlaced, SharedPlacementId,
+    EngineDesc, HeapEngine, HeapPool, HeapPoolTotals, HeapPooling, HeapSetTotals, PlacementAlgorithm,
+    PlacementError, PlacementRequest, Room, SharedPlaced, SharedPlacementId,
 };
 use heapwright_core::{Alignment, ByteSize, HeapRange};
 use heapwright_d3d12::*;
@@ -19,6 +19,8 @@ use super::devices::Devices;
 use super::heap::Heap;
 use super::heap_source::{Refusal, Terms, create_heap_refused};
 use super::notes::Notes;
+use super::plan::{GivenBack, HeapSizes};
+use super::pool_sums::{HeapsShare, PoolEntry, PoolSums};
 use super::prefetch::Prefetch;
 use super::residency::{NewMemory, create_managed};
 use super::striped::{Stripe, Striped};
@@ -26,7 +28,7 @@ use super::{HeapType, Inner};
 use crate::error::{Obstacle, Way};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::ResourceClass;
-use crate::{AllocationId, Architecture, ResidencyManager, SegmentGroup};
+use crate::{AllocationId, DeviceCaps, ResidencyManager, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///
@@ -34,12 +36,12 @@ use crate::{AllocationId, Architecture, ResidencyManager, SegmentGroup};
 #[derive(Debug)]
 pub(super) struct TypedHeaps {
     pub(super) desc: TypedHeapsDesc,
-    /// Resources that share heaps.
+    /// Resources that share heaps; with the default algorithm those with a heap of their own, too.
     shared: HeapEngine<Arc<Heap>>,
-    /// Resources with a heap of their own.
+    /// Resources with a heap of their own that is not one of the shared engine's.
     dedicated: HeapEngine<Arc<Heap>>,
-    /// Empty heaps that no engine keeps.
-    spare: Arc<HeapPool<Arc<Heap>>>,
+    /// Empty heaps that no engine keeps. Nested allocators have their parent's.
+    spare: Arc<SpareHeaps>,
     /// The same of allocators that are nested with this one.
     pub(super) kin: Arc<Kin>,
     pub(super) accounts: Arc<Accounts>,
@@ -50,6 +52,9 @@ pub(super) struct TypedHeaps {
     /// Who decides which heaps are resident. That of all kin.
     residency: Option<ResidencyManager>,
     pub(super) allocator: Weak<Inner>,
+    this: Weak<Self>,
+    /// Of a custom pool: its part in the sums over all pools.
+    pub(super) pool_entry: Option<PoolEntry>,
 }
 
 /// What heaps of one kind are like.
@@ -59,6 +64,8 @@ pub(super) struct TypedHeapsDesc {
     pub(super) number: u64,
     /// A custom pool's name.
     pub(super) pool: Option<Arc<str>>,
+    /// Of a custom pool: what the pools of its allocator hold together.
+    pub(super) pool_sums: Option<Arc<PoolSums>>,
     pub(super) heap_type: HeapType,
     pub(super) segment_group: SegmentGroup,
     pub(super) class: ResourceClass,
@@ -79,22 +86,44 @@ pub(super) struct TypedHeapsDesc {
     pub(super) recycling: Recycling,
 }
 
+/// Heaps that nothing is in and that no engine keeps, and the accounts that they are charged to: those of the outermost allocator.
+#[derive(Debug)]
+pub(super) struct SpareHeaps {
+    pool: HeapPool<Arc<Heap>>,
+    accounts: Arc<Accounts>,
+}
+
+impl SpareHeaps {
+    pub(super) fn new(pooling: HeapPooling, accounts: &Arc<Accounts>) -> Arc<Self> {
+        Arc::new(Self { pool: HeapPool::new(pooling), accounts: Arc::clone(accounts) })
+    }
+
+    /// Keeps a heap if it is one that is pooled; drops it otherwise.
+    fn put(&self, heap: Arc<Heap>) {
+        if heap.transfer_to(&self.accounts).is_ok() {
+            drop(self.pool.put(heap.size(), heap));
+        }
+    }
+}
+
 /// What becomes of empty heaps that an engine gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recycling {
-    /// A resource's own heap joins those that are shared, which keep it as long as they would one of theirs.
-    IntoShared,
     /// The pool takes what it is for; the device gets the rest.
     IntoPool,
     /// The device gets them.
     Never,
 }
 
-/// Which of the engines.
+/// With what a resource shares its heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Sharing {
+    /// With others.
     Shared,
+    /// With nothing.
     Own,
+    /// With nothing, and the residency manager does not know the heap: it is nobody else's, before and after.
+    Unmanaged,
 }
 
 /// Heaps of one kind that exchange empty ones: an allocator's and those of allocators nested in it.
@@ -203,11 +232,22 @@ impl PlacedRange {
 
     /// Whether nothing else can be in the heap.
     pub(super) fn has_own_heap(&self) -> bool {
-        self.sharing == Sharing::Own
+        self.sharing != Sharing::Shared
+    }
+
+    /// How many allocations are in the heap, this one among them.
+    pub(super) fn allocations_in_heap(&self) -> u64 {
+        match self.heaps().engine(self.sharing).as_default() {
+            Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
+            None if self.has_own_heap() => 1,
+            // Other algorithms do not count them.
+            None => u64::MAX,
+        }
     }
 
     pub(super) fn id(&self) -> AllocationId {
-        AllocationId::placed(self.heaps().desc.number, self.has_own_heap(), self.id)
+        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
+        AllocationId::placed(self.heaps().desc.number, is_in_dedicated, self.id)
     }
 }
 
@@ -219,16 +259,17 @@ impl Drop for PlacedRange {
         }
         match self.heaps.engine(self.sharing).free(self.id) {
             Ok(left) if left.is_empty() => {}
-            Ok(left) => self.heaps.recycle(left, self.sharing),
+            Ok(left) => self.heaps.recycle(left),
             Err(error) => debug_assert!(false, "a placed range is freed once: {error}"),
         }
+        self.heaps.note_change();
     }
 }
 
 impl TypedHeaps {
     pub(super) fn new(
         desc: TypedHeapsDesc,
-        spare: Arc<HeapPool<Arc<Heap>>>,
+        spare: Arc<SpareHeaps>,
         kin: Arc<Kin>,
         accounts: Arc<Accounts>,
         residency: Option<ResidencyManager>,
@@ -237,7 +278,8 @@ impl TypedHeaps {
         let granularity =
             Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
         let dedicated = EngineDesc::Dedicated { granularity };
-        let heaps = Arc::new(Self {
+        let pool_entry = desc.pool_sums.as_ref().map(|sums| PoolEntry::new(sums, desc.heap_type));
+        let heaps = Arc::new_cyclic(|this| Self {
             shared: HeapEngine::new(&desc.engine),
             dedicated: HeapEngine::new(&dedicated),
             desc,
@@ -249,6 +291,8 @@ impl TypedHeaps {
             seats: Arc::default(),
             residency,
             allocator,
+            this: Weak::clone(this),
+            pool_entry,
         });
         heaps.kin.join(&heaps);
         heaps
@@ -256,9 +300,15 @@ impl TypedHeaps {
 
     #[inline]
     fn engine(&self, sharing: Sharing) -> &HeapEngine<Arc<Heap>> {
+        if self.is_in_shared_engine(sharing) { &self.shared } else { &self.dedicated }
+    }
+
+    #[inline]
+    fn is_in_shared_engine(&self, sharing: Sharing) -> bool {
         match sharing {
-            Sharing::Shared => &self.shared,
-            Sharing::Own => &self.dedicated,
+            Sharing::Shared => true,
+            Sharing::Own => self.shared.algorithm() == PlacementAlgorithm::Default,
+            Sharing::Unmanaged => false,
         }
     }
 
@@ -270,10 +320,6 @@ impl TypedHeaps {
         &self.dedicated
     }
 
-    pub(super) fn spare(&self) -> &Arc<HeapPool<Arc<Heap>>> {
-        &self.spare
-    }
-
     /// Room in the heaps that there are.
     #[inline]
     pub(super) fn find_room(
@@ -281,7 +327,9 @@ impl TypedHeaps {
         sharing: Sharing,
         request: &PlacementRequest,
     ) -> Result<Option<PlacedRange>, PlacementError> {
-        let placed = self.engine(sharing).allocate(request)?;
+        let placed = self.engine(sharing).allocate(request);
+        self.note_change();
+        let placed = placed?;
         Ok(placed.map(|placed| PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment)))
     }
 
@@ -291,7 +339,9 @@ impl TypedHeaps {
         sharing: Sharing,
         request: &PlacementRequest,
     ) -> Result<Option<PlacedRange>, PlacementError> {
-        let placed = self.engine(sharing).allocate_anywhere(request)?;
+        let placed = self.engine(sharing).allocate_anywhere(request);
+        self.note_change();
+        let placed = placed?;
         Ok(placed.map(|placed| PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment)))
     }
 
@@ -302,22 +352,38 @@ impl TypedHeaps {
         heap: Arc<Heap>,
         request: &PlacementRequest,
     ) -> Result<PlacedRange, PlacementError> {
-        let placed = self.engine(sharing).allocate_in_new(heap.size(), heap, request)?;
+        let placed = self.engine(sharing).allocate_in_new(heap.size(), heap, request);
+        self.note_change();
+        let placed = placed?;
         Ok(PlacedRange::new(Arc::clone(self), sharing, placed, request.alignment))
     }
 
-    /// The size of the heap that a request needs. Heaps that are not worth keeping beside it go back to the device.
-    pub(super) fn plan(
+    /// Gives back the empty heaps that are not worth keeping beside a new one for a request.
+    pub(super) fn make_way(
         &self,
         sharing: Sharing,
         request: &PlacementRequest,
-    ) -> Result<ByteSize, PlacementError> {
+    ) -> Result<(), PlacementError> {
         let planned = self.engine(sharing).plan(request)?;
-        self.recycle(planned.release, Sharing::Shared);
-        if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() {
-            return Ok(self.desc.heap_size);
+        self.recycle(planned.release);
+        if self.desc.recycling == Recycling::IntoPool {
+            let members = self.kin.members();
+            let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
+            let in_use = in_use.fold(ByteSize::ZERO, ByteSize::saturating_add);
+            drop(self.spare.pool.make_way(in_use, planned.size));
         }
-        Ok(planned.size)
+        self.note_change();
+        Ok(())
+    }
+
+    /// Bytes of the heaps that go to the pool once nothing is in them.
+    fn bytes_of_pooled_kind(&self) -> ByteSize {
+        match self.desc.recycling {
+            Recycling::IntoPool => {
+                self.shared.totals().reserved.saturating_add(self.dedicated.totals().reserved)
+            }
+            Recycling::Never => ByteSize::ZERO,
+        }
     }
 
     /// The size of the heap that a request would need, with nothing changed.
@@ -332,21 +398,25 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// An empty heap of a fitting size that is held already: made in advance, in the pool, or a relative's.
-    pub(super) fn take_spare(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        if let Some(heap) = self.prefetch.take(at_least, wanted) {
-            return Some(heap);
-        }
-        if let Some(heap) = self.spare.take(wanted) {
-            match heap.transfer_to(&self.accounts) {
-                Ok(()) => return Some(heap),
-                Err(_) => drop(self.spare.put(heap.size(), heap)),
-            }
-        }
-        self.kin.take_empty(self, at_least, wanted)
+    /// A heap of a fitting size that was made in advance.
+    pub(super) fn take_prefetched(&self, HeapSizes { wanted, least }: HeapSizes) -> Option<Arc<Heap>> {
+        let taken = self.prefetch.take(least, wanted);
+        self.note_change();
+        taken
     }
 
-    /// What [`find_room`](Self::find_room) and [`plan`](Self::plan) would answer, with nothing changed.
+    /// An empty heap of a fitting size that is held already: pooled, or held by an allocator that is nested with this one.
+    pub(super) fn take_spare(&self, HeapSizes { wanted, least }: HeapSizes) -> Option<Arc<Heap>> {
+        if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
+            match heap.transfer_to(&self.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => self.spare.put(heap),
+            }
+        }
+        self.kin.take_empty(self, least, wanted)
+    }
+
+    /// Whether [`find_room`](Self::find_room) would find room, or the size of the heap that it would take. Nothing is placed.
     pub(super) fn room_for(
         &self,
         sharing: Sharing,
@@ -370,22 +440,35 @@ impl TypedHeaps {
         self.engine(sharing).has_room_anywhere(request)
     }
 
-    /// Whether [`take_spare`](Self::take_spare) would find a heap, those of relatives left out.
-    pub(super) fn has_spare(&self, at_least: ByteSize, wanted: ByteSize) -> bool {
+    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands, or one was made in
+    /// advance.
+    pub(super) fn has_spare(&self, HeapSizes { wanted, least }: HeapSizes) -> bool {
         let [count, size] = self.prefetch.held();
-        let is_ready = count > 0 && at_least.get() <= size && size <= wanted.get();
-        is_ready || self.spare.sizes().contains(&wanted)
+        count > 0 && least.get() <= size && size <= wanted.get()
+            || self.spare.pool.has_fitting(least, wanted)
+            || self.kin.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
     }
 
     /// Whether there may be one heap more.
-    pub(super) fn check_seat(&self) -> Result<(), Obstacle> {
+    pub(super) fn check_seat(&self, given_back: GivenBack) -> Result<(), Obstacle> {
         let limit = self.desc.max_heap_count;
-        let empty = self.totals().empty_heap_count;
+        let empty = match given_back {
+            GivenBack::Nothing => 0,
+            GivenBack::EmptyHeaps => self.totals().empty_heap_count,
+        };
         let needed = self.seats.load(Ordering::Relaxed).saturating_sub(empty);
-        if self.desc.pool.is_some() && limit != 0 && needed.max(self.desc.min_heap_count) >= limit {
+        let least = if given_back == GivenBack::Nothing { 0 } else { self.desc.min_heap_count };
+        if self.desc.pool.is_some() && limit != 0 && needed.max(least) >= limit {
             return Err(Obstacle::HeapCount { limit });
         }
         Ok(())
+    }
+
+    /// Gives an empty heap back if the pool has as many heaps as it may have.
+    pub(super) fn make_seat(&self) {
+        if self.check_seat(GivenBack::Nothing).is_err() {
+            let _released = self.release(ByteSize::new(1));
+        }
     }
 
     /// Has the device create a heap, for which a residency manager makes room.
@@ -446,7 +529,11 @@ impl TypedHeaps {
             // SAFETY: one object and one priority, both readable; the object is a live heap.
             let set = unsafe { device.SetResidencyPriority(1, &pageable, &priority) };
             if set.is_err() {
-                tracing::warn!(priority, "the device did not take the residency priority: {:#010x}", set.0);
+                tracing::warn!(
+                    priority,
+                    "the device did not take the residency priority: {:#}",
+                    hresult::Named(set)
+                );
             }
         }
         Ok(heap)
@@ -466,13 +553,15 @@ impl TypedHeaps {
 
     /// Adds a heap that nothing is in.
     pub(super) fn insert_empty(&self, heap: Arc<Heap>) -> Result<(), PlacementError> {
-        self.shared.insert(heap.size(), heap)
+        let inserted = self.shared.insert(heap.size(), heap);
+        self.note_change();
+        inserted
     }
 
     /// What becomes of heaps that nothing is in any more.
-    pub(super) fn recycle(&self, heaps: Vec<Arc<Heap>>, from: Sharing) {
+    pub(super) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         for heap in heaps {
-            self.recycle_one(heap, from);
+            self.recycle_one(heap);
         }
     }
 
@@ -483,24 +572,22 @@ impl TypedHeaps {
             && heap.size() == self.desc.heap_size
     }
 
-    fn recycle_one(&self, heap: Arc<Heap>, from: Sharing) {
+    fn recycle_one(&self, heap: Arc<Heap>) {
         if self.residency.is_some() && heap.residency().is_none() {
             // What the manager does not know is for nobody else.
             return;
         }
-        let is_needed = self.is_needed(&heap);
-        let joins = from == Sharing::Own && self.desc.recycling == Recycling::IntoShared;
-        if is_needed || joins {
+        if self.is_needed(&heap) {
             // Refused only when there are as many heaps as can be numbered; the heap goes back to the device then.
             let _refused = self.insert_empty(heap);
         } else if self.desc.recycling == Recycling::IntoPool {
-            drop(self.spare.put(heap.size(), heap));
+            self.spare.put(heap);
         }
     }
 
     /// The sizes of empty heaps that no engine keeps.
     pub(super) fn spare_sizes(&self) -> Vec<ByteSize> {
-        let mut sizes = self.spare.sizes();
+        let mut sizes = if self.owns_spare() { self.spare.pool.sizes() } else { Vec::new() };
         let [count, prefetched] = self.prefetch.held();
         if count > 0 {
             sizes.push(ByteSize::new(prefetched));
@@ -529,7 +616,7 @@ impl TypedHeaps {
         let mut released = self.prefetch.give_up();
         let left = |released: ByteSize| bytes.saturating_sub(released);
         if released < bytes {
-            for (size, heap) in self.spare.release(left(released)) {
+            for (size, heap) in self.spare.pool.release(left(released)) {
                 released = released.saturating_add(size);
                 drop(heap);
             }
@@ -550,13 +637,40 @@ impl TypedHeaps {
                 let _refused = self.insert_empty(heap);
             }
         }
+        self.note_change();
         released
+    }
+
+    /// Whether pooled heaps are charged to this allocator, and not to the one that it is nested in.
+    fn owns_spare(&self) -> bool {
+        Arc::ptr_eq(&self.spare.accounts, &self.accounts)
+    }
+
+    /// Has those who sum up all pools look at this one again; to be called behind each change of what the heaps hold.
+    #[inline]
+    pub(super) fn note_change(&self) {
+        if let Some(entry) = &self.pool_entry {
+            entry.note_change(&self.this);
+        }
+    }
+
+    /// What the heaps add to statistics.
+    pub(super) fn share(&self) -> HeapsShare {
+        let (prefetch_misses, prefetch_eliminated) = self.prefetch.misses_and_eliminated();
+        let cache = self.shared.size_cache();
+        HeapsShare {
+            totals: self.totals(),
+            prefetch_misses,
+            prefetch_eliminated,
+            size_cache_hits: cache.hits,
+            size_cache_misses: cache.misses,
+        }
     }
 
     /// What is in the heaps, and the heaps that are held empty as well.
     pub(super) fn totals(&self) -> HeapSetTotals {
         let [shared, own] = [self.shared.totals(), self.dedicated.totals()];
-        let spare = self.spare.totals();
+        let spare = if self.owns_spare() { self.spare.pool.totals() } else { HeapPoolTotals::default() };
         let [prefetched_count, prefetched_size] = self.prefetch.held();
         HeapSetTotals {
             used: shared.used.saturating_add(own.used),
@@ -580,6 +694,19 @@ impl TypedHeaps {
             engine.audit().map_err(|error| {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
             })?;
+        }
+        // Another thread may be between a change and its note.
+        let is_counted = |entry: &PoolEntry| {
+            (0..1000).any(|_| {
+                let is_counted = entry.is_counted(|| self.share());
+                if !is_counted {
+                    std::thread::yield_now();
+                }
+                is_counted
+            })
+        };
+        if !self.pool_entry.as_ref().is_none_or(is_counted) {
+            return Err("the sums over all pools miss a change of one".to_owned());
         }
         Ok(())
     }
@@ -611,16 +738,28 @@ impl Kin {
         members.push(Arc::downgrade(heaps));
     }
 
-    /// An empty heap of another member.
-    fn take_empty(&self, asking: &TypedHeaps, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        let others: Vec<Arc<TypedHeaps>> = {
+    /// The members that there are.
+    fn members(&self) -> Vec<Arc<TypedHeaps>> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The members but one.
+    pub(super) fn others(&self, but: &TypedHeaps) -> Vec<Arc<TypedHeaps>> {
+        {
             let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
             if members.len() < 2 {
-                return None;
+                return Vec::new();
             }
-            members.iter().filter_map(Weak::upgrade).collect()
-        };
-        let others = others.iter().filter(|other| other.desc.number != asking.desc.number);
+        }
+        let mut members = self.members();
+        members.retain(|member| member.desc.number != but.desc.number);
+        members
+    }
+
+    /// An empty heap of another member.
+    fn take_empty(&self, asking: &TypedHeaps, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+        let others = self.others(asking);
         for other in others {
             let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
             match heap.transfer_to(&asking.accounts) {
@@ -644,29 +783,24 @@ pub(super) struct HeapKind {
 impl HeapKind {
     pub(super) const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
 
-    /// Every kind, at its [`index`](Self::index): those of the heap types, and the one of CUSTOM heaps, which are DEFAULT's and
-    /// UPLOAD's with unified memory and GPU_UPLOAD's otherwise.
-    pub(super) fn all(families: &HeapFamilies, architecture: Architecture) -> [Self; Self::COUNT] {
-        std::array::from_fn(|index| {
-            let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
-            let class = ResourceClass::ALL[class];
-            match HeapType::ALL.get(place) {
-                Some(&heap_type) => Self { family: HeapFamily::Type(heap_type), heap_type, class },
-                None => Self {
-                    family: families.custom(architecture),
-                    heap_type: if families.has_unified_memory() {
-                        HeapType::Default
-                    } else {
-                        HeapType::GpuUpload
-                    },
-                    class,
-                },
-            }
-        })
+    /// The kind of an [index](Self::index_of): those of the heap types, and the one of CUSTOM heaps, which are DEFAULT's and UPLOAD's
+    /// with unified memory and GPU_UPLOAD's otherwise.
+    pub(super) fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
+        let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
+        let class = ResourceClass::ALL[class];
+        match HeapType::ALL.get(place) {
+            Some(&heap_type) => Self { family: HeapFamily::Type(heap_type), heap_type, class },
+            None => Self {
+                family: families.custom(caps.architecture),
+                heap_type: Self::account_of_custom(families),
+                class,
+            },
+        }
     }
 
-    pub(super) fn index(self) -> usize {
-        Self::index_of(self.family, self.class)
+    /// What CUSTOM heaps are accounted for as.
+    pub(super) fn account_of_custom(families: &HeapFamilies) -> HeapType {
+        if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload }
     }
 
     #[inline]

@@ -42,6 +42,7 @@ pub(super) type Ways = [Option<(Way, Reason)>; 3];
 /// | NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | own heap | | committed |
 /// | ALWAYS_COMMITTED, foreign heap flags | committed | | |
 /// | PREFER_COMMITTED | committed | shared | own heap, if too large to share |
+/// | PREFER_COMMITTED with NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | committed | own heap | |
 ///
 /// Nothing is committed at last with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
 #[inline]
@@ -58,16 +59,19 @@ pub(super) fn ways(facts: &Facts) -> Ways {
     }
     let shared = Some((Way::Shared, Reason::Usual));
     let own = Some((Way::Own, Reason::TooLargeToShare));
+    let alone = match facts {
+        Facts { own_heap: true, .. } => Some((Way::Own, Reason::AllocationFlag)),
+        Facts { dedicated: true, .. } => Some((Way::Own, Reason::Usual)),
+        _ => None,
+    };
     if facts.prefer_committed {
-        return [committed(Reason::AllocationFlag), shared, own];
+        let first = committed(Reason::AllocationFlag);
+        return if alone.is_some() { [first, alone, None] } else { [first, shared, own] };
     }
     let may_fall_back = !facts.never_fallback && !facts.never_allocate_heap && !facts.placed_only;
     let last = if may_fall_back { committed(Reason::OutOfMemory) } else { None };
-    if facts.own_heap {
-        return [Some((Way::Own, Reason::AllocationFlag)), last, None];
-    }
-    if facts.dedicated {
-        return [Some((Way::Own, Reason::Usual)), last, None];
+    if alone.is_some() {
+        return [alone, last, None];
     }
     [shared, own, last]
 }
@@ -84,13 +88,15 @@ mod tests {
     fn every_fact_changes_the_ways() {
         use Way::{Committed, Own, Shared};
         let facts = Facts::default();
-        let cases: [(Facts, &[Way]); 11] = [
+        let cases: [(Facts, &[Way]); 13] = [
             (facts, &[Shared, Own, Committed]),
             (Facts { always_committed: true, ..facts }, &[Committed]),
             (Facts { allocator_always_committed: true, ..facts }, &[Committed]),
             (Facts { allocator_always_committed: true, placed_only: true, ..facts }, &[Shared, Own]),
             (Facts { foreign_heap_flags: true, ..facts }, &[Committed]),
             (Facts { prefer_committed: true, ..facts }, &[Committed, Shared, Own]),
+            (Facts { prefer_committed: true, own_heap: true, ..facts }, &[Committed, Own]),
+            (Facts { prefer_committed: true, dedicated: true, ..facts }, &[Committed, Own]),
             (Facts { own_heap: true, ..facts }, &[Own, Committed]),
             (Facts { never_allocate_heap: true, ..facts }, &[Shared, Own]),
             (Facts { never_fallback: true, ..facts }, &[Shared, Own]),

@@ -19,13 +19,16 @@ use super::heap_source::{Refusal, Terms};
 use super::notes::{Note, Notes, next_number};
 use super::residency::KeptResident;
 use super::striped::Stripe;
-use super::typed_heaps::PlacedRange;
+use super::typed_heaps::{PlacedRange, TypedHeaps};
 use super::{HeapType, Inner};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::{AllocationId, Error, InitialState};
 
 /// Buffers from this size on are resources of their own: the granularity of D3D12 without tight alignment.
 const BELOW: u64 = 64 << 10;
+
+/// What a part is aligned to if nothing else is asked for, as document GPGMM's library does it.
+const LEAST_ALIGNMENT: u64 = 4;
 
 /// The backing buffers of one kind.
 #[derive(Debug)]
@@ -46,19 +49,16 @@ pub(super) struct BackingKind {
 impl BackingKind {
     pub(super) const COUNT: usize = 2 * HeapType::ALL.len();
 
-    /// Every kind, at its index.
-    pub(super) fn all() -> [Self; Self::COUNT] {
-        let types = HeapType::ALL.len();
-        std::array::from_fn(|index| Self {
-            heap_type: HeapType::ALL[index % types],
-            is_custom: index >= types,
-        })
+    #[inline]
+    fn of(granted: &GrantedHeaps) -> Self {
+        let is_custom = matches!(granted.family, HeapFamily::Custom(_));
+        Self { heap_type: granted.heap_type, is_custom }
     }
 
+    /// Its place among all kinds.
     #[inline]
-    fn of(granted: &GrantedHeaps) -> usize {
-        let is_custom = matches!(granted.family, HeapFamily::Custom(_));
-        granted.heap_type.index() + if is_custom { HeapType::ALL.len() } else { 0 }
+    pub(super) const fn index(self) -> usize {
+        self.heap_type.index() + if self.is_custom { HeapType::ALL.len() } else { 0 }
     }
 }
 
@@ -92,6 +92,11 @@ unsafe impl Send for BackingBuffer {}
 // SAFETY: as above.
 unsafe impl Sync for BackingBuffer {}
 
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(ID3D12Resource, PlacedRange)>();
+};
+
 impl Drop for BackingBuffer {
     fn drop(&mut self) {
         self.range.heaps().notes.remove(self.range.id());
@@ -120,6 +125,16 @@ impl BackingRef {
         // SAFETY: made by `Box::leak` (type invariant); the caller promises that this is its end.
         unsafe { Box::from_raw(self.0.as_ptr()) }
     }
+}
+
+/// Where a backing buffer lies that nothing is in.
+#[derive(Debug)]
+pub(super) struct EmptyBacking {
+    pub(super) heaps: Arc<TypedHeaps>,
+    /// Which heap: to compare with.
+    pub(super) heap: usize,
+    pub(super) heap_size: ByteSize,
+    pub(super) allocations_in_heap: u64,
 }
 
 /// Which backing buffer, without a way to it: to compare with.
@@ -239,6 +254,20 @@ impl BackingBuffers {
         self.set.totals()
     }
 
+    /// Where the backing buffers lie that nothing is in. O(n) for n of them.
+    pub(super) fn places_of_empty(&self) -> Vec<EmptyBacking> {
+        self.set.map_empty(|buffer| {
+            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
+            let BackingBuffer { range, .. } = unsafe { buffer.0.as_ref() };
+            EmptyBacking {
+                heaps: Arc::clone(range.heaps()),
+                heap: std::ptr::from_ref(range.heap()) as usize,
+                heap_size: range.heap().size(),
+                allocations_in_heap: range.allocations_in_heap(),
+            }
+        })
+    }
+
     /// Releases the backing buffers that nothing is in.
     pub(super) fn release_empty(&self) {
         release(self.set.take_empty());
@@ -270,7 +299,7 @@ const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
 /// Buffers only, below 64 KiB, without flags, in heaps that the CPU reaches and in the state that these are in anyway (a
 /// resource has one state, so a part of it cannot change its own). The alignment is what the description asks for;
 /// otherwise what the uses need; otherwise 256 in state GENERIC_READ, as it may become a constant buffer, and in other states the
-/// width's next power of two, 256 at most.
+/// width's next power of two, 4 to 256: what is a whole number of 32 bits is what copies and views of shaders take.
 #[inline]
 pub(super) fn alignment_within(
     granted: &GrantedHeaps,
@@ -313,7 +342,7 @@ pub(super) fn alignment_within(
         return Some(floor);
     }
     let usual = if state == D3D12_RESOURCE_STATE_GENERIC_READ { 256 } else { desc.Width.next_power_of_two() };
-    Alignment::new(usual.min(256))
+    Alignment::new(usual.clamp(LEAST_ALIGNMENT, 256))
 }
 
 /// Whether a buffer is described as the device takes one; what it would refuse is not taken because it is small.
@@ -348,7 +377,7 @@ impl Inner {
         alignment: Alignment,
         terms: Terms,
     ) -> Result<WithinRange, Refusal> {
-        let buffers = &self.within[BackingKind::of(granted)];
+        let buffers = self.backing_buffers(BackingKind::of(granted));
         let placed = match buffers.set.allocate(size, alignment) {
             Ok(Some(placed)) => placed,
             Ok(None) => self.allocate_in_new_buffer(buffers, granted, size, alignment, terms)?,
@@ -358,6 +387,17 @@ impl Inner {
         Ok(WithinRange { buffers: buffers.reference(), buffer, id, range, alignment })
     }
 
+    /// Whether a backing buffer that there is has any free range for a part: for when there can be no new one.
+    pub(super) fn has_any_backing_room(
+        &self,
+        granted: &GrantedHeaps,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<bool, Refusal> {
+        let buffers = self.backing_buffers(BackingKind::of(granted));
+        buffers.set.has_room_anywhere(size, alignment).map_err(|error| refused(&error))
+    }
+
     /// What [`allocate_within`](Self::allocate_within) would find: room, or the size of a new backing buffer.
     pub(super) fn backing_room(
         &self,
@@ -365,7 +405,7 @@ impl Inner {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Room, Refusal> {
-        let buffers = &self.within[BackingKind::of(granted)];
+        let buffers = self.backing_buffers(BackingKind::of(granted));
         buffers.set.room_for(size, alignment).map_err(|error| refused(&error))
     }
 
@@ -379,7 +419,7 @@ impl Inner {
         }
         let extra_flags = self.desc.extra_required_resource_flags;
         let alignment = alignment_within(granted, allocation, resource, extra_flags)?;
-        let buffers = &self.within[BackingKind::of(granted)];
+        let buffers = self.backing_buffers(BackingKind::of(granted));
         let size = ByteSize::new(resource.desc.Width);
         let placed = buffers.set.slot_at_hand(size, alignment, |&buffer| buffer)?;
         let SharedPlaced { id, range, heap: buffer } = placed;
@@ -397,6 +437,7 @@ impl Inner {
     ) -> Result<SharedPlaced<BackingRef>, Refusal> {
         let wanted = buffers.set.plan(size, alignment).map_err(|error| refused(&error))?;
         release(wanted.release);
+        let any_range = || buffers.set.allocate_anywhere(size, alignment).map_err(|error| refused(&error));
         let least = size.align_up(HEAP_GRANULARITY).unwrap_or(wanted.size);
         let made = match self.create_backing(granted, wanted.size, terms) {
             Err(refusal) if least < wanted.size && refusal.is_shortage() => {
@@ -404,7 +445,11 @@ impl Inner {
             }
             made => made.map(|buffer| (wanted.size, buffer)),
         };
-        let (buffer_size, buffer) = made?;
+        let (buffer_size, buffer) = match made {
+            Ok(made) => made,
+            Err(refusal) if refusal.is_shortage() => return any_range()?.ok_or(refusal),
+            Err(refusal) => return Err(refusal),
+        };
         let reference = BackingRef::new(buffer);
         let placed = buffers.set.allocate_in_new(buffer_size, reference, size, alignment);
         placed.map_err(|error| {

@@ -11,11 +11,12 @@ use crate::{Architecture, DeviceCaps, Error, HeapType, SegmentGroup};
 /// |---|---|
 /// | any, as a rule | heaps of that type |
 /// | DEFAULT, UPLOAD, GPU_UPLOAD with unified memory | CUSTOM with UPLOAD's properties: one family for all three |
+/// | nothing, with unified memory | the same, READBACK's buffers as well |
 /// | GPU_UPLOAD on UMA that does not report it | CUSTOM with UPLOAD's properties, which is the same memory |
 /// | GPU_UPLOAD on a discrete GPU that does not report it | nothing |
 ///
 /// Unified memory is for cache-coherent UMA, where UPLOAD's memory is as good for the GPU as DEFAULT's and the CPU's caches
-/// work; READBACK stays what it is.
+/// work; READBACK stays what it is where it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeapFamilies {
     caps: DeviceCaps,
@@ -132,6 +133,27 @@ impl HeapFamilies {
             };
             (!before.iter().any(is_twice)).then_some(found)
         })
+    }
+
+    /// As [`first_grant`](Self::first_grant), to a resource of which the heap type is inferred: what is inferred keeps nothing out of
+    /// unified memory, as READBACK does that is asked for. O(1).
+    #[inline]
+    pub(crate) fn first_grant_inferred(
+        &self,
+        preference: &HeapTypePreference,
+        always_attribute: bool,
+    ) -> Option<GrantedHeaps> {
+        let granted = self.first_grant(preference, always_attribute)?;
+        if !self.unified_memory || always_attribute {
+            return Some(granted);
+        }
+        Some(GrantedHeaps { heap_type: granted.heap_type, ..self.granted(HeapFamily::Custom(self.upload)) })
+    }
+
+    /// Whether heaps are unified memory.
+    #[inline]
+    pub(crate) fn is_unified(&self, family: HeapFamily) -> bool {
+        self.unified_memory && matches!(family, HeapFamily::Custom(_))
     }
 
     /// The first of them. O(1).

@@ -8,8 +8,8 @@ use crate::{Error, HeapType};
 /// How a resource begins: a state, or a layout of enhanced barriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitialState {
-    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like. COMMON in an UPLOAD or READBACK heap is GENERIC_READ or
-    /// COPY_DEST on a device without `ID3D12Device10`, which takes nothing else there.
+    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like. COMMON, or a part of GENERIC_READ, in an UPLOAD or READBACK heap is
+    /// GENERIC_READ or COPY_DEST on a device without `ID3D12Device10`, which takes nothing else there.
     State(D3D12_RESOURCE_STATES),
     /// `D3D12_BARRIER_LAYOUT`, for `CreatePlacedResource2`; needs an `ID3D12Device10` with EnhancedBarriersSupported. A
     /// buffer has UNDEFINED only.
@@ -38,7 +38,7 @@ pub(crate) fn infer_heap_type(initial: InitialState) -> HeapType {
 ///
 /// | heaps | resources | states | layouts |
 /// |---|---|---|---|
-/// | UPLOAD | buffers | GENERIC_READ; COMMON, since SDK 606 | UNDEFINED |
+/// | UPLOAD | buffers | GENERIC_READ; any part of it and COMMON, since SDK 606 | UNDEFINED |
 /// | READBACK | buffers | COPY_DEST; COMMON, by the same change | UNDEFINED |
 /// | DEFAULT, GPU_UPLOAD, CUSTOM | all | the device decides | UNDEFINED for buffers; for textures the device decides |
 ///
@@ -54,7 +54,7 @@ pub(crate) fn check_initial_state(
     let is_buffer = dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
     let canonical = match family {
         HeapFamily::Type(HeapType::Upload) => {
-            Some((D3D12_RESOURCE_STATE_GENERIC_READ, "an UPLOAD heap takes GENERIC_READ or COMMON"))
+            Some((D3D12_RESOURCE_STATE_GENERIC_READ, "an UPLOAD heap takes COMMON and parts of GENERIC_READ"))
         }
         HeapFamily::Type(HeapType::Readback) => {
             Some((D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap takes COPY_DEST or COMMON"))
@@ -68,9 +68,8 @@ pub(crate) fn check_initial_state(
         ));
     }
     match (initial, canonical) {
-        (InitialState::State(state), Some((needed, rule)))
-            if state != needed && state != D3D12_RESOURCE_STATE_COMMON =>
-        {
+        // COMMON is no state, and so a part of each.
+        (InitialState::State(state), Some((allowed, rule))) if state & !allowed != 0 => {
             Err(Error::invalid_argument("initial_state", format!("is {state:#x}; {rule}")))
         }
         (InitialState::Layout(layout), _) if is_buffer && layout != D3D12_BARRIER_LAYOUT_UNDEFINED => {

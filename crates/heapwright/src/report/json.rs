@@ -1,6 +1,6 @@
 //! Reports as JSON.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -49,6 +49,7 @@ impl AllocatorReport {
     ///
     /// What is not JSON, is not a report, is of another version, or breaks a [rule](super#rules), with the place.
     pub fn from_json(json: &[u8]) -> Result<Self, ReportError> {
+        let json = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(json);
         // First of all, and of any version: the rest may have another meaning there.
         let Header { schema, version } = read(json)?;
         check_version(schema.as_deref(), version)?;
@@ -56,6 +57,60 @@ impl AllocatorReport {
         report.check()?;
         Ok(report)
     }
+
+    /// The most bytes that [`from_json_reader`](Self::from_json_reader) reads: 256 MiB, the report of more than a million allocations.
+    pub const MAX_JSON_LEN: u64 = 256 << 20;
+
+    /// Reads a report from a file or a pipe, and [checks](Self::check) it. O(bytes).
+    ///
+    /// What cannot be a report is refused after its first bytes, and what is longer than [`MAX_JSON_LEN`](Self::MAX_JSON_LEN) after that
+    /// many, so that input without an end ends. A byte order mark before the JSON is skipped.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_json`](Self::from_json); [`ReadReportError::Io`] if the reader fails, and [`ReadReportError::TooLong`].
+    pub fn from_json_reader(mut reader: impl Read) -> Result<Self, ReadReportError> {
+        let mut json = Vec::new();
+        let mut first = reader.by_ref().take(FIRST_LEN);
+        first.read_to_end(&mut json)?;
+        // Nothing else is worth reading to its end, if it has one.
+        let is_cut = first.limit() == 0;
+        let text = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&json);
+        if is_cut && !text.trim_ascii_start().starts_with(b"{") {
+            return Err(ReportError::at(
+                "",
+                "it is no report: a report is a JSON object, which begins with {",
+            )
+            .into());
+        }
+        let mut rest = reader.take(Self::MAX_JSON_LEN + 1 - FIRST_LEN);
+        rest.read_to_end(&mut json)?;
+        if rest.limit() == 0 {
+            return Err(ReadReportError::TooLong);
+        }
+        Ok(Self::from_json(&json)?)
+    }
+}
+
+/// U+FEFF in UTF-8, which some programs write before text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Bytes by which a report is told from what is none.
+const FIRST_LEN: u64 = 4096;
+
+/// Why a report could not be read from a file or a pipe.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadReportError {
+    /// The reader failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// There are more bytes than are read.
+    #[error("the report is longer than {} bytes, the most that is read", AllocatorReport::MAX_JSON_LEN)]
+    TooLong,
+    /// It is no report, or breaks a rule.
+    #[error(transparent)]
+    Report(#[from] ReportError),
 }
 
 #[derive(Deserialize)]

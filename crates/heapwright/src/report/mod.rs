@@ -2,7 +2,7 @@
 //!
 //! * [`AllocatorReport`] is the whole; its parts are [`HeapReport`], [`AllocationReport`] and [`ResourceReport`], and the
 //!   sums by heap type, segment group and pool.
-//! * [`AllocatorReport::to_json_writer`] and [`AllocatorReport::from_json`] write and read it; what is read is checked
+//! * [`AllocatorReport::to_json_writer`] and [`AllocatorReport::from_json_reader`] write and read it; what is read is checked
 //!   ([`AllocatorReport::check`]), so whoever gets a report may rely on the rules below.
 //! * [`AllocatorReport::to_html_writer`] makes the page that `heapwright report` writes.
 //!
@@ -76,7 +76,7 @@ pub use allocator_report::{
 };
 pub use error::ReportError;
 pub use heap_report::{AllocationReport, FreeRanges, HeapReport};
-pub use json::{JSON_SCHEMA, SCHEMA, VERSION};
+pub use json::{JSON_SCHEMA, ReadReportError, SCHEMA, VERSION};
 pub use live::{LiveAllocation, Place};
 pub use names::{AllocationKind, HeapContents, HeapTypeName, heap_flag_names};
 pub use visible::Visible;

@@ -32,3 +32,5 @@ pub(crate) use self::query::RequirementsQuery;
 pub(crate) use self::requested::{Creation, RequestedResource, RequirementsOptions};
 pub(crate) use self::resource_class::ResourceClass;
 pub(crate) use self::resource_requirements::{ResourceRequirements, requirements};
+pub(crate) use self::standard_tiles::{Block, texel_block, texel_bytes};
+pub(crate) use self::tight_alignment::COMMITTED_MINIMUM;

@@ -69,7 +69,7 @@ impl RequestedResource<'_> {
         desc.Width = width
             .ok_or_else(|| {
                 let width = ByteSize::new(desc.Width);
-                Error::invalid_argument(
+                Error::too_large(
                     "D3D12_RESOURCE_DESC::Width",
                     format!("{width} is above the {largest} that the device can address"),
                 )

@@ -4,7 +4,9 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::tight_alignment::{COMMITTED_MINIMUM, TightAlignment};
-use super::{Creation, RequestedResource, RequirementsOptions, floor, tight_alignment, without_asking};
+use super::{
+    Creation, RequestedResource, RequirementsOptions, floor, standard_tiles, tight_alignment, without_asking,
+};
 use crate::{DeviceCaps, Error};
 
 /// What a resource is created with, and what it takes.
@@ -12,8 +14,7 @@ use crate::{DeviceCaps, Error};
 pub(crate) struct ResourceRequirements {
     /// The description to create it with: its flags, its width and its `Alignment` may differ from what was asked for.
     pub(crate) desc: D3D12_RESOURCE_DESC1,
-    /// Bytes, a multiple of the alignment. The heap of a committed resource has as many, or, without tight alignment on an
-    /// older driver, the next multiple of 64 KiB.
+    /// Bytes, a multiple of the alignment. The heap of a committed resource has as many.
     pub(crate) size: ByteSize,
     /// What its offset must be a multiple of: the largest of what the device reports and what was asked for.
     pub(crate) alignment: Alignment,
@@ -24,14 +25,17 @@ pub(crate) struct ResourceRequirements {
 /// `ask` is `GetResourceAllocationInfo` for one description: `None` where the device finds it invalid. It is asked
 ///
 /// * not at all about a well-formed buffer without tight alignment,
-/// * twice about a texture without tight alignment that may be small and turns out not to be,
+/// * twice about a placed texture without tight alignment that may be small and turns out not to be,
 /// * once about everything else.
+///
+/// A committed texture without tight alignment is never created as a small one: its heap is a multiple of 64 KiB, or 4 MiB with
+/// several samples, whatever the alignment within it, and what it takes would be told wrongly.
 ///
 /// # Errors
 ///
 /// Invalid argument, with the field: the device finds the description invalid, `Alignment` is no power of two or too
-/// large, a buffer is larger than the device addresses, or uses and castable formats are of the other kind of resource.
-/// Unsupported: the description has the tight alignment flag, and the device has not. Whatever `ask` answers.
+/// large, or uses and castable formats are of the other kind of resource. Out of memory: the resource is larger than the device
+/// addresses. Unsupported: the description has the tight alignment flag, and the device has not. Whatever `ask` answers.
 #[inline]
 pub(crate) fn requirements(
     requested: &RequestedResource<'_>,
@@ -56,7 +60,7 @@ pub(crate) fn requirements(
             Flags: flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
             ..desc
         };
-        let (size, reported) = ask(&tight)?.ok_or_else(invalid)?;
+        let (size, reported) = ask(&tight)?.ok_or_else(|| refused(&desc, caps))?;
         // The device is asked about placed resources; a heap of its own is aligned to pages.
         let least = if creation == Creation::Committed { COMMITTED_MINIMUM } else { Alignment::ONE };
         return with(tight, (size, reported.max(least)));
@@ -66,14 +70,29 @@ pub(crate) fn requirements(
         return with(default, known);
     }
     let small = floor::small(&desc);
-    if without_asking::may_be_small(&default) && floor <= small {
+    let is_placed = creation == Creation::Placed;
+    if is_placed && floor <= small && without_asking::may_be_small(&default) {
         let asked = D3D12_RESOURCE_DESC1 { Alignment: small.get(), ..default };
         // A device that does not find it small answers with the default alignment, or that it is invalid.
         if let Some(found) = ask(&asked)?.filter(|&(_, alignment)| alignment <= small) {
             return with(asked, found);
         }
     }
-    with(default, ask(&default)?.ok_or_else(invalid)?)
+    with(default, ask(&default)?.ok_or_else(|| refused(&desc, caps))?)
+}
+
+/// Why the device does not say what a resource takes: it answers the same to what is invalid and to what is too large.
+fn refused(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> Error {
+    let (least, largest) = (standard_tiles::least_bytes(desc), caps.max_resource_size());
+    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER || least <= largest {
+        return invalid();
+    }
+    Error::too_large(
+        "D3D12_RESOURCE_DESC",
+        format!(
+            "the {least} that the texture takes at least are above the {largest} that the device can address"
+        ),
+    )
 }
 
 fn invalid() -> Error {

@@ -1,5 +1,6 @@
 //! How many standard tiles a texture's most detailed mip level takes: what D3D12 tells small textures by.
 
+use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::floor;
@@ -10,10 +11,11 @@ use super::floor;
 /// A tile is a box of blocks with sides as equal as powers of two allow, the earlier ones being the longer; several samples
 /// shrink width and height in turn.
 pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC1) -> Option<u64> {
-    let Block { side, bytes } = block(desc.Format)?;
+    let Block { side, bytes } = texel_block(desc.Format)?;
     let tile_log2 = floor::small(desc).get().trailing_zeros();
     let log2 = tile_log2.checked_sub(bytes.next_power_of_two().trailing_zeros())?;
-    let samples_log2 = desc.SampleDesc.Count.max(1).next_power_of_two().trailing_zeros();
+    // Rounded up. What is no count of samples may be any number.
+    let samples_log2 = u32::BITS - desc.SampleDesc.Count.saturating_sub(1).leading_zeros();
     let (width, height, depth) = match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_TEXTURE1D => (log2, 0, 0),
         D3D12_RESOURCE_DIMENSION_TEXTURE3D => (log2.div_ceil(3), (log2 + 1) / 3, log2 / 3),
@@ -32,14 +34,55 @@ pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC1) -> Option<u64>
     Some(columns.saturating_mul(rows).saturating_mul(slices.div_ceil(1 << depth)))
 }
 
-/// A square of texels that a format stores as one.
-struct Block {
-    /// Texels along an edge.
-    side: u64,
-    bytes: u32,
+/// Bytes that the most detailed level of a texture takes at least, in all its slices and samples.
+///
+/// Of formats that are not known here, a texel has half a byte at least.
+pub(super) fn least_bytes(desc: &D3D12_RESOURCE_DESC1) -> ByteSize {
+    let (side, bytes, texels_of_a_byte) = match texel_block(desc.Format) {
+        Some(Block { side, bytes }) => (side, u64::from(bytes), 1),
+        None => (1, 1, 2),
+    };
+    let samples = match desc.SampleDesc.Count {
+        count if count.is_power_of_two() && count <= MOST_SAMPLES => u64::from(count),
+        _ => 1,
+    };
+    let columns = desc.Width.div_ceil(side);
+    let rows = u64::from(desc.Height).div_ceil(side);
+    let factors = [columns, rows, u64::from(desc.DepthOrArraySize), samples, bytes];
+    ByteSize::new(factors.into_iter().fold(1, u64::saturating_mul) / texels_of_a_byte)
 }
 
-fn block(format: DXGI_FORMAT) -> Option<Block> {
+/// Bytes of all texels of a texture, in all its levels, slices and samples; `None` for formats that are not known here.
+pub(crate) fn texel_bytes(desc: &D3D12_RESOURCE_DESC1) -> Option<ByteSize> {
+    let Block { side, bytes } = texel_block(desc.Format)?;
+    let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+    let depth = u64::from(desc.DepthOrArraySize);
+    let (deep, slices) = if is_volume { (depth, 1) } else { (1, depth) };
+    let largest = desc.Width.max(u64::from(desc.Height)).max(deep).max(1);
+    let all = largest.ilog2() + 1;
+    let levels = if desc.MipLevels == 0 { all } else { all.min(u32::from(desc.MipLevels)) };
+    let of_level = |level: u32| {
+        let at = |extent: u64| (extent >> level).max(1);
+        let (columns, rows) = (at(desc.Width).div_ceil(side), at(desc.Height.into()).div_ceil(side));
+        [columns, rows, at(deep), u64::from(bytes)].into_iter().fold(1, u64::saturating_mul)
+    };
+    let levels = (0..levels).map(of_level).fold(0, u64::saturating_add);
+    let factors = [slices, u64::from(desc.SampleDesc.Count.max(1))];
+    Some(ByteSize::new(factors.into_iter().fold(levels, u64::saturating_mul)))
+}
+
+/// D3D12_MAX_MULTISAMPLE_SAMPLE_COUNT: what has more is no texture.
+const MOST_SAMPLES: u32 = 32;
+
+/// A square of texels that a format stores as one.
+pub(crate) struct Block {
+    /// Texels along an edge.
+    pub(crate) side: u64,
+    pub(crate) bytes: u32,
+}
+
+/// `None` for formats that are not known here.
+pub(crate) fn texel_block(format: DXGI_FORMAT) -> Option<Block> {
     let texel = |bytes| Some(Block { side: 1, bytes });
     let compressed = |bytes| Some(Block { side: 4, bytes });
     match format {

@@ -8,7 +8,7 @@ use super::{Creation, floor};
 use crate::{AlignmentBesideTight, DeviceCaps, Error};
 
 /// Committed resources are aligned to VidMm's pages, with tight alignment too.
-pub(super) const COMMITTED_MINIMUM: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT);
+pub(crate) const COMMITTED_MINIMUM: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT);
 
 /// TIGHT's largest alignment of a placed buffer.
 const BUFFER_MAXIMUM: Alignment = d3d12_alignment(256);

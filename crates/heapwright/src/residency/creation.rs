@@ -8,7 +8,8 @@ use heapwright_d3d12::*;
 
 use super::ResidencyHeap;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags};
-use super::pageable::{DeviceNames, PageableInfo, device_of, inspect};
+use super::pageable::{DeviceNames, PageableInfo, device_of};
+use super::paged_object::PagedObject;
 use super::shared::{Room, Shared};
 use crate::Error;
 
@@ -27,16 +28,16 @@ pub(super) fn adopt(
         if !desc.flags.is_empty() {
             tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
         }
-        return unmanaged(desc, pageable.clone());
+        return unmanaged(desc, pageable);
     };
     if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
         let rule = "CREATE_IN_BUDGET is about an object that is still to be created";
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
-    let info = shared.inspect(pageable, desc)?;
+    let (object, info) = shared.inspect(pageable, desc)?;
     // It counts among what others use until the operating system is asked again.
     shared.ask_soon();
-    finish(desc, shared, pageable.clone(), &info, None)
+    finish(desc, shared, object, &info, None)
 }
 
 const NO_FLAGS: ResidencyHeapFlags = ResidencyHeapFlags::empty();
@@ -53,7 +54,7 @@ pub(super) fn create(
         if !desc.flags.is_empty() {
             return Err(needs_manager(desc.flags));
         }
-        return unmanaged(desc, call()?);
+        return unmanaged(desc, &call()?);
     };
     let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || shared.is_always_in_budget();
     // What is known before: room is made first, so that usage does not exceed the budget for a moment.
@@ -63,8 +64,7 @@ pub(super) fn create(
         Some(group) => Some(shared.make_room(group, desc.size, is_bound)?),
         None => None,
     };
-    let pageable = call()?;
-    let info = shared.inspect(&pageable, desc)?;
+    let (object, info) = shared.inspect(&call()?, desc)?;
     let is_resident = info.was_created_resident != Some(false);
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {
@@ -72,8 +72,7 @@ pub(super) fn create(
         if info.was_created_resident.is_some() {
             // It is there already: counted as the manager's, lest the operating system's answer counts it a second time, and locked, so
             // that it does not make way for itself.
-            let heap =
-                finish(&ResidencyHeapDesc { flags: NO_FLAGS, ..*desc }, shared, pageable, &info, None)?;
+            let heap = finish(&ResidencyHeapDesc { flags: NO_FLAGS, ..*desc }, shared, object, &info, None)?;
             heap.lock()?;
             drop(shared.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
             if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
@@ -87,21 +86,22 @@ pub(super) fn create(
         // What is asked for counts as others' until it is used.
         shared.ask_soon();
     }
-    finish(desc, shared, pageable, &info, room)
+    finish(desc, shared, object, &info, room)
 }
 
-fn unmanaged(desc: &ResidencyHeapDesc, pageable: ID3D12Pageable) -> Result<ResidencyHeap, Error> {
+fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     let device =
-        device_of(&pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
+        device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
     let caps = crate::DeviceCaps::query(&device)?;
-    let info = inspect(DeviceNames { shown: &device, behind: None }, &caps, true, &pageable, desc)?;
-    Ok(ResidencyHeap::from_parts(pageable, (info.size, info.alignment), info.segment_group, None))
+    let names = DeviceNames { shown: &device, behind: None };
+    let (object, info) = PagedObject::inspect(names, &caps, true, pageable, desc)?;
+    Ok(ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, None))
 }
 
 fn finish(
     desc: &ResidencyHeapDesc,
     shared: &Arc<Shared>,
-    pageable: ID3D12Pageable,
+    object: PagedObject,
     info: &PageableInfo,
     room: Option<Room<'_>>,
 ) -> Result<ResidencyHeap, Error> {
@@ -111,16 +111,16 @@ fn finish(
         None => Status::Unknown,
     };
     let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
-    let id = shared.add_heap(new, &pageable, room)?;
+    let id = shared.add_heap(new, &object, room)?;
     let manager = Some((Arc::clone(shared), id));
-    let heap = ResidencyHeap::from_parts(pageable, (info.size, info.alignment), info.segment_group, manager);
+    let heap = ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, manager);
     if let Some(priority) = desc.priority {
         heap.set_residency_priority(priority)?;
     }
     let wants = |flag| desc.flags.contains(flag);
     if wants(ResidencyHeapFlags::CREATE_LOCKED) {
         heap.lock()?;
-    } else if wants(ResidencyHeapFlags::CREATE_RESIDENT) {
+    } else if wants(ResidencyHeapFlags::CREATE_RESIDENT) && status == Status::Unknown {
         heap.lock()?;
         heap.unlock()?;
     }

@@ -9,6 +9,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::desc::{ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus};
+use super::paged_object::PagedObject;
 use super::shared::{Leaving, Shared};
 use super::{ResidencyManager, creation};
 use crate::{Error, SegmentGroup};
@@ -22,7 +23,7 @@ use crate::{Error, SegmentGroup};
 ///
 /// Without a manager it is what D3D12 made it, and nobody pages it.
 pub struct ResidencyHeap {
-    pageable: ID3D12Pageable,
+    object: PagedObject,
     size: ByteSize,
     alignment: Alignment,
     group: SegmentGroup,
@@ -34,12 +35,12 @@ pub struct ResidencyHeap {
 
 impl ResidencyHeap {
     pub(super) fn from_parts(
-        pageable: ID3D12Pageable,
+        object: PagedObject,
         (size, alignment): (ByteSize, Alignment),
         group: SegmentGroup,
         manager: Option<(Arc<Shared>, ManagedHeapId)>,
     ) -> Self {
-        Self { pageable, size, alignment, group, manager, debug_name: Mutex::default(), leaving: None }
+        Self { object, size, alignment, group, manager, debug_name: Mutex::default(), leaving: None }
     }
 
     /// Makes a residency heap of an object that exists: the simpler `CreateResidencyHeap` (document GPGMM).
@@ -76,7 +77,7 @@ impl ResidencyHeap {
     /// The object.
     #[must_use]
     pub fn pageable(&self) -> &ID3D12Pageable {
-        &self.pageable
+        self.object.pageable()
     }
 
     /// Bytes.
@@ -144,13 +145,13 @@ impl ResidencyHeap {
     /// Invalid argument for any other number, or without a manager.
     pub fn set_residency_priority(&self, priority: D3D12_RESIDENCY_PRIORITY) -> Result<(), Error> {
         let (shared, id) = self.require_manager()?;
-        shared.set_priority(id, &self.pageable, priority)
+        shared.set_priority(id, self.pageable(), priority)
     }
 
     /// Gives it a name, which the object gets too: `SetDebugName`.
     pub fn set_debug_name(&self, name: &str) {
         *self.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
-        if let Ok(object) = self.pageable.cast::<ID3D12Object>() {
+        if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
             let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
             // SAFETY: a live COM object, and a terminated string that outlives the call. Whether it takes the name changes nothing.
             let _ = unsafe { object.SetName(windows_core::PCWSTR(wide.as_ptr())) };

@@ -70,7 +70,9 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 ///
 /// let list = ResidencyList::new();
 /// list.add_allocation(&vertices)?; // while the commands that use it are recorded
-/// manager.execute_command_lists(&queue, &[Some(command_list)], &[&list])?;
+/// // SAFETY: the list is closed and uses the allocation alone, which lives until the queue's fence has come to `done`.
+/// let done = unsafe { manager.execute_command_lists(&queue, &[Some(command_list)], &[&list]) }?;
+/// # let _ = done;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -185,13 +187,35 @@ impl ResidencyManager {
     /// * out of memory: the device cannot make it resident, or may not
     ///   ([`ALWAYS_IN_BUDGET`](crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
     /// * the device is removed.
-    pub fn execute_command_lists(
+    ///
+    /// # Safety
+    ///
+    /// D3D12 checks neither what command lists reference nor what the GPU does with it, and the manager knows nothing of command lists
+    /// but what the residency lists say. Until the GPU has finished the lists (the [fence of the queue](Self::queue_fence) has come to the
+    /// value that is returned), the caller must keep these promises. After an error they hold for the lists that were executed.
+    ///
+    /// * **Lists.** Each command list is closed, belongs to the queue's device, has the type of the queue, and may be executed now: no other
+    ///   thread records to it or resets it during the call, and neither its command allocator nor a bundle that it executes is reset.
+    /// * **Lifetime.** Whatever the lists reference stays alive and where it is: resources, heaps and the resources mapped to them,
+    ///   descriptor heaps, query heaps, pipeline states, root signatures. An allocation is not dropped, handed to
+    ///   [`free_after`](crate::ResourceAllocator::free_after) with a fence value that comes earlier, or the subject of a
+    ///   [`Move::complete`](crate::Move::complete); a reference to its `ID3D12Resource` alone does not keep its memory.
+    /// * **Residency.** Whatever the lists reference is in the residency list of the same position, or resident for another reason:
+    ///   it is [locked](ResidencyHeap::lock), or nobody evicts it. Nobody evicts what is in the lists but this manager, and what
+    ///   [`set_residency_status`](Self::set_residency_status) was told of it is true.
+    /// * **Order.** Accesses of the GPU to the same memory are ordered as D3D12 asks, by barriers and fences, and so are those of the CPU: as
+    ///   long as the lists may write to mapped bytes nothing reads or writes these through a [`Mapping`](crate::Mapping), and as long as they
+    ///   may read them nothing writes.
+    /// * **Commands.** The recorded commands keep D3D12's other rules: states of resources, descriptors that are valid where shaders use them,
+    ///   accesses within resources, copies within their bounds.
+    pub unsafe fn execute_command_lists(
         &self,
         queue: &ID3D12CommandQueue,
         command_lists: &[Option<ID3D12CommandList>],
         residency_lists: &[&ResidencyList],
     ) -> Result<FenceValue, Error> {
-        self.shared.execute(queue, command_lists, residency_lists)
+        // SAFETY: the caller's promises.
+        unsafe { self.shared.execute(queue, command_lists, residency_lists) }
     }
 
     /// Pages in what a list names before it is used, if there is room without waiting.
@@ -205,7 +229,8 @@ impl ResidencyManager {
         self.shared.prefetch(list)
     }
 
-    /// The fence of a queue, which the manager signals behind each submission. It is one queue's alone.
+    /// The fence of a queue, which the manager signals behind each submission. It is one queue's alone, and nobody else may signal it: what
+    /// the manager evicts is what the GPU is done with by this fence.
     ///
     /// # Errors
     ///
@@ -215,6 +240,9 @@ impl ResidencyManager {
     }
 
     /// Says that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
+    ///
+    /// The manager believes it. What is not true is a broken promise of the
+    /// [`execute_command_lists`](Self::execute_command_lists) that relies on it.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `desc/` | what a residency manager and a residency heap are asked for, and what they answer |
-//! | `pageable` | what can be resident: its size, its segment group |
+//! | `pageable`, `paged_object` | what can be resident: its size, its segment group; why any thread may page it |
 //! | `budget/` | how much memory there is: the operating system's budgets, overrides, pressure |
 //! | `manager`, `heap`, `list` | what users hold: [`ResidencyManager`], [`ResidencyHeap`], [`ResidencyList`] |
 //! | `shared` | what all handles of a manager share: the books, and the locks |
@@ -22,6 +22,7 @@ mod heap;
 mod list;
 mod manager;
 mod pageable;
+mod paged_object;
 mod pager;
 mod queue;
 mod shared;

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
 use super::desc::ResidencyHeapDesc;
-use crate::caps::read_allocation_info;
+use crate::caps::committed_info;
 use crate::heap_family::HeapFamily;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
@@ -151,19 +151,16 @@ fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resour
     let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
     if hresult.is_err() {
         let rule = format!(
-            "GetHeapProperties answered {:#010x}, as for a reserved resource: the heaps that its tiles are mapped to are what is resident",
-            hresult.0
+            "GetHeapProperties answered {:#}, as for a reserved resource: the heaps that its tiles are mapped to are what is resident",
+            hresult::Named(hresult)
         );
         return Err(Error::invalid_argument("pageable", rule));
     }
     // SAFETY: the resource is a live COM object.
     let desc = unsafe { resource.GetDesc() };
-    // What `GetDesc` says of the alignment is what was found, not what may be asked for.
-    let asked = D3D12_RESOURCE_DESC { Alignment: 0, ..desc };
-    // SAFETY: the device is a live COM object, and the description outlives the call.
-    let info = unsafe { device.GetResourceAllocationInfo(0, std::slice::from_ref(&asked)) };
     // Not every resource can be described so: sampler feedback has more to it.
-    Found::of(PageableKind::CommittedResource, caps, &properties, flags, read_allocation_info(info))
+    let info = committed_info(device, &desc);
+    Found::of(PageableKind::CommittedResource, caps, &properties, flags, info)
 }
 
 fn of_descriptor_heap(device: &ID3D12Device, heap: &ID3D12DescriptorHeap) -> Result<Found, Error> {

@@ -12,6 +12,7 @@ use windows_core::HRESULT;
 
 use super::budget::TrimRequest;
 use super::gpu_wait::Patience;
+use super::paged_object::PagedObjects;
 use super::queue::ManagedQueue;
 use super::shared::{Shared, State};
 use super::worker::Worker;
@@ -28,8 +29,8 @@ pub(crate) struct Pager {
     pub(super) heaps: Vec<ManagedHeapId>,
     pub(super) list_ends: Vec<usize>,
     plan: Plan,
-    to_evict: Vec<Option<ID3D12Pageable>>,
-    to_make_resident: Vec<Option<ID3D12Pageable>>,
+    to_evict: PagedObjects,
+    to_make_resident: PagedObjects,
     completed: Vec<(QueueSlot, FenceValue)>,
     /// The last value of the paging fence that was enqueued.
     last_value: FenceValue,
@@ -76,8 +77,8 @@ impl Pager {
             heaps: Vec::new(),
             list_ends: Vec::new(),
             plan: Plan::default(),
-            to_evict: Vec::new(),
-            to_make_resident: Vec::new(),
+            to_evict: PagedObjects::default(),
+            to_make_resident: PagedObjects::default(),
             completed: Vec::new(),
             last_value: initial,
         }
@@ -90,10 +91,9 @@ impl Pager {
 
     fn collect(&mut self, state: &State) {
         self.to_evict.clear();
-        self.to_evict.extend(self.plan.evict.iter().map(|&id| state.pageable(id)).filter(Option::is_some));
+        self.to_evict.extend(self.plan.evict.iter().filter_map(|&id| state.pageable(id)));
         self.to_make_resident.clear();
-        let objects = self.plan.make_resident.iter().map(|&id| state.pageable(id));
-        self.to_make_resident.extend(objects.filter(Option::is_some));
+        self.to_make_resident.extend(self.plan.make_resident.iter().filter_map(|&id| state.pageable(id)));
     }
 }
 
@@ -253,7 +253,7 @@ impl Shared {
             return Ok(());
         }
         // SAFETY: live COM objects, which the GPU is done with, as the plan says; each was made resident once more than evicted.
-        let hresult = unsafe { self.device.Evict(&pager.to_evict) };
+        let hresult = unsafe { self.device.Evict(pager.to_evict.as_slice()) };
         pager.to_evict.clear();
         if hresult.is_err() {
             return Err(Error::device("ID3D12Device::Evict", hresult));
@@ -288,7 +288,8 @@ impl Shared {
         };
         // SAFETY: live COM objects of the device.
         let hresult = unsafe {
-            device.EnqueueMakeResident(flags, &pager.to_make_resident, &self.paging_fence, value.get())
+            let objects = pager.to_make_resident.as_slice();
+            device.EnqueueMakeResident(flags, objects, &self.paging_fence, value.get())
         };
         pager.to_make_resident.clear();
         if hresult.is_err() {

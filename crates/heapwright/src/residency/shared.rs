@@ -18,7 +18,8 @@ use super::desc::{
     ResidencyManagerStats, level,
 };
 use super::gpu_wait::Events;
-use super::pageable::{DeviceNames, PageableInfo, check_device, device_of, inspect};
+use super::pageable::{DeviceNames, PageableInfo, check_device, device_of};
+use super::paged_object::PagedObject;
 use super::pager::{Ask, Pager};
 use super::queue::{ManagedQueue, ManagedQueues};
 use super::worker::Worker;
@@ -73,7 +74,7 @@ pub(crate) struct Shared {
 pub(super) struct State {
     pub(super) planner: ResidencyPlanner,
     /// By slot.
-    pageables: Vec<Option<ID3D12Pageable>>,
+    objects: Vec<Option<PagedObject>>,
     /// Their identities.
     identities: HashSet<usize>,
     /// What others use, as of the last sample, without what is promised and what was found to be the manager's since.
@@ -173,8 +174,8 @@ impl State {
     }
 
     /// The object of a heap.
-    pub(super) fn pageable(&self, id: ManagedHeapId) -> Option<ID3D12Pageable> {
-        self.pageables.get(id.slot().index())?.clone()
+    pub(super) fn pageable(&self, id: ManagedHeapId) -> Option<PagedObject> {
+        self.objects.get(id.slot().index())?.clone()
     }
 }
 
@@ -200,7 +201,7 @@ impl Shared {
         planner.complete_paging(initial);
         let state = State {
             planner,
-            pageables: Vec::new(),
+            objects: Vec::new(),
             identities: HashSet::new(),
             external: [ByteSize::ZERO; 2],
             told: [ByteSize::ZERO; 2],
@@ -324,17 +325,17 @@ impl Shared {
         &self,
         pageable: &ID3D12Pageable,
         desc: &ResidencyHeapDesc,
-    ) -> Result<PageableInfo, Error> {
-        inspect(self.device_names(), &self.caps, self.budgets.unifies_memory(), pageable, desc)
+    ) -> Result<(PagedObject, PageableInfo), Error> {
+        PagedObject::inspect(self.device_names(), &self.caps, self.budgets.unifies_memory(), pageable, desc)
     }
 
     pub(super) fn add_heap(
         &self,
         new: NewManagedHeap,
-        pageable: &ID3D12Pageable,
+        object: &PagedObject,
         mut room: Option<Room<'_>>,
     ) -> Result<ManagedHeapId, Error> {
-        let identity = identity(pageable);
+        let identity = identity(object.pageable());
         // Declared before the lock: dropped after it, when it is settled.
         let mut state = self.lock();
         if state.identities.contains(&identity) {
@@ -348,10 +349,10 @@ impl Shared {
             .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
         state.identities.insert(identity);
         let slot = id.slot().index();
-        if state.pageables.len() <= slot {
-            state.pageables.resize(slot + 1, None);
+        if state.objects.len() <= slot {
+            state.objects.resize(slot + 1, None);
         }
-        state.pageables[slot] = Some(pageable.clone());
+        state.objects[slot] = Some(object.clone());
         if let Some(room) = &mut room {
             room.settle(&mut state);
         }
@@ -360,7 +361,7 @@ impl Shared {
 
     /// Takes a heap out of the books. Its memory counts as used until what this answers is dropped, after the last reference to it.
     pub(super) fn remove_heap(self: &Arc<Self>, id: ManagedHeapId) -> Leaving {
-        let (pageable, leaving) = {
+        let (object, leaving) = {
             let mut state = self.lock();
             let heap = state.planner.heap(id);
             let removed = state.planner.remove(id);
@@ -371,14 +372,14 @@ impl Shared {
             let promised = &mut state.promised[index(group)];
             *promised = promised.saturating_add(bytes);
             state.apply_memory(&self.budgets);
-            let pageable = state.pageables.get_mut(id.slot().index()).and_then(Option::take);
-            if let Some(pageable) = &pageable {
-                state.identities.remove(&identity(pageable));
+            let object = state.objects.get_mut(id.slot().index()).and_then(Option::take);
+            if let Some(object) = &object {
+                state.identities.remove(&identity(object.pageable()));
             }
-            (pageable, Leaving { shared: Arc::clone(self), group, bytes })
+            (object, Leaving { shared: Arc::clone(self), group, bytes })
         };
         // Outside of the lock: it may be the last reference.
-        drop(pageable);
+        drop(object);
         leaving
     }
 
@@ -407,7 +408,10 @@ impl Shared {
             // SAFETY: one object and one priority, both readable; the object is alive.
             let hresult = unsafe { device.SetResidencyPriority(1, &object, &priority) };
             if hresult.is_err() {
-                tracing::warn!("the device did not take the residency priority: {:#010x}", hresult.0);
+                tracing::warn!(
+                    "the device did not take the residency priority: {:#}",
+                    hresult::Named(hresult)
+                );
             }
         }
         Ok(())

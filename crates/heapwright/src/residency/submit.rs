@@ -20,7 +20,11 @@ struct Executed {
 
 impl Shared {
     /// Executes command lists once what they use is resident.
-    pub(super) fn execute(
+    ///
+    /// # Safety
+    ///
+    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+    pub(super) unsafe fn execute(
         &self,
         queue: &ID3D12CommandQueue,
         command_lists: &[Option<ID3D12CommandList>],
@@ -43,7 +47,9 @@ impl Shared {
             return Ok(*queue.lock());
         }
         self.count_submission();
-        let value = match self.execute_resident(&queue, command_lists, residency_lists)? {
+        // SAFETY: the caller's promises.
+        let executed = unsafe { self.execute_resident(&queue, command_lists, residency_lists) }?;
+        let value = match executed {
             Some(Executed { value, news }) => {
                 if let Some(usage) = news {
                     self.tell_pressure_at(usage);
@@ -51,7 +57,8 @@ impl Shared {
                 value
             }
             None => {
-                let value = self.execute_paging(&queue, command_lists, residency_lists)?;
+                // SAFETY: the caller's promises; nothing was executed above.
+                let value = unsafe { self.execute_paging(&queue, command_lists, residency_lists) }?;
                 self.tell_pressure();
                 value
             }
@@ -60,9 +67,13 @@ impl Shared {
         Ok(value)
     }
 
-    /// The way when everything is resident; `None` when something is not.
+    /// The way when everything is resident; `None` when something is not, and then nothing was executed.
+    ///
+    /// # Safety
+    ///
+    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
     #[inline]
-    fn execute_resident(
+    unsafe fn execute_resident(
         &self,
         queue: &ManagedQueue,
         command_lists: &[Option<ID3D12CommandList>],
@@ -112,13 +123,18 @@ impl Shared {
             }
             (submission, state.news(&self.budgets))
         };
-        self.hand_over(queue, &mut last, &submission, arrives, command_lists)?;
+        // SAFETY: the caller's promises; what is in the residency lists is resident, or paged in when `arrives` comes.
+        unsafe { self.hand_over(queue, &mut last, &submission, arrives, command_lists) }?;
         Ok(Some(Executed { value, news }))
     }
 
     /// The way when something has to be paged in: as many lists at a time as fit into memory together.
+    ///
+    /// # Safety
+    ///
+    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
     #[cold]
-    fn execute_paging(
+    unsafe fn execute_paging(
         &self,
         queue: &ManagedQueue,
         command_lists: &[Option<ID3D12CommandList>],
@@ -140,7 +156,9 @@ impl Shared {
                     let lists = &command_lists[executed..][..done.lists];
                     let value = match (last, &done.submission) {
                         (Some(last), Some(submission)) => {
-                            shared.hand_over(queue, last, submission, done.arrives, lists)?;
+                            // SAFETY: the caller's promises; what is in these residency lists is resident, or paged in when
+                            // `arrives` comes.
+                            unsafe { shared.hand_over(queue, last, submission, done.arrives, lists) }?;
                             submission.value()
                         }
                         _ => FenceValue::ZERO,
@@ -165,8 +183,13 @@ impl Shared {
     }
 
     /// Hands lists to a queue, behind what they wait for, and in front of the value that says that they are done.
+    ///
+    /// # Safety
+    ///
+    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists). What the residency lists of these command lists name
+    /// is resident when the paging fence has come to `arrives`.
     #[inline]
-    fn hand_over(
+    unsafe fn hand_over(
         &self,
         queue: &ManagedQueue,
         last: &mut QueueGuard<'_>,
@@ -187,7 +210,7 @@ impl Shared {
         let value = submission.value();
         // From here on the value is taken: the books say that the queue comes to it.
         **last = value;
-        // SAFETY: live COM objects. That the lists are closed and what they use is valid is D3D12's to check, as it is without a manager.
+        // SAFETY: live COM objects; of what the lists use, the caller's promises.
         unsafe { d3d12.ExecuteCommandLists(command_lists) };
         // SAFETY: live COM objects; values only go up.
         let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };

@@ -10,12 +10,13 @@ use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
+use super::paged_object::PagedObjects;
 use super::shared::Shared;
 
 /// How long the worker gives others to free memory before it asks again.
 const RETRY: Duration = Duration::from_millis(1);
 
-type Job = (Vec<Option<ID3D12Pageable>>, FenceValue);
+type Job = (PagedObjects, FenceValue);
 
 /// A thread that calls `MakeResident`, one call after the other, and signals the paging fence behind each.
 pub(super) struct Worker {
@@ -42,11 +43,7 @@ impl Worker {
     }
 
     /// Has the thread make objects resident, and bring the paging fence to `value` then.
-    pub(super) fn make_resident(
-        &self,
-        objects: Vec<Option<ID3D12Pageable>>,
-        value: FenceValue,
-    ) -> Result<(), HRESULT> {
+    pub(super) fn make_resident(&self, objects: PagedObjects, value: FenceValue) -> Result<(), HRESULT> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = jobs.as_ref().ok_or(E_FAIL)?;
         sender.send((objects, value)).map_err(|_| E_FAIL)
@@ -59,17 +56,14 @@ struct WorkerThread {
     shared: Weak<Shared>,
 }
 
-// SAFETY: D3D12's devices and fences are free-threaded; the reference to the manager is `Send`.
-unsafe impl Send for WorkerThread {}
-
 impl WorkerThread {
     fn run(self, jobs: &Receiver<Job>) {
         while let Ok((objects, value)) = jobs.recv() {
-            let hresult = self.make_resident(&objects);
+            let hresult = self.make_resident(objects.as_slice());
             if hresult.is_err() {
                 tracing::error!(
-                    "what command lists wait for could not be made resident: {:#010x}",
-                    hresult.0
+                    "what command lists wait for could not be made resident: {:#}",
+                    hresult::Named(hresult)
                 );
                 if let Some(shared) = self.shared.upgrade() {
                     shared.note_failure(hresult);
@@ -79,7 +73,7 @@ impl WorkerThread {
             // SAFETY: a live COM object; values only go up.
             let signalled = unsafe { self.fence.Signal(value.get()) };
             if signalled.is_err() {
-                tracing::error!("the paging fence could not be signalled: {:#010x}", signalled.0);
+                tracing::error!("the paging fence could not be signalled: {:#}", hresult::Named(signalled));
             }
         }
     }

@@ -145,6 +145,33 @@ fn a_resource_that_does_not_fit_in_the_place_is_refused() {
     scene.end();
 }
 
+/// What is mapped are the bytes of the resource that the allocation has, though a move ended with a smaller one.
+#[test]
+fn a_mapping_is_as_long_as_the_resource_that_a_move_ended_with() {
+    let scene = Scene::with("discrete", Default::default());
+    let upload =
+        |key| ResourceAllocationDesc { user_data: key, ..ResourceAllocationDesc::new(HeapType::Upload) };
+    let large = buffer_desc(ByteSize::from_kib(64));
+    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+    let mut things: Vec<_> = (0..400)
+        .map(|key| scene.allocator.create_resource(&upload(key), &large, state, None).expect("there is room"))
+        .collect();
+    things.retain(|thing| thing.user_data() % 4 == 0);
+    let mut run = run_of(&scene);
+    let mut moves = some_moves(&mut run);
+    let mut planned = moves.swap_remove(0);
+    let key = planned.user_data();
+    let thing = things.iter_mut().find(|thing| thing.user_data() == key).expect("it lives");
+    let mut small = ResourceDesc::new(&buffer_desc(ByteSize::from_kib(1)));
+    small.initial_state = InitialState::State(state);
+    planned.create_resource_as(thing, &small).expect("it is smaller");
+    planned.complete(thing).expect("it is the one");
+    assert_eq!(unsafe { thing.resource().GetDesc() }.Width, 1 << 10);
+    let mut mapping = thing.map().expect("mapped");
+    assert_eq!(mapping.len(), ByteSize::from_kib(1));
+    assert!(mapping.write(1 << 10, &[1]).is_err(), "behind the end");
+}
+
 #[test]
 fn names_numbers_and_the_list_of_the_living_follow_a_move() {
     let flags = ResourceAllocatorFlags::NEVER_LEAK;

@@ -229,6 +229,9 @@ macro_rules! implement_first_interface {
             ) -> Result<()> {
                 let device = &self.0.device;
                 self.0.see_committed("CreateCommittedResource", properties, heap_flags, None, clear, &[])?;
+                // SAFETY: both are readable, as the caller of the device promises.
+                let (heap_type, flags) = unsafe { ((*properties).Type, (*desc).Flags) };
+                self.0.faults.check_custom(heap_type, flags)?;
                 let create = device.vtable().CreateCommittedResource;
                 // SAFETY: the arguments are passed on as they came.
                 unsafe { create(device.as_raw(), properties, heap_flags, desc, state, clear, riid, resource) }
@@ -256,6 +259,11 @@ macro_rules! implement_first_interface {
             ) -> Result<()> {
                 let device = &self.0.device;
                 self.0.see_placed("CreatePlacedResource", offset, clear, &[])?;
+                if let Some(heap) = heap.as_ref() {
+                    // SAFETY: the heap is alive and the description readable, as the caller of the device promises.
+                    let (heap_type, flags) = unsafe { (heap.GetDesc().Properties.Type, (*desc).Flags) };
+                    self.0.faults.check_custom(heap_type, flags)?;
+                }
                 let create = device.vtable().CreatePlacedResource;
                 // SAFETY: the arguments are passed on as they came.
                 unsafe {

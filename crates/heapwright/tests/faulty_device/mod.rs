@@ -85,6 +85,8 @@ pub(crate) struct Faults {
     only: Option<Call>,
     hresult: HRESULT,
     node_count: AtomicU32,
+    /// Flags of resources that are refused in CUSTOM heaps.
+    refused_in_custom: AtomicU32,
     seen: Mutex<Vec<Seen>>,
     /// `Some`: what was to be paged in since it is held back.
     held: Mutex<Option<Vec<HeldPaging>>>,
@@ -100,7 +102,8 @@ pub(crate) struct HeldPaging {
     pub(crate) value: u64,
 }
 
-// SAFETY: D3D12's devices, fences and heaps are free-threaded.
+// SAFETY: D3D12's devices and fences are free-threaded, and so is whatever can be paged: command allocators, which are pageables, too,
+// `EnqueueMakeResident` refuses.
 unsafe impl Send for HeldPaging {}
 
 impl HeldPaging {
@@ -122,6 +125,7 @@ impl Faults {
             only,
             hresult,
             node_count: AtomicU32::new(1),
+            refused_in_custom: AtomicU32::new(0),
             seen: Mutex::default(),
             held: Mutex::default(),
         })
@@ -179,6 +183,20 @@ impl Faults {
     /// Claims to have so many nodes. Heaps of all of them are the first one's.
     pub(crate) fn set_node_count(&self, count: u32) {
         self.node_count.store(count, Ordering::Relaxed);
+    }
+
+    /// Has no resources of any of these flags in CUSTOM heaps, as some implementations of D3D12 have none.
+    pub(crate) fn refuse_in_custom(&self, flags: D3D12_RESOURCE_FLAGS) {
+        self.refused_in_custom.store(flags, Ordering::Relaxed);
+    }
+
+    fn check_custom(&self, heap_type: D3D12_HEAP_TYPE, flags: D3D12_RESOURCE_FLAGS) -> Result<()> {
+        let is_refused = flags & self.refused_in_custom.load(Ordering::Relaxed) != 0;
+        if heap_type == D3D12_HEAP_TYPE_CUSTOM && is_refused {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+            return Err(Error::from_hresult(self.hresult));
+        }
+        Ok(())
     }
 
     fn node_count(&self) -> u32 {

@@ -98,7 +98,9 @@ fn open(name: &str) -> Result<Gpu, String> {
 }
 
 fn loaded(name: &str) -> Option<Result<Gpu, LoadError>> {
-    let opened = DeviceName::parse(name)?.open();
+    let name_of_device = DeviceName::parse(name)?;
+    // SAFETY: whoever sets the variable names a D3D12.
+    let opened = unsafe { name_of_device.open() };
     Some(opened.map(|heapwright_loader::Gpu { device, adapter }| Gpu {
         device,
         adapter,

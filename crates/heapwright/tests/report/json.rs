@@ -204,3 +204,48 @@ proptest! {
         }
     }
 }
+
+/// Counts what is read of it.
+struct Counted<R>(R, u64);
+
+impl<R: std::io::Read> std::io::Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.0.read(buffer)?;
+        self.1 += len as u64;
+        Ok(len)
+    }
+}
+
+#[test]
+fn a_reader_without_end_is_refused_early() {
+    for byte in [0, b' ', b'[', b'x'] {
+        let mut endless = Counted(std::io::repeat(byte), 0);
+        let error = AllocatorReport::from_json_reader(&mut endless).unwrap_err();
+        assert_eq!(error.to_string(), "it is no report: a report is a JSON object, which begins with {");
+        assert!(endless.1 <= 1 << 16, "{} bytes were read", endless.1);
+    }
+}
+
+#[test]
+fn a_report_is_read_to_a_limit() {
+    use std::io::Read as _;
+    let endless = || b"{\"schema\":\"".chain(std::io::repeat(b'x'));
+    let mut counted = Counted(endless(), 0);
+    let error = AllocatorReport::from_json_reader(&mut counted).unwrap_err();
+    assert_eq!(error.to_string(), "the report is longer than 268435456 bytes, the most that is read");
+    assert!(counted.1 <= AllocatorReport::MAX_JSON_LEN + (1 << 20), "{} bytes were read", counted.1);
+    // Spaces behind the report, up to the limit and one byte beyond it.
+    let json = full().to_json();
+    let spaces = AllocatorReport::MAX_JSON_LEN - json.len() as u64;
+    let padded = |spaces| json.as_bytes().chain(std::io::repeat(b' ').take(spaces));
+    assert_eq!(AllocatorReport::from_json_reader(padded(spaces)).unwrap(), full());
+    assert!(AllocatorReport::from_json_reader(padded(spaces + 1)).is_err());
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    let json = format!("\u{feff}{}", full().to_json());
+    assert_eq!(AllocatorReport::from_json(json.as_bytes()), Ok(full()));
+    assert_eq!(AllocatorReport::from_json_reader(json.as_bytes()).unwrap(), full());
+    assert!(AllocatorReport::from_json(format!("\u{feff}{json}").as_bytes()).is_err(), "one is enough");
+}

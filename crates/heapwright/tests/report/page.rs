@@ -214,3 +214,66 @@ proptest! {
         prop_assert_eq!(html, report.to_html());
     }
 }
+
+/// A report of heaps of these sizes, with so many bytes of each in one allocation.
+fn heaps(sizes: &[(u64, u64)]) -> AllocatorReport {
+    let mut report = AllocatorReport::new(DeviceReport::new("", ""));
+    report.pools.push(PoolReport::new("default"));
+    for &(size, used) in sizes {
+        let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
+        let mut heap = HeapReport::new(heap_type, group, HeapContents::Any, bytes(size));
+        heap.allocations.push(allocation(0, used, AllocationKind::Buffer));
+        report.heaps.push(heap);
+    }
+    report.recount().unwrap();
+    report
+}
+
+#[test]
+fn the_overview_comes_first_and_has_one_scale() {
+    let html = heaps(&[(64 << 20, 16 << 20), (16 << 20, 16 << 20), (1 << 20, 1 << 18)]).to_html();
+    let (overview, cards) = html.split_once("<section class=\"group\">").unwrap();
+    for (place, (width, used)) in
+        ["100.00%", "25.00%", "1.56%"].into_iter().zip(["25.0", "100.0", "25.0"]).enumerate()
+    {
+        let start = format!(
+            "<a class=\"cell\" href=\"#heap-{place}\" style=\"width:{width}\" title=\"Heap {place}: "
+        );
+        let cell = overview.split_once(&start).unwrap_or_else(|| panic!("{start}: {overview}")).1;
+        assert!(cell.contains(&format!("{used} % used")), "{cell}");
+        let map = cards.split_once(&format!("id=\"heap-{place}\"")).unwrap().1;
+        let map = map.split_once("<div class=\"map\" style=\"").unwrap().1;
+        assert!(map.starts_with(&format!("width:{width}\"")), "{map}");
+    }
+    // Of many, a row of the overview has several.
+    let html = heaps(&[(1 << 20, 1 << 18); 100]).to_html();
+    assert_eq!(html.matches("style=\"width:10.00%\" title=\"Heap ").count(), 100);
+    // One heap needs no overview.
+    assert!(!heaps(&[(1 << 20, 1 << 18)]).to_html().contains("class=\"cell\""));
+    page(&heaps(&[(1 << 20, 1 << 18), (1 << 20, 1 << 20)]));
+}
+
+#[test]
+fn full_heaps_are_folded_and_others_are_not() {
+    let mib = 1 << 20;
+    let html = heaps(&[(mib, mib), (mib, mib - mib / 64), (mib, mib - mib / 64 - 1), (mib, 1)]).to_html();
+    let (open, folded) =
+        html.split_once("<details class=\"full\"><summary>2 full heaps <small>2.00 MiB").unwrap();
+    let (folded, after) = folded.split_once("</details>").unwrap();
+    let is_open = |place: usize| {
+        let id = format!("<article class=\"heap\" id=\"heap-{place}\"");
+        assert!(!after.contains(&id));
+        assert_ne!(open.contains(&id), folded.contains(&id));
+        open.contains(&id)
+    };
+    assert_eq!([0, 1, 2, 3].map(is_open), [false, false, true, true]);
+}
+
+/// What is wider than a narrow page scrolls in a box of its own.
+#[test]
+fn every_table_is_in_a_box_that_scrolls() {
+    let html = full().to_html();
+    assert!(html.matches("<table>").count() > 4, "{html}");
+    assert_eq!(html.matches("<table>").count(), html.matches("<div class=\"scroll\"><table>").count());
+    assert!(html.contains(".scroll { margin-top: 1.25rem; overflow-x: auto; }"), "{html}");
+}

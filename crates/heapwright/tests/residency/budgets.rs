@@ -107,6 +107,44 @@ fn a_lower_priority_goes_first() {
     scene.end(things);
 }
 
+/// What is above the budget goes until the budget is reached, and that is no pressure beyond it.
+#[test]
+fn pressure_beyond_the_budget_ends_where_eviction_does() {
+    let scene = Scene::new(ResidencyManagerDesc {
+        refresh_interval: 1,
+        max_pct_of_video_memory_to_budget: Some(1.0),
+        ..Default::default()
+    });
+    let queue = scene.queue();
+    let things = scene.things(8);
+    let levels = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&levels);
+    let _registration =
+        scene.manager.on_pressure(move |pressure| heard.lock().expect("no panic").push(pressure.level));
+    let work = scene.work(&things[..1]);
+    for budget in [6, 3] {
+        things.iter().for_each(|thing| thing.heap.lock().expect("there is memory"));
+        scene.set_budget(budget);
+        for _ in 0..5 {
+            scene.run(&queue, &[&work]);
+        }
+        assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::Over, "nothing can go");
+        things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
+        for _ in 0..20 {
+            scene.run(&queue, &[&work]);
+        }
+        assert_eq!(scene.used(), mib(budget), "what is above the budget is gone, and no more");
+        assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::High, "{budget} of {budget} MiB");
+    }
+    // It does not come and go meanwhile.
+    let count = levels.lock().expect("no panic").len();
+    for _ in 0..20 {
+        scene.run(&queue, &[&work]);
+    }
+    assert_eq!(levels.lock().expect("no panic").len(), count);
+    scene.end(things);
+}
+
 /// Callbacks may use the manager: no lock is held.
 #[test]
 fn a_pressure_callback_may_call_the_manager() {

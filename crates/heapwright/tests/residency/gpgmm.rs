@@ -43,6 +43,33 @@ fn what_is_created_evicted_is_paged_in() {
     scene.end(things);
 }
 
+/// The reference: "the flag only has effect when the heap's residency status cannot be determined".
+#[test]
+fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
+    let scene = Scene::new(budget(8));
+    let flags = ResidencyHeapFlags::CREATE_RESIDENT;
+    let mut things = vec![scene.not_resident(1, 1, &with_flags(flags))];
+    // One that exists already.
+    let desc = ResidencyHeapDesc { flags, ..Default::default() };
+    let evicted = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, evicted).expect("there is room");
+    let adopted = scene.manager.manage(&desc, &heap.into()).expect("a heap");
+    for info in [things[0].info(), adopted.info()] {
+        assert_eq!((info.status, info.is_locked), (ResidencyHeapStatus::Evicted, false));
+    }
+    let stats = scene.manager.stats();
+    assert_eq!((stats.local.resident_count, stats.local.bytes_paged_in), (0, ByteSize::ZERO));
+    // A lock is what makes it resident, at once if it is created with one.
+    adopted.lock().expect("there is room");
+    assert_eq!(adopted.info().status, ResidencyHeapStatus::Resident);
+    assert_eq!(adopted.unlock().expect("locked"), 0);
+    things.push(scene.not_resident(2, 1, &with_flags(ResidencyHeapFlags::CREATE_LOCKED)));
+    assert!(things[1].is_resident());
+    assert_eq!(things[1].heap.unlock().expect("locked"), 0);
+    drop(adopted);
+    scene.end(things);
+}
+
 /// F.2, 12: with ALWAYS_IN_BUDGET and a full budget, heaps that are created evicted are created, and take nothing.
 #[test]
 fn what_is_created_evicted_needs_no_budget() {

@@ -11,8 +11,9 @@ use heapwright::{
 };
 use windows_core::Interface;
 
+use crate::faulty_device::Call;
 use crate::gpu::open;
-use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
+use crate::scene::{Front, Scene, budget, mib, queue_of, raw_heap};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -60,14 +61,15 @@ fn objects_of_others() {
     let list = ResidencyList::new();
     list.add(&strangers[0].heap).expect("new");
     let queue = scene.queue();
-    let answer = scene.manager.execute_command_lists(&queue, std::slice::from_ref(&work.commands), &[&list]);
+    let commands = std::slice::from_ref(&work.commands);
+    let answer = unsafe { scene.manager.execute_command_lists(&queue, commands, &[&list]) };
     refused(answer, &["residency list", "number 0", "another residency manager"]);
     refused(scene.manager.prefetch(&list), &["residency list", "another residency manager"]);
     // Two managers of the same device are two as well.
     let second =
         ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
     refused(
-        second.execute_command_lists(&queue, std::slice::from_ref(&work.commands), &[&work.list]),
+        unsafe { second.execute_command_lists(&queue, commands, &[&work.list]) },
         &["another residency manager"],
     );
     scene.run(&queue, &[&work]);
@@ -85,26 +87,24 @@ fn lists_that_do_not_fit_together() {
     let manager = &scene.manager;
     let commands = || work.commands.clone();
     refused(
-        manager.execute_command_lists(&queue, &[commands(), commands()], &[&work.list]),
+        unsafe { manager.execute_command_lists(&queue, &[commands(), commands()], &[&work.list]) },
         &["residency_lists", "1", "2 command lists"],
     );
-    refused(manager.execute_command_lists(&queue, &[], &[&work.list]), &["residency_lists"]);
+    refused(unsafe { manager.execute_command_lists(&queue, &[], &[&work.list]) }, &["residency_lists"]);
     refused(
-        manager.execute_command_lists(&queue, &[commands(), None], &[&work.list, &work.list]),
+        unsafe { manager.execute_command_lists(&queue, &[commands(), None], &[&work.list, &work.list]) },
         &["command_lists", "number 1 is null"],
     );
-    assert_eq!(manager.execute_command_lists(&queue, &[], &[]).expect("nothing to do"), FenceValue::ZERO);
+    assert_eq!(
+        unsafe { manager.execute_command_lists(&queue, &[], &[]) }.expect("nothing to do"),
+        FenceValue::ZERO
+    );
     // The same twice is no mistake, nor is a list of nothing.
     let empty = ResidencyList::new();
     let lists = [&work.list, &empty, &work.list];
     let resident = scene.work(&[]);
-    let value = manager
-        .execute_command_lists(
-            &queue,
-            &[commands(), resident.commands.clone(), resident.commands.clone()],
-            &lists,
-        )
-        .expect("executed");
+    let three = [commands(), resident.commands.clone(), resident.commands.clone()];
+    let value = unsafe { manager.execute_command_lists(&queue, &three, &lists) }.expect("executed");
     scene.wait(&queue, value);
     scene.check(&work);
     scene.check_books(&things);
@@ -334,4 +334,19 @@ fn an_object_is_one_residency_heap() {
     assert_eq!(scene.manager.stats().current_heap_usage, mib(1));
     drop(second);
     scene.end(Vec::new());
+}
+
+/// The runtime's own safe calls reach no device but the runtime's: another one may trust whoever evicts.
+#[test]
+fn an_instance_does_not_page_on_another_d3d12() {
+    let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));
+    let mut instance = scene.instance.clone();
+    let heap =
+        instance.create_heap(mib(1), heapwright_runtime::ddi::SegmentGroup::Local, true).expect("room");
+    let objects = [Some(heap.into())];
+    instance.evict(&objects).expect("it is resident");
+    instance.device = scene.device.clone();
+    for answer in [instance.make_resident(&objects), instance.evict(&objects)] {
+        assert_eq!(answer.map_err(|error| error.code()), Err(E_INVALIDARG));
+    }
 }

@@ -54,7 +54,8 @@ fn any_number_of_lists_is_open() {
     let work = scene.work(&things);
     let references: Vec<_> = lists.iter().collect();
     let commands = vec![work.commands.clone(); 1000];
-    let value = scene.manager.execute_command_lists(&queue, &commands, &references).expect("executed");
+    let value =
+        unsafe { scene.manager.execute_command_lists(&queue, &commands, &references) }.expect("executed");
     scene.wait(&queue, value);
     scene.check(&work);
     scene.end(things);
@@ -80,7 +81,8 @@ fn a_submission_allocates_nothing() {
         until("the queue is done", || unsafe { fence.GetCompletedValue() } >= value);
     };
     let managed = || {
-        let value = scene.manager.execute_command_lists(&queue, &commands, &lists).expect("executed");
+        let value =
+            unsafe { scene.manager.execute_command_lists(&queue, &commands, &lists) }.expect("executed");
         scene.wait(&queue, value);
     };
     for _ in 0..8 {
@@ -270,23 +272,18 @@ fn the_first_use_of_a_queue_may_be_anybodys() {
                 scene.run(&own, &[&scene.work(&things)]);
                 scene.wait(&queue, value);
                 scene.check(&work);
-                (value.get(), SendFence(scene.manager.queue_fence(&queue).expect("known")))
+                (value.get(), scene.manager.queue_fence(&queue).expect("known"))
             };
             let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(submit)).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).unzip()
         });
         values.sort_unstable();
         assert!(values.iter().copied().eq(1..=8), "{values:?}");
-        assert!(fences.iter().all(|fence| fence.0 == fences[0].0), "one fence for the queue");
+        assert!(fences.iter().all(|fence| *fence == fences[0]), "one fence for the queue");
     }
     scene.check_books(&things);
     scene.end(things);
 }
-
-struct SendFence(ID3D12Fence);
-
-// SAFETY: D3D12's fences are free-threaded.
-unsafe impl Send for SendFence {}
 
 /// 4c, 9: queues are seen for the first time while others page, and what is forgotten is nobody's.
 #[test]

@@ -48,7 +48,7 @@ pub(crate) struct Work {
     keys: Vec<u8>,
 }
 
-// SAFETY: what is recorded is not changed any more, and D3D12's other objects are free-threaded.
+// SAFETY: the command list and its allocator are closed and not recorded to any more, and D3D12's other objects are free-threaded.
 unsafe impl Send for Work {}
 // SAFETY: as above.
 unsafe impl Sync for Work {}
@@ -304,7 +304,7 @@ impl Scene {
     pub(crate) fn execute(&self, queue: &ID3D12CommandQueue, works: &[&Work]) -> Result<FenceValue, Error> {
         let commands: Vec<_> = works.iter().map(|work| work.commands.clone()).collect();
         let lists: Vec<_> = works.iter().map(|work| &work.list).collect();
-        self.manager.execute_command_lists(queue, &commands, &lists)
+        unsafe { self.manager.execute_command_lists(queue, &commands, &lists) }
     }
 
     /// Executes, waits, and finds the bytes that are expected.

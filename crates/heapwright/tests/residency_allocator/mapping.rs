@@ -98,6 +98,26 @@ fn what_is_destroyed_takes_no_lock_of_others_along() {
     scene.end();
 }
 
+/// Everybody who has an allocation in the heap can unlock it. What that takes away is residency: the bytes stay mapped.
+#[test]
+fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
+    let scene = Scene::of_mib(64);
+    let mut mapped = scene.upload(1000, ResourceAllocationFlags::empty());
+    let beside = scene.upload(1000, ResourceAllocationFlags::empty());
+    let mut mapping = mapped.map().expect("it can be");
+    let left = beside.memory().expect("managed").unlock().expect("it is locked");
+    assert_eq!(left, 0, "it was the lock of the mapping");
+    scene.manager.evict_at_least(heapwright::SegmentGroup::NonLocal, ByteSize::from_gib(1));
+    mapping.write(0, &[1, 2, 3]).expect("inside");
+    let mut bytes = [0; 3];
+    mapping.read(0, &mut bytes).expect("inside");
+    assert_eq!(bytes, [1, 2, 3]);
+    drop(mapping);
+    scene.manager.audit().expect("consistent");
+    drop((mapped, beside));
+    scene.end();
+}
+
 #[test]
 fn a_mapping_of_what_began_evicted_is_resident() {
     let scene = Scene::with_flags(64, ResourceAllocatorFlags::CREATE_NOT_RESIDENT);

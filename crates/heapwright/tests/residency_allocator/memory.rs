@@ -141,7 +141,7 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
     let resource = committed.resource().clone();
     let import = |flags| {
         let desc = ResourceAllocationDesc { flags, ..Default::default() };
-        scene.allocator.import(&desc, &resource).expect("it is committed")
+        unsafe { scene.allocator.import(&desc, &resource) }.expect("it is committed")
     };
     let none = ResourceAllocationFlags::empty();
     let (first, second) = (import(none), import(none));
@@ -182,7 +182,7 @@ fn an_imported_upload_buffer_is_non_local() {
     }
     .expect("there is room");
     let resource = made.expect("S_OK comes with a resource");
-    let imported = scene.allocator.import(&Default::default(), &resource).expect("sound");
+    let imported = unsafe { scene.allocator.import(&Default::default(), &resource) }.expect("sound");
     assert_eq!(imported.memory().expect("managed").segment_group(), SegmentGroup::NonLocal);
     drop((imported, resource));
     scene.end();

@@ -210,7 +210,8 @@ fn import(device: &ID3D12Device, allocator: &ResourceAllocator) -> ResourceAlloc
     }
     .expect("the device takes it");
     let theirs = theirs.expect("and answers it");
-    allocator.import(&ResourceAllocationDesc::default(), &theirs).expect("it is this device's")
+    // SAFETY: nobody maps it but this allocation.
+    unsafe { allocator.import(&ResourceAllocationDesc::default(), &theirs) }.expect("it is this device's")
 }
 
 fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut Vec<ResourceAllocation>) {

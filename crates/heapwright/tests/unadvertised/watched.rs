@@ -37,7 +37,9 @@ fn interfaces_and_features_are_asked_for_when_an_allocator_is_made_and_never_aga
         let held: Vec<_> = [HeapType::Default, HeapType::Upload, HeapType::Readback]
             .map(|heap_type| allocator.create(&heap_type.into_place(), &resource).expect("there is room"))
             .into();
-        let imported = allocator.import(&Default::default(), held[0].resource()).expect("of this device");
+        // SAFETY: neither allocation of the resource is mapped.
+        let imported =
+            unsafe { allocator.import(&Default::default(), held[0].resource()) }.expect("of this device");
         let pool = allocator.create_pool(Default::default()).expect("sound");
         allocator.report().expect("made");
         drop((held, imported, pool));

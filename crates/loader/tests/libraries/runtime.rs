@@ -2,13 +2,12 @@
 
 use heapwright::d3d12::DXGI_ADAPTER_DESC1;
 use heapwright::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
-use heapwright_loader::D3d12;
 
-use crate::support::{luid, place_a_buffer, runtime};
+use crate::support::{luid, open, place_a_buffer, runtime};
 
 #[test]
 fn a_device_on_the_default_adapter_has_that_adapter() {
-    let d3d12 = D3d12::open(runtime()).unwrap();
+    let d3d12 = open(runtime()).unwrap();
     assert_eq!(d3d12.library(), runtime());
     let gpu = d3d12.create_device(None).unwrap();
     let adapter = gpu.adapter.as_ref().expect("the library exports CreateDXGIFactory2");
@@ -22,7 +21,7 @@ fn a_device_on_the_default_adapter_has_that_adapter() {
 
 #[test]
 fn its_adapters_make_devices() {
-    let d3d12 = D3d12::open(runtime()).unwrap();
+    let d3d12 = open(runtime()).unwrap();
     let adapters = d3d12.adapters().unwrap();
     assert_eq!(adapters.len(), 1, "the process has the default profile and no other");
     let description = AdapterDesc::query(&adapters[0]).unwrap().description;
@@ -36,7 +35,7 @@ fn its_adapters_make_devices() {
 #[test]
 fn devices_outlive_the_handle() {
     let gpu = {
-        let d3d12 = D3d12::open(runtime()).unwrap();
+        let d3d12 = open(runtime()).unwrap();
         d3d12.clone().create_device(None).unwrap()
     };
     place_a_buffer(&gpu);
@@ -44,7 +43,7 @@ fn devices_outlive_the_handle() {
 
 #[test]
 fn handles_may_be_used_from_any_thread() {
-    let d3d12 = D3d12::open(runtime()).unwrap();
+    let d3d12 = open(runtime()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| place_a_buffer(&d3d12.create_device(None).unwrap()));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use heapwright::d3d12::{D3D12_RESOURCE_STATE_GENERIC_READ, ID3D12Device, LUID};
 use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
-use heapwright_loader::{D3d12, Gpu};
+use heapwright_loader::{D3d12, Gpu, LoadError};
 
 /// The runtime as a library, which cargo builds into the directory of the test program.
 pub(crate) fn runtime() -> PathBuf {
@@ -14,6 +14,13 @@ pub(crate) fn runtime() -> PathBuf {
     let path = directory.join(shared("heapwright_d3d12_runtime"));
     assert!(path.exists(), "cargo builds {} before the test", path.display());
     path
+}
+
+/// Loads the runtime's library, a library that a test wrote, or nothing.
+pub(crate) fn open(path: impl AsRef<Path>) -> Result<D3d12, LoadError> {
+    // SAFETY: the libraries of these tests have no initialisers of their own. What they export follows D3D12's and DXGI's declarations,
+    // except where the loader refuses them before it calls anything.
+    unsafe { D3d12::open(path) }
 }
 
 /// How the file of a shared library is called.
@@ -59,7 +66,7 @@ typedef int HRESULT;
 /// A library with these functions, loaded.
 pub(crate) fn library(directory: &Path, name: &str, functions: &str) -> Option<D3d12> {
     let path = compile(directory, name, &format!("{PRELUDE}{functions}"))?;
-    Some(D3d12::open(path).unwrap())
+    Some(open(path).unwrap())
 }
 
 /// The device takes a heap and a buffer placed in it, which holds what is written to it.

@@ -1,8 +1,6 @@
 //! A D3D12 without DXGI, as vkd3d-proton's native build is.
 
-use heapwright_loader::D3d12;
-
-use crate::support::{PRELUDE, library, luid, place_a_buffer, runtime};
+use crate::support::{PRELUDE, library, luid, open, place_a_buffer, runtime};
 
 /// It hands every call on to the runtime's library.
 #[test]
@@ -27,7 +25,7 @@ fn a_d3d12_without_dxgi_has_devices_without_adapter() {
     place_a_buffer(&gpu);
 
     // An adapter of the library behind it may be given, and is the device's then.
-    let adapters = D3d12::open(runtime()).unwrap().adapters().unwrap();
+    let adapters = open(runtime()).unwrap().adapters().unwrap();
     let gpu = d3d12.create_device(Some(&adapters[0])).unwrap();
     assert_eq!(gpu.adapter.as_ref(), Some(&adapters[0]));
     assert_ne!(luid(&gpu.device), Default::default());

@@ -1,9 +1,9 @@
 //! Libraries that are wrong, or have less than the runtime's.
 
 use heapwright::d3d12::{DXGI_ERROR_UNSUPPORTED, E_NOINTERFACE};
-use heapwright_loader::{D3d12, LoadError};
+use heapwright_loader::LoadError;
 
-use crate::support::{PRELUDE, compile, library, shared};
+use crate::support::{PRELUDE, compile, library, open, shared};
 
 fn create_device_that_answers(answer: &str) -> String {
     format!(
@@ -20,7 +20,7 @@ fn create_device_that_answers(answer: &str) -> String {
 fn a_library_that_is_not_there() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(shared("nothing"));
-    let error = D3d12::open(&path).unwrap_err();
+    let error = open(&path).unwrap_err();
     let LoadError::CannotLoad { library, reason } = &error else { panic!("{error}") };
     assert_eq!(*library, path);
     assert!(error.is_about_name());
@@ -35,22 +35,22 @@ fn a_file_that_is_no_library() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("text");
     std::fs::write(&path, "hello").unwrap();
-    let error = D3d12::open(&path).unwrap_err();
+    let error = open(&path).unwrap_err();
     let LoadError::CannotLoad { reason, .. } = &error else { panic!("{error}") };
     assert!(!reason.is_empty() && !reason.contains(path.to_str().unwrap()), "{reason}");
 }
 
 #[test]
 fn a_path_with_a_zero_in_it() {
-    assert!(matches!(D3d12::open("a\0b"), Err(LoadError::CannotLoad { .. })));
-    assert!(matches!(D3d12::open(""), Err(LoadError::CannotLoad { .. })));
+    assert!(matches!(open("a\0b"), Err(LoadError::CannotLoad { .. })));
+    assert!(matches!(open(""), Err(LoadError::CannotLoad { .. })));
 }
 
 /// A name without a directory is a file of the current one: the C library, which the system would find, is not.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_name_is_not_searched_for() {
-    let error = D3d12::open("libc.so.6").unwrap_err();
+    let error = open("libc.so.6").unwrap_err();
     assert!(matches!(error, LoadError::CannotLoad { .. }), "{error}");
 }
 
@@ -59,7 +59,7 @@ fn a_library_that_exports_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let source = format!("{PRELUDE}EXPORT int something_else(void) {{ return 0; }}\n");
     let Some(path) = compile(directory.path(), "nothing", &source) else { return };
-    let error = D3d12::open(&path).unwrap_err();
+    let error = open(&path).unwrap_err();
     assert_eq!(error, LoadError::NoSymbol { library: path.clone(), symbol: "D3D12CreateDevice" });
     assert_eq!(
         error.to_string(),
@@ -79,7 +79,7 @@ fn a_call_that_fails_is_named_with_its_answer() {
     assert!(!error.is_about_name());
     assert_eq!(
         error.to_string(),
-        format!("{}: D3D12CreateDevice answered 0x80004002", d3d12.library().display())
+        format!("{}: D3D12CreateDevice answered E_NOINTERFACE (0x80004002)", d3d12.library().display())
     );
 }
 
@@ -131,7 +131,7 @@ fn a_library_that_is_called_in_another_way_is_refused() {
              EXPORT void *{symbol}(void) {{ abort(); }}\n"
         );
         let Some(path) = compile(directory.path(), symbol, &source) else { return };
-        let error = D3d12::open(&path).unwrap_err();
+        let error = open(&path).unwrap_err();
         assert_eq!(error, LoadError::ForeignCalls { library: path.clone(), symbol });
         assert!(error.is_about_name());
         assert!(error.to_string().contains("calling convention"), "{error}");

@@ -120,8 +120,8 @@ pub(super) fn of_command<'a>(
             read(&source.0, AccessedPart::Bytes(source.1, *size)),
             write(&target.0, AccessedPart::Bytes(target.1, *size)),
         ],
-        Command::CopyTexels { target, target_start, source, region } => {
-            let target_region = TexelRegion { start: *target_start, size: region.size };
+        Command::CopyTexels { target, target_start, target_size, source, region } => {
+            let target_region = TexelRegion { start: *target_start, size: *target_size };
             let (source, source_part) = location(source, *region);
             let (target, target_part) = location(target, target_region);
             vec![read(source, source_part), write(target, target_part)]

@@ -72,7 +72,7 @@ impl FenceHistory {
     }
 
     /// What happened before the fence reached `value`.
-    pub(super) fn reached(&self, value: u64) -> Option<&Clock> {
+    pub(crate) fn reached(&self, value: u64) -> Option<&Clock> {
         // A fence may be set back: what it reached after that counts, and what it reached before only where nothing else does.
         let newest_first = self.signals.iter().rev();
         newest_first

@@ -12,7 +12,7 @@ pub(super) const KIB_64: u64 = 64 * 1024;
 pub(super) enum Granularity {
     /// A buffer at a multiple of 64 KiB.
     Buffer,
-    /// A tightly aligned buffer, by its alignment (document TIGHT).
+    /// A tightly aligned buffer, by its alignment. Our choice: document TIGHT says nothing of aliasing.
     TightBuffer(u64),
     /// A texture, by its alignment: 4 KiB if it is small, less if it is tightly aligned.
     Texture(u64),

@@ -68,8 +68,14 @@ impl Judge {
         if resource.owned.all(places.clone(), |owned| *owned) {
             return Vec::new();
         }
-        let lost: Vec<Range<u32>> =
-            resource.owned.iter(places).filter(|(_, owned)| !**owned).map(|(run, _)| run).collect();
+        // Memory that belongs to the whole goes over by itself: it has no contents to give or to take.
+        let [places, hidden] = resource.shape.split_hidden(&places);
+        let lost: Vec<Range<u32>> = [places, hidden]
+            .into_iter()
+            .flat_map(|places| resource.owned.iter(places))
+            .filter(|(_, owned)| !**owned)
+            .map(|(run, _)| run)
+            .collect();
         let mut undefined = Vec::new();
         let mut is_said = false;
         for places in lost {
@@ -426,6 +432,11 @@ impl Judge {
         let theirs = conflict.offset + (shared.start - conflict.bytes.start);
         let ours = taken.offset + (shared.start - taken.bytes.start);
         let size = shared.end - shared.start;
+        if transfer != Transfer::Units
+            && self.hits_hidden(to, &to.shape.places_of_bytes(&(ours..ours + size)))
+        {
+            return Outcome::Lost(Rule::I11);
+        }
         if transfer == Transfer::Bytes {
             return match inheritance::check_states((from, 0), (to, 0), transfer, of) {
                 Ok(()) => {
@@ -461,7 +472,14 @@ impl Judge {
             };
             let rule = match (checked, content) {
                 (Err(rule), _) => rule,
-                (Ok(()), Some(content)) if transfer == Transfer::Units || is_all_or_nothing(&content) => {
+                (Ok(()), Some(content)) if transfer == Transfer::Units => {
+                    to.content.set(unit..unit + 1, &content);
+                    continue;
+                }
+                // Where texels of a part are differs between the two.
+                (Ok(()), Some(content)) if is_all_or_nothing(&content) => {
+                    let is_part = matches!(content.initialised, Coverage::Parts(_));
+                    let content = if is_part { Content::undefined(content.cause) } else { content };
                     to.content.set(unit..unit + 1, &content);
                     continue;
                 }
@@ -498,6 +516,11 @@ impl Judge {
         let rule = match outcome {
             Outcome::Inherited => return,
             Outcome::Partly(units) => {
+                if units.iter().any(|&(unit, ..)| unit >= other.shape.unit_count()) {
+                    let cause = Cause::Invalidated { by, because: Rule::I11 };
+                    other.invalidate(0..other.shape.unit_count(), cause);
+                    return;
+                }
                 for &(unit, _, because) in units {
                     other.invalidate(unit..unit + 1, Cause::Invalidated { by, because });
                 }
@@ -604,7 +627,14 @@ fn tiles_to_bytes(
                     to.validate(&piece);
                 }
             }
-            (Ok(()), Some(content)) if is_all_or_nothing(content) => to.undefine_bytes(&bytes, content.cause),
+            (Ok(()), Some(content)) if is_all_or_nothing(content) => {
+                // What was discarded may be used as the texture that it is, and is of no use to a buffer.
+                let cause = match content.cause {
+                    Cause::Activated => Cause::Invalidated { by: from.id, because: Rule::I8 },
+                    cause => cause,
+                };
+                to.undefine_bytes(&bytes, cause);
+            }
             (states, _) => {
                 let because = states.err().unwrap_or(Rule::G9);
                 to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because });

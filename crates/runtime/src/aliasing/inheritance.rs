@@ -55,22 +55,28 @@ pub(super) fn between(
     }
 }
 
+/// A buffer and a texture whose bytes the layout tells.
 fn buffer_and_texture(texture: &TrackedResource, of: Circumstances) -> Result<Transfer, Rule> {
+    check_bytes_are_told(texture, of).map(|()| Transfer::WholeTiles)
+}
+
+/// Whether a texture's layout tells which byte is which, for whoever reads its memory as something else.
+///
+/// # Errors
+///
+/// The rule that stands against it.
+fn check_bytes_are_told(texture: &TrackedResource, of: Circumstances) -> Result<(), Rule> {
     if !texture.shape.is_defined() {
         return Err(Rule::H2);
     }
     if texture.shape.is_row_major() {
-        return if of.laws.contains(AliasingLaws::DEFINED_LAYOUTS_INHERIT) {
-            Ok(Transfer::WholeTiles)
-        } else {
-            Err(Rule::H2)
-        };
+        return if of.laws.contains(AliasingLaws::DEFINED_LAYOUTS_INHERIT) { Ok(()) } else { Err(Rule::H2) };
     }
     let layout = texture.shape.texture.map(|texture| texture.layout);
     let is_standard = layout == Some(TextureMemoryLayout::StandardSwizzle64Kib) && of.has_standard_swizzle;
     let is_bytes = is_standard && of.laws.contains(AliasingLaws::SWIZZLE_IS_BYTES);
     if is_bytes || !of.laws.contains(AliasingLaws::UNDEFINED_SWIZZLE_IS_OPAQUE) {
-        Ok(Transfer::WholeTiles)
+        Ok(())
     } else {
         Err(Rule::H7)
     }
@@ -97,7 +103,8 @@ fn between_textures(
             from.shape.is_defined() && (is_reserved(from) || needs(AliasingLaws::DEFINED_LAYOUTS_INHERIT));
         return if by_flag || by_layout { Ok(Transfer::Units) } else { Err(Rule::H1) };
     }
-    // Tiles of the same kind, wherever they are in the two (H-3): what is in a tile goes by format and shape alone.
+    // Tiles of the same kind, wherever they are in the two (H-3): what is in a tile goes by format and shape alone. Placed
+    // textures inherit no less than reserved ones (document ALIAS, the first paragraph).
     let alike = |one: &D3D12_RESOURCE_DESC1, two: &D3D12_RESOURCE_DESC1| {
         one.Dimension == two.Dimension
             && one.Format == two.Format
@@ -105,12 +112,12 @@ fn between_textures(
             && one.Layout == two.Layout
             && one.Flags == two.Flags
     };
-    if from.shape.has_tiles()
-        && to.shape.has_tiles()
-        && is_reserved(from)
-        && same_way
-        && alike(&one.desc, &two.desc)
-    {
+    let by_tile = is_reserved(from) || needs(AliasingLaws::DEFINED_LAYOUTS_INHERIT);
+    if from.shape.has_tiles() && to.shape.has_tiles() && by_tile && same_way && alike(&one.desc, &two.desc) {
+        return Ok(Transfer::WholeTiles);
+    }
+    // What a buffer between the two would hand on goes over without it.
+    if check_bytes_are_told(from, of).is_ok() && check_bytes_are_told(to, of).is_ok() {
         return Ok(Transfer::WholeTiles);
     }
     Err(if of.same_place { Rule::H1 } else { Rule::I1 })
@@ -128,10 +135,6 @@ pub(super) fn check_states(
     of: Circumstances,
 ) -> Result<(), Rule> {
     let laws = of.laws;
-    if from.shape.is_stateless() && to.shape.is_stateless() && laws.contains(AliasingLaws::STATELESS_INHERIT)
-    {
-        return Ok(());
-    }
     let (one, two) = (state(from, from_unit, laws), state(to, to_unit, laws));
     let both_common = one.is_common() && two.is_common();
     let is_per_tile =
@@ -156,14 +159,13 @@ fn is_placed(resource: &TrackedResource) -> bool {
     matches!(resource.home, Home::Placed { .. })
 }
 
-/// The state that counts for a unit. A buffer is as good as in COMMON.
+/// The state that counts for a unit. What every state is compatible with is as good as in COMMON.
 fn state(resource: &TrackedResource, unit: u32, laws: AliasingLaws) -> BarrierState {
+    if resource.shape.is_stateless() && laws.contains(AliasingLaws::STATELESS_INHERIT) {
+        return BarrierState::COMMON;
+    }
     if resource.shape.is_buffer() {
-        return if laws.contains(AliasingLaws::STATELESS_INHERIT) {
-            BarrierState::COMMON
-        } else {
-            resource.state.get(0).copied().unwrap_or(BarrierState::COMMON)
-        };
+        return resource.state.get(0).copied().unwrap_or(BarrierState::COMMON);
     }
     let unit = if laws.contains(AliasingLaws::STATES_BY_SUBRESOURCE) { unit } else { 0 };
     resource.state_of_unit(unit)

@@ -38,7 +38,12 @@
 //! * Document ALIAS names one of two conditions for writes to invalid memory; with the reference of `CreatePlacedResource` it
 //!   reads: resources without ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL become valid where they are written; others by a clear,
 //!   discard or copy of a whole subresource or tile.
-//! * Two tightly aligned buffers conflict by their bytes, and by 64 KiB with textures.
+//! * Read strictly, document ALIAS asks for clears and copies of whole subresources or tiles whatever the resource is:
+//!   [`AliasingLaws::INVALID_NEEDS_WHOLE_UNITS`], which is not among D3D12's own.
+//! * Invalidations are scoped to smaller granularities in "certain" states, of which document ALIAS names none: in COMMON, and in
+//!   every state where all are compatible.
+//! * No document says what tight alignment means for aliasing: two tightly aligned buffers conflict by their bytes, and by 64 KiB
+//!   with textures.
 //! * A transition counts as the moment at which memory changes hands: states before it decide about inheritance.
 //! * Clears of unordered access views do not initialise render targets; those of render passes do.
 //!
@@ -78,7 +83,7 @@ mod violation;
 
 pub use heapwright_d3d12::aliasing::AliasingLaws;
 
-pub(crate) use self::clock::FenceHistory;
+pub(crate) use self::clock::{Clock, FenceHistory};
 pub(crate) use self::note::{BarrierTarget, EnhancedBarrier, Note, RecordedCall, Subresources};
 pub use self::options::{AliasingTracking, UsageModel};
 pub(crate) use self::resource::{Identity, Label};

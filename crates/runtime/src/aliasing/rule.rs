@@ -30,9 +30,10 @@ pub enum Rule {
     I7,
     /// A discard wants the right state and leaves contents undefined.
     I8,
-    /// Of an undefined layout, or in a state other than COMMON, all of a resource is invalidated at once.
+    /// Of an undefined layout, or in a state other than COMMON, all of a resource is invalidated at once. Document ALIAS asks for
+    /// "certain transition barrier states" and names none: COMMON is our choice.
     I9,
-    /// Memory behind the last tile belongs to the whole resource.
+    /// Memory behind the last tile or row belongs to the whole resource.
     I11,
     /// A placed resource begins inactive.
     I12,
@@ -141,7 +142,7 @@ impl Rule {
             Self::I9 => {
                 "an undefined layout, or a state other than COMMON, invalidates all of a resource at once"
             }
-            Self::I11 => "memory behind the last tile belongs to the whole resource",
+            Self::I11 => "memory behind the last tile or row belongs to the whole resource",
             Self::I12 => "a placed resource begins inactive",
             Self::I13 => "at most one of several overlapping resources is active",
             Self::I14 => "a tile that is mapped anew is not initialised",

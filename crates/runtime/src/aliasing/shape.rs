@@ -34,8 +34,8 @@ enum Kind {
     Opaque,
     /// 64 KiB tiles, which are units and places; one more place if there is memory behind them.
     Tiles(Box<TileGrid>),
-    /// Rows: units and places are 64 KiB.
-    Rows { row_pitch: u64 },
+    /// Rows: units and places are 64 KiB, as many as the rows take; one more place if there is memory behind them.
+    Rows { row_pitch: u64, units: u32 },
 }
 
 /// Some units, and how much of them.
@@ -107,7 +107,8 @@ impl Shape {
 
     pub(super) fn unit_count(&self) -> u32 {
         match &self.kind {
-            Kind::Buffer { .. } | Kind::Rows { .. } => tiles_in(self.size),
+            Kind::Buffer { .. } => tiles_in(self.size),
+            Kind::Rows { units, .. } => *units,
             Kind::Opaque => self.subresource_count(),
             Kind::Tiles(grid) => grid.tile_count(),
         }
@@ -120,11 +121,23 @@ impl Shape {
         }
     }
 
-    /// The place of memory behind the last tile, which belongs to the whole resource.
+    /// The place of memory behind the last tile or row, which belongs to the whole resource.
+    ///
+    /// Document ALIAS: textures of every defined layout may have such memory, and invalidating any of it invalidates all.
     pub(super) fn hidden_place(&self) -> Option<u32> {
-        match &self.kind {
-            Kind::Tiles(grid) if u64::from(grid.tile_count()) * KIB_64 < self.size => Some(grid.tile_count()),
-            _ => None,
+        let behind = match &self.kind {
+            Kind::Tiles(grid) => grid.tile_count(),
+            Kind::Rows { units, .. } => *units,
+            Kind::Buffer { .. } | Kind::Opaque => return None,
+        };
+        (u64::from(behind) * KIB_64 < self.size).then_some(behind)
+    }
+
+    /// Places without the one that belongs to the whole resource, and that one if it is among them.
+    pub(super) fn split_hidden(&self, places: &Range<u32>) -> [Range<u32>; 2] {
+        match self.hidden_place() {
+            Some(hidden) if places.contains(&hidden) => [places.start..hidden, hidden..places.end],
+            _ => [places.clone(), places.end..places.end],
         }
     }
 
@@ -173,8 +186,8 @@ impl Shape {
     pub(super) fn units_of_places(&self, places: &Range<u32>) -> Range<u32> {
         match &self.kind {
             Kind::Opaque => 0..self.unit_count(),
-            Kind::Buffer { .. } | Kind::Rows { .. } => places.clone(),
-            Kind::Tiles(_) => {
+            Kind::Buffer { .. } => places.clone(),
+            Kind::Tiles(_) | Kind::Rows { .. } => {
                 let start = self.packed_tiles(places.start).map_or(places.start, |tiles| tiles.start);
                 start..places.end.min(self.unit_count()).max(start)
             }
@@ -305,7 +318,7 @@ impl Shape {
                 vec![Piece { units: index..index + 1, part: Part::Region(region), is_whole: false }]
             }
             Kind::Rows { .. } if is_whole => self.whole(),
-            Kind::Rows { row_pitch } => {
+            Kind::Rows { row_pitch, .. } => {
                 let (first, last) = (region.start[1] * row_pitch, (region.end[1] - 1) * row_pitch + 1);
                 let (first, last) = ((first / KIB_64), last.div_ceil(KIB_64));
                 let unit = |index: u64| u32::try_from(index).unwrap_or(u32::MAX).min(self.unit_count());
@@ -343,10 +356,10 @@ impl Kind {
         match texture.layout {
             TextureMemoryLayout::Unknown => Self::Opaque,
             TextureMemoryLayout::RowMajor => {
-                let row = u64::from(texture.mip_blocks(0, 0).width) * u64::from(texture.format.block_bytes);
-                Self::Rows {
-                    row_pitch: row.checked_next_multiple_of(ROW_PITCH_ALIGNMENT).unwrap_or(u64::MAX),
-                }
+                let blocks = texture.mip_blocks(0, 0);
+                let row = u64::from(blocks.width) * u64::from(texture.format.block_bytes);
+                let row_pitch = row.checked_next_multiple_of(ROW_PITCH_ALIGNMENT).unwrap_or(u64::MAX);
+                Self::Rows { row_pitch, units: tiles_in(row_pitch.saturating_mul(u64::from(blocks.height))) }
             }
             TextureMemoryLayout::UndefinedSwizzle64Kib | TextureMemoryLayout::StandardSwizzle64Kib => {
                 // Planar formats have no tiles; what shares the layout's name is opaque then.

@@ -25,7 +25,7 @@ use crate::ddi::command::{Command, Question, TileMapping};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
-use crate::fence::Fence;
+use crate::fence::{Fence, FenceWait};
 
 /// As many violations are kept; later ones are counted and logged.
 const MAX_VIOLATIONS: usize = 4096;
@@ -46,7 +46,7 @@ struct State {
     violations: Vec<Violation>,
     count: u64,
     /// Fences and values that the CPU has asked to be told of.
-    awaited: Vec<(Arc<Fence>, u64)>,
+    awaited: Vec<Arc<FenceWait>>,
 }
 
 /// A resource that was created.
@@ -280,12 +280,12 @@ impl AliasingTracker {
     }
 
     /// What a queue does after it has waited for a fence.
-    pub(crate) fn after_wait(self: &Arc<Self>, agent: u32, fence: &Arc<Fence>, value: u64) -> Question {
-        let (this, fence) = (Arc::clone(self), Arc::clone(fence));
+    pub(crate) fn after_wait(self: &Arc<Self>, agent: u32, wait: &Arc<FenceWait>) -> Question {
+        let (this, wait) = (Arc::clone(self), Arc::clone(wait));
         Question::new(move || {
             this.judge("Wait", |judge| {
-                if let Some(clock) = fence.history().reached(value) {
-                    judge.clock(agent).join(clock);
+                if let Some(clock) = wait.clock() {
+                    judge.clock(agent).join(&clock);
                 }
             });
             Vec::new()
@@ -345,10 +345,15 @@ impl AliasingTracker {
         }
     }
 
-    /// The CPU wants to be told when a fence reaches a value: from then on it knows.
-    pub(crate) fn cpu_awaits(&self, fence: &Arc<Fence>, value: u64) {
+    /// What [`cpu_awaits`](Self::cpu_awaits) takes, before the CPU waits for a fence; nothing while the tracker is off.
+    pub(crate) fn cpu_wait(&self, fence: &Fence, value: u64) -> Option<Arc<FenceWait>> {
+        self.is_on().then(|| fence.begin_wait(value))
+    }
+
+    /// The CPU is told when waits are released: from then on it knows.
+    pub(crate) fn cpu_awaits(&self, waits: impl IntoIterator<Item = Arc<FenceWait>>) {
         if self.is_on() {
-            self.lock().awaited.push((Arc::clone(fence), value));
+            self.lock().awaited.extend(waits);
         }
     }
 
@@ -393,12 +398,12 @@ impl AliasingTracker {
         let mut state = self.lock();
         let state = &mut *state;
         let Some(judge) = &mut state.judge else { return Clock::default() };
-        state.awaited.retain(|(fence, value)| {
-            let is_reached = fence.value() >= *value;
-            if is_reached && let Some(clock) = fence.history().reached(*value) {
-                judge.clock(CPU).join(clock);
+        state.awaited.retain(|wait| {
+            let is_released = wait.is_released();
+            if is_released && let Some(clock) = wait.clock() {
+                judge.clock(CPU).join(&clock);
             }
-            !is_reached
+            !is_released
         });
         judge.clock(CPU).clone()
     }

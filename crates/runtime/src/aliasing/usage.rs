@@ -247,13 +247,23 @@ impl Judge {
             || (!self.has(AliasingLaws::TILES_OF_DEFINED_LAYOUTS) && is_tile_sized(resource, piece));
         let initialises = kind == Kind::Initialise && is_whole;
         if !initialises && !self.check_initialised(submission, resource, piece) {
+            resource.validate_where(piece, |content| content.initialised.covers(piece.part));
             return;
         }
         if initialises && has_duty && !self.has(AliasingLaws::UNITS_ARE_INDEPENDENT) {
             resource.content.set(0..resource.shape.unit_count(), &Content::valid());
             return;
         }
-        resource.validate(piece);
+        // A buffer is one subresource.
+        let is_subresource = !resource.shape.is_buffer() || piece.units == (0..resource.shape.unit_count());
+        if self.has(AliasingLaws::INVALID_NEEDS_WHOLE_UNITS) && !(initialises && is_subresource) {
+            resource.validate_where(piece, |content| {
+                let is_invalidated = matches!(content.cause, Cause::Invalidated { .. });
+                !is_invalidated || content.initialised == Coverage::Full
+            });
+        } else {
+            resource.validate(piece);
+        }
     }
 
     /// A render pass goes on with what is there, whatever it is worth: it must be initialised.
@@ -342,6 +352,15 @@ pub(super) fn discard_piece(resource: &mut TrackedResource, piece: &Piece, is_wh
 }
 
 impl TrackedResource {
+    /// A piece has a value in the units whose contents are so.
+    fn validate_where(&mut self, piece: &Piece, is_so: impl Fn(&Content) -> bool) {
+        let units = self.content.iter(piece.units.clone()).filter(|(_, content)| is_so(content));
+        let units: Vec<Range<u32>> = units.map(|(units, _)| units).collect();
+        for units in units {
+            self.validate(&Piece { units, ..piece.clone() });
+        }
+    }
+
     /// The bytes of units that have no value and that no other resource has a value in.
     fn undefined_bytes(&self, units: &Range<u32>) -> Vec<Range<u64>> {
         let mut found = Vec::new();

@@ -99,24 +99,28 @@ unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T)
 
 impl IDXGIObject_Impl for Adapter_Impl {
     fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        call::run(MessageLog::unattached(), "SetPrivateData", || self.private_data.set(name, datasize, pdata))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
     }
 
     fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
         call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
-            self.private_data.set_interface(name, punknown)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.private_data.set_interface(name, punknown) }
         })
     }
 
     fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
         call::run(MessageLog::unattached(), "GetPrivateData", || {
-            self.private_data.get(name, pdatasize, pdata)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.private_data.get(name, pdatasize, pdata) }
         })
     }
 
     fn GetParent(&self, riid: *const GUID, ppparent: *mut *mut c_void) -> Result<()> {
         call::run(MessageLog::unattached(), "IDXGIObject::GetParent", || {
-            call::hand_out(&self.factory, riid, ppparent)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { call::hand_out(&self.factory, riid, ppparent) }
         })
     }
 }
@@ -244,7 +248,8 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
     fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, hevent: HANDLE) -> Result<u32> {
         let name = "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent";
         call::run(MessageLog::unattached(), name, || {
-            self.budget_notifications.register(&*self.driver, hevent)
+            // SAFETY: by DXGI's contract the handle is an event's.
+            unsafe { self.budget_notifications.register(&*self.driver, hevent) }
         })
     }
 

@@ -25,7 +25,11 @@ struct Registered {
 
 impl BudgetNotifications {
     /// Signals `event` after each change of a budget, and answers the cookie that ends it.
-    pub(super) fn register(&self, driver: &dyn Driver, event: HANDLE) -> Result<u32, Refusal> {
+    ///
+    /// # Safety
+    ///
+    /// `event` is an event's, or names nothing that is open.
+    pub(super) unsafe fn register(&self, driver: &dyn Driver, event: HANDLE) -> Result<u32, Refusal> {
         // SAFETY: by the contract of RegisterVideoMemoryBudgetChangeNotificationEvent the handle is an event's.
         let signal = unsafe { EventSignal::new(event) }.map_err(|error| {
             Refusal::invalid(format!("hEvent is no event that can be signalled: {error}"))

@@ -52,7 +52,11 @@ pub(crate) fn ignored(log: &MessageLog, name: &'static str) {
 /// Runs a method that creates an object: `check` decides whether it may exist, `make` makes it.
 ///
 /// As in D3D12, a null `ppv` asks for the check alone and is answered S_FALSE.
-pub(crate) fn create<P, T: HandedOut>(
+///
+/// # Safety
+///
+/// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+pub(crate) unsafe fn create<P, T: HandedOut>(
     log: &MessageLog,
     name: &'static str,
     riid: *const GUID,
@@ -61,13 +65,14 @@ pub(crate) fn create<P, T: HandedOut>(
     make: impl FnOnce(P) -> Result<T, Refusal>,
 ) -> windows_core::Result<()> {
     let is_check_only = run(log, name, || {
-        // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
+        // SAFETY: the caller's promise.
         unsafe { clear(ppv) };
         let plan = check()?;
         if ppv.is_null() {
             return Ok(true);
         }
-        hand_out(&make(plan)?, riid, ppv)?;
+        // SAFETY: the caller's promise.
+        unsafe { hand_out(&make(plan)?, riid, ppv)? };
         Ok(false)
     })?;
     if is_check_only { Err(Error::from_hresult(S_FALSE)) } else { Ok(()) }
@@ -110,7 +115,11 @@ impl HandedOut for ID3D12Device {
 }
 
 /// Writes the interface `riid` of `object` to `ppv`, with a reference of its own.
-pub(crate) fn hand_out(
+///
+/// # Safety
+///
+/// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+pub(crate) unsafe fn hand_out(
     object: &impl HandedOut,
     riid: *const GUID,
     ppv: *mut *mut c_void,
@@ -121,7 +130,7 @@ pub(crate) fn hand_out(
     if ppv.is_null() {
         return Err(Refusal::invalid("the pointer that takes the interface is null"));
     }
-    // SAFETY: riid and ppv are not null, and by the COM contract they point to a GUID and to space for a pointer.
+    // SAFETY: the caller's promise; neither is null.
     let result = unsafe { object.query_interface(riid, ppv) };
     if result.is_err() {
         return Err(Refusal::new(result, "the object has no such interface"));

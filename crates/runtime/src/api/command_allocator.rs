@@ -20,13 +20,13 @@ pub(super) struct CommandAllocator {
     recordings: Arc<Recordings>,
 }
 
-/// Checks a type of command lists, as allocators, lists and queues take it.
+/// Checks a type of command lists, as allocators and lists take it.
 pub(super) fn check_list_type(list_type: D3D12_COMMAND_LIST_TYPE) -> Result<(), Refusal> {
     match list_type {
-        D3D12_COMMAND_LIST_TYPE_DIRECT | D3D12_COMMAND_LIST_TYPE_COMPUTE | D3D12_COMMAND_LIST_TYPE_COPY => {
-            Ok(())
-        }
-        D3D12_COMMAND_LIST_TYPE_BUNDLE => Err(Refusal::not_implemented("bundles")),
+        D3D12_COMMAND_LIST_TYPE_DIRECT
+        | D3D12_COMMAND_LIST_TYPE_BUNDLE
+        | D3D12_COMMAND_LIST_TYPE_COMPUTE
+        | D3D12_COMMAND_LIST_TYPE_COPY => Ok(()),
         D3D12_COMMAND_LIST_TYPE_VIDEO_DECODE
         | D3D12_COMMAND_LIST_TYPE_VIDEO_ENCODE
         | D3D12_COMMAND_LIST_TYPE_VIDEO_PROCESS => Err(Refusal::not_implemented("video")),

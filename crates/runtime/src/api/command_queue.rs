@@ -50,6 +50,9 @@ pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<(), Refusal>
     if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
         return Err(Refusal::invalid("Type is BUNDLE: no queue executes bundles by themselves"));
     }
+    if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
+        return Err(Refusal::invalid("Type is BUNDLE: lists execute bundles, queues do not"));
+    }
     super::command_allocator::check_list_type(desc.Type)?;
     match desc.Priority {
         D3D12_COMMAND_QUEUE_PRIORITY_NORMAL | D3D12_COMMAND_QUEUE_PRIORITY_HIGH => {}
@@ -117,6 +120,10 @@ impl CommandQueue {
                 Err(refusal) => {
                     // What they refer to must not live until the next call.
                     recorded.clear();
+                    // vkd3d-proton's test_device_removed_reason records it of an open list.
+                    if refusal.hresult() == DXGI_ERROR_INVALID_CALL {
+                        self.device().removal().remove_for(&refusal);
+                    }
                     return Err(refusal);
                 }
             }
@@ -166,8 +173,11 @@ impl CommandQueue {
         Ok(Arc::clone(fence.value()))
     }
 
+    /// # Safety
+    ///
+    /// As the COM method: each pointer is null or points to what the method says.
     #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
-    fn update_tile_mappings(
+    unsafe fn update_tile_mappings(
         &self,
         resource: Option<&ID3D12Resource>,
         region_count: u32,
@@ -200,7 +210,10 @@ impl CommandQueue {
         Ok(())
     }
 
-    fn copy_tile_mappings(
+    /// # Safety
+    ///
+    /// As the COM method: each pointer is null or points to what the method says.
+    unsafe fn copy_tile_mappings(
         &self,
         target: (Option<&ID3D12Resource>, *const D3D12_TILED_RESOURCE_COORDINATE),
         source: (Option<&ID3D12Resource>, *const D3D12_TILED_RESOURCE_COORDINATE),
@@ -311,15 +324,18 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
             tile_counts: prangetilecounts,
         };
         let _ = call::run(self.log(), "ID3D12CommandQueue::UpdateTileMappings", || {
-            self.update_tile_mappings(
-                presource.as_ref(),
-                numresourceregions,
-                presourceregionstartcoordinates,
-                presourceregionsizes,
-                pheap.as_ref(),
-                &ranges,
-                flags,
-            )
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                self.update_tile_mappings(
+                    presource.as_ref(),
+                    numresourceregions,
+                    presourceregionstartcoordinates,
+                    presourceregionsizes,
+                    pheap.as_ref(),
+                    &ranges,
+                    flags,
+                )
+            }
         });
     }
 
@@ -335,7 +351,8 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
         let _ = call::run(self.log(), "ID3D12CommandQueue::CopyTileMappings", || {
             let target = (pdstresource.as_ref(), pdstregionstartcoordinate);
             let source = (psrcresource.as_ref(), psrcregionstartcoordinate);
-            self.copy_tile_mappings(target, source, pregionsize, flags)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.copy_tile_mappings(target, source, pregionsize, flags) }
         });
     }
 
@@ -366,11 +383,12 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
     fn Wait(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Wait", || {
             let fence = self.own_fence(pfence.as_ref())?;
+            let wait = fence.begin_wait(value);
             if self.aliasing.is_on() {
-                let seen = Work::Ask(self.aliasing.after_wait(self.agent, &fence, value));
-                self.submit([Work::Wait(fence, value), seen]);
+                let seen = Work::Ask(self.aliasing.after_wait(self.agent, &wait));
+                self.submit([Work::Wait(wait), seen]);
             } else {
-                self.submit([Work::Wait(fence, value)]);
+                self.submit([Work::Wait(wait)]);
             }
             Ok(())
         })

@@ -112,7 +112,9 @@ impl DescriptorHeaps {
         // An increment between heaps, so that a handle one behind the last of a heap is none of the next.
         let next = first_handle.checked_add(size).and_then(|end| end.checked_add(INCREMENT as usize));
         heaps.next = next.ok_or_else(none)?;
-        let table = Arc::new(DescriptorTable { desc: *desc, first_handle, written: Mutex::default() });
+        // A mask of 0 is the one node that there is, and is read back as that node's.
+        let desc = D3D12_DESCRIPTOR_HEAP_DESC { NodeMask: 1, ..*desc };
+        let table = Arc::new(DescriptorTable { desc, first_handle, written: Mutex::default() });
         heaps.tables.insert(first_handle, Arc::downgrade(&table));
         Ok(table)
     }

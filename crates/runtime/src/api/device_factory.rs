@@ -78,10 +78,12 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
             // SAFETY: by the COM contract clsid is null or points to a GUID.
             let class = unsafe { call::read(clsid, "clsid") }?;
             if *class == CLSID_D3D12Debug {
-                return call::hand_out(&DebugLayer::create(self.settings.clone()), iid, ppv);
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                return unsafe { call::hand_out(&DebugLayer::create(self.settings.clone()), iid, ppv) };
             }
             if *class == CLSID_D3D12Tools {
-                return call::hand_out(&Tools::create(self.tools.clone()), iid, ppv);
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                return unsafe { call::hand_out(&Tools::create(self.tools.clone()), iid, ppv) };
             }
             Err(exports::no_class(class))
         })
@@ -106,13 +108,16 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
         riid: *const GUID,
         ppvdevice: *mut *mut c_void,
     ) -> Result<()> {
-        exports::create_device(
-            "ID3D12DeviceFactory::CreateDevice",
-            adapter.as_ref(),
-            featurelevel,
-            self.settings.get(),
-            &self.tools.reserve_ranges(),
-            (riid, ppvdevice),
-        )
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe {
+            exports::create_device(
+                "ID3D12DeviceFactory::CreateDevice",
+                adapter.as_ref(),
+                featurelevel,
+                self.settings.get(),
+                &self.tools.reserve_ranges(),
+                (riid, ppvdevice),
+            )
+        }
     }
 }

@@ -43,18 +43,21 @@ impl Factory_Impl {
 
 impl IDXGIObject_Impl for Factory_Impl {
     fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        call::run(MessageLog::unattached(), "SetPrivateData", || self.private_data.set(name, datasize, pdata))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
     }
 
     fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
         call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
-            self.private_data.set_interface(name, punknown)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.private_data.set_interface(name, punknown) }
         })
     }
 
     fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
         call::run(MessageLog::unattached(), "GetPrivateData", || {
-            self.private_data.get(name, pdatasize, pdata)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.private_data.get(name, pdatasize, pdata) }
         })
     }
 
@@ -183,7 +186,8 @@ impl IDXGIFactory4_Impl for Factory_Impl {
             let adapter = index
                 .and_then(|index| self.adapter(index))
                 .ok_or_else(|| Refusal::new(DXGI_ERROR_NOT_FOUND, "no adapter has that LUID"))?;
-            call::hand_out(&adapter, riid, ppvadapter)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { call::hand_out(&adapter, riid, ppvadapter) }
         })
     }
 
@@ -214,7 +218,8 @@ impl IDXGIFactory6_Impl for Factory_Impl {
         // The order is the same for every preference: a factory's simulated GPUs differ in kind, not in power.
         let adapter = self.enumerate(adapter)?;
         call::run(MessageLog::unattached(), "IDXGIFactory6::EnumAdapterByGpuPreference", || {
-            call::hand_out(&adapter, riid, ppvadapter)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { call::hand_out(&adapter, riid, ppvadapter) }
         })
     }
 }

@@ -45,6 +45,7 @@ pub(super) fn check_flags(flags: D3D12_FENCE_FLAGS) -> Result<(), Refusal> {
 impl Fence {
     pub(super) fn new(device: ComObject<Device>, value: u64, flags: D3D12_FENCE_FLAGS) -> Self {
         let value = device.removal().create_fence(value);
+        value.add_object();
         let aliasing = Arc::clone(device.aliasing());
         Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
     }
@@ -56,6 +57,7 @@ impl Fence {
         flags: D3D12_FENCE_FLAGS,
     ) -> Self {
         device.removal().watch_fence(&value);
+        value.add_object();
         let aliasing = Arc::clone(device.aliasing());
         Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
     }
@@ -70,40 +72,61 @@ impl Fence {
     }
 }
 
+impl Drop for Fence {
+    /// Who waits is released, as on Windows: vkd3d-proton's test_fence_wait_robustness records it.
+    fn drop(&mut self) {
+        self.value.remove_object();
+    }
+}
+
 /// The event behind a HANDLE of the application, which is not null.
-fn event_signal(event: HANDLE) -> Result<EventSignal, Refusal> {
+///
+/// # Safety
+///
+/// `event` is an event's, or names nothing that is open.
+unsafe fn event_signal(event: HANDLE) -> Result<EventSignal, Refusal> {
     // SAFETY: by the COM contract the handle is an event's; one that is not open is refused.
     unsafe { EventSignal::new(event) }
         .map_err(|error| Refusal::invalid(format!("hEvent {:p} is no event: {error}", event.0)))
 }
 
 /// Signals `event` once the fence is at `value`, or waits for that when the event is null.
-fn complete(fence: &FenceValue, value: u64, event: HANDLE) -> Result<(), Refusal> {
+///
+/// # Safety
+///
+/// `event` is null, an event's, or names nothing that is open.
+unsafe fn complete(fence: &FenceValue, value: u64, event: HANDLE) -> Result<(), Refusal> {
     if event.0.is_null() {
         fence.wait(value);
         return Ok(());
     }
-    let signal = event_signal(event)?;
+    // SAFETY: the caller's promise.
+    let signal = unsafe { event_signal(event) }?;
     // The application may have closed its event and with it lost interest.
-    fence.on_reached(value, Box::new(move || drop(signal.set())));
+    fence.on_reached(value, Box::new(move |_| drop(signal.set())));
     Ok(())
 }
 
 /// `SetEventOnMultipleFenceCompletion`: `event` is signalled once all of the fences are at their values, or any of them.
 ///
 /// A null event blocks instead.
-pub(super) fn complete_several(
+///
+/// # Safety
+///
+/// `event` is null, an event's, or names nothing that is open.
+pub(super) unsafe fn complete_several(
     fences: &[(Arc<FenceValue>, u64)],
     any: bool,
     event: HANDLE,
 ) -> Result<(), Refusal> {
-    let signal = if event.0.is_null() { None } else { Some(event_signal(event)?) };
+    // SAFETY: the caller's promise.
+    let signal = if event.0.is_null() { None } else { Some(unsafe { event_signal(event) }?) };
     let missing = if any { 1 } else { fences.len() };
     let done = Arc::new(FenceValue::new(0));
     let state = Arc::new((AtomicUsize::new(missing), signal));
     for (fence, value) in fences {
         let (state, done) = (Arc::clone(&state), Arc::clone(&done));
-        let reached = move || {
+        let reached = move |_: &FenceValue| {
             let (missing, signal) = &*state;
             // Only the call that takes the last one away goes on; with `any` the later ones find zero.
             let before = missing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
@@ -134,8 +157,10 @@ impl ID3D12Fence_Impl for Fence_Impl {
 
     fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Fence::SetEventOnCompletion", || {
-            complete(&self.value, value, hevent)?;
-            self.aliasing.cpu_awaits(&self.value, value);
+            let wait = self.aliasing.cpu_wait(&self.value, value);
+            // SAFETY: by the COM contract the handle is null or an event's.
+            unsafe { complete(&self.value, value, hevent)? };
+            self.aliasing.cpu_awaits(wait);
             Ok(())
         })
     }

@@ -12,7 +12,7 @@ use super::device::Device;
 use super::object::{Child, implement_pageable, implement_pageable_tools};
 use crate::aliasing::Label;
 use crate::ddi::{DriverHeap, GpuVirtualAddressRange, HeapArgs};
-use crate::debug::ObjectKind;
+use crate::debug::{LiveObject, ObjectKind};
 use crate::residency::PageableKind;
 use crate::rules::{self, Refusal};
 
@@ -20,11 +20,22 @@ use crate::rules::{self, Refusal};
 #[implement(ID3D12Heap1, ID3D12PageableTools)]
 pub(super) struct Heap {
     child: Child,
+    inner: Arc<HeapInner>,
+}
+
+/// What a heap is to the resources in it, which keep it alive but hold no reference that the application would see:
+/// of D3D12's objects only the application's references count (vkd3d-proton's test_object_interface and its note on
+/// private references).
+pub(super) struct HeapInner {
     /// As the application gave it, with the effective alignment.
     desc: D3D12_HEAP_DESC,
+    /// The application chose its address (document RECREATE).
+    has_address: bool,
     memory: Arc<dyn DriverHeap>,
     /// The name, for the tracker of aliasing, if it is on.
     label: Option<Arc<Label>>,
+    /// Counts the heap for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
+    _live: LiveObject,
 }
 
 impl Heap {
@@ -46,25 +57,58 @@ impl Heap {
         };
         let memory = device.driver().create_heap(device.driver_device(), &args)?;
         let desc = D3D12_HEAP_DESC { Alignment: heap.alignment.get(), ..*desc };
-        Ok(Self::opened(device, memory, desc))
+        Ok(Self::opened(device, memory, desc, create_at.is_some()))
     }
 
-    /// A heap over memory that is there; `desc` has the effective alignment.
+    /// A heap over memory that is there, at an address that the application chose or did not; `desc` has the effective alignment.
     pub(super) fn opened(
         device: ComObject<Device>,
         memory: Arc<dyn DriverHeap>,
         desc: D3D12_HEAP_DESC,
+        has_address: bool,
     ) -> Self {
         let label = device.aliasing().is_on().then(Arc::<Label>::default);
         if let Some(label) = &label {
             device.aliasing().heap_created(&memory, label, desc.Flags);
         }
-        let child = Child::with_memory(device, Arc::clone(&memory)).counted(ObjectKind::Heap);
-        Self { child: child.labelled(label.clone()), desc, memory, label }
+        let live = device.debug().live().created(ObjectKind::Heap);
+        let child = Child::with_memory(device, Arc::clone(&memory)).labelled(label.clone());
+        let desc = D3D12_HEAP_DESC { Properties: with_nodes(&desc.Properties), ..desc };
+        Self { child, inner: Arc::new(HeapInner { desc, has_address, memory, label, _live: live }) }
     }
 
     pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {
+        &self.inner.desc
+    }
+
+    pub(super) fn memory(&self) -> &Arc<dyn DriverHeap> {
+        &self.inner.memory
+    }
+
+    /// What resources in the heap hold of it.
+    pub(super) fn inner(&self) -> &Arc<HeapInner> {
+        &self.inner
+    }
+
+    pub(super) fn child(&self) -> &Child {
+        &self.child
+    }
+
+    /// The addresses of all its memory.
+    fn allocation(&self) -> GpuVirtualAddressRange {
+        let memory = self.memory();
+        GpuVirtualAddressRange { start: memory.gpu_virtual_address(), size: memory.size() }
+    }
+}
+
+impl HeapInner {
+    pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {
         &self.desc
+    }
+
+    /// Whether the application chose its address.
+    pub(super) fn has_address(&self) -> bool {
+        self.has_address
     }
 
     pub(super) fn memory(&self) -> &Arc<dyn DriverHeap> {
@@ -75,14 +119,14 @@ impl Heap {
     pub(super) fn label(&self) -> Arc<Label> {
         self.label.clone().unwrap_or_default()
     }
+}
 
-    pub(super) fn child(&self) -> &Child {
-        &self.child
-    }
-
-    /// The addresses of all its memory.
-    fn allocation(&self) -> GpuVirtualAddressRange {
-        GpuVirtualAddressRange { start: self.memory.gpu_virtual_address(), size: self.memory.size() }
+/// The properties as they are read back: node masks of 0 stand for the first node, and are 1 (vkd3d-proton's check_heap_properties).
+pub(super) fn with_nodes(properties: &D3D12_HEAP_PROPERTIES) -> D3D12_HEAP_PROPERTIES {
+    D3D12_HEAP_PROPERTIES {
+        CreationNodeMask: properties.CreationNodeMask.max(1),
+        VisibleNodeMask: properties.VisibleNodeMask.max(1),
+        ..*properties
     }
 }
 
@@ -91,7 +135,7 @@ implement_pageable_tools!(Heap_Impl);
 
 impl ID3D12Heap_Impl for Heap_Impl {
     fn GetDesc(&self) -> D3D12_HEAP_DESC {
-        self.desc
+        self.inner.desc
     }
 }
 

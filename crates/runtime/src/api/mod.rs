@@ -3,6 +3,11 @@
 //! A method here checks its pointers, asks [`rules`](crate::rules), calls the driver through
 //! [`ddi`](crate::ddi), and wraps what comes back. No method panics across the COM boundary ([`call`]), and
 //! what the runtime does not have answers E_NOTIMPL and says so through the log.
+//!
+//! The generated `_Impl` traits declare methods as safe functions although they take raw pointers. That is sound as only the
+//! tables of functions reach them: a caller has an interface, whose methods are `unsafe fn`. So a method here is where the COM
+//! contract begins, and every function behind it that is handed a pointer, a HANDLE or a structure with a union is an
+//! `unsafe fn`, which says what it relies on.
 
 pub(crate) mod adapter;
 mod budget_notification;
@@ -17,6 +22,7 @@ pub(crate) mod device_factory;
 pub(crate) mod factory;
 mod fence;
 mod heap;
+pub(crate) mod inert;
 mod object;
 mod private_data;
 mod query_heap;

@@ -61,8 +61,13 @@ impl Child {
     }
 
     /// `SetName`.
-    pub(super) fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
-        self.private_data.set_name(name)?;
+    ///
+    /// # Safety
+    ///
+    /// `name` is null or a zero-terminated UTF-16 string.
+    pub(super) unsafe fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise.
+        unsafe { self.private_data.set_name(name)? };
         if self.memory.is_none() && self.residency.is_none() && self.label.is_none() {
             return Ok(());
         }
@@ -96,7 +101,8 @@ impl Child {
     }
 }
 
-/// Implements `ID3D12Object` for an object that has methods `log` and `set_object_name`, and [`PrivateData`] at the field path `$($data).+`.
+/// Implements `ID3D12Object` for an object that has methods `log` and `set_object_name` (an `unsafe fn`, whose pointer is null or a
+/// zero-terminated UTF-16 string), and [`PrivateData`] at the field path `$($data).+`.
 macro_rules! implement_object {
     ($outer:ty, $($data:ident).+) => {
         impl heapwright_d3d12::ID3D12Object_Impl for $outer {
@@ -106,7 +112,10 @@ macro_rules! implement_object {
                 pdatasize: *mut u32,
                 pdata: *mut std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run(self.log(), "GetPrivateData", || self.$($data).+.get(guid, pdatasize, pdata))
+                $crate::api::call::run(self.log(), "GetPrivateData", || {
+                    // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                    unsafe { self.$($data).+.get(guid, pdatasize, pdata) }
+                })
             }
 
             fn SetPrivateData(
@@ -115,7 +124,8 @@ macro_rules! implement_object {
                 datasize: u32,
                 pdata: *const std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                $crate::api::call::run(self.log(), "SetPrivateData", || self.$($data).+.set(guid, datasize, pdata))
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe { self.$($data).+.set(self.log(), guid, datasize, pdata) }
             }
 
             fn SetPrivateDataInterface(
@@ -124,12 +134,16 @@ macro_rules! implement_object {
                 pdata: windows_core::Ref<'_, windows_core::IUnknown>,
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "SetPrivateDataInterface", || {
-                    self.$($data).+.set_interface(guid, pdata)
+                    // SAFETY: by the COM contract guid is null or points to a GUID.
+                    unsafe { self.$($data).+.set_interface(guid, pdata) }
                 })
             }
 
             fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()> {
-                $crate::api::call::run(self.log(), "SetName", || self.set_object_name(*name))
+                $crate::api::call::run(self.log(), "SetName", || {
+                    // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+                    unsafe { self.set_object_name(*name) }
+                })
             }
         }
     };
@@ -147,8 +161,15 @@ macro_rules! implement_child {
         }
 
         impl $outer {
-            fn set_object_name(&self, name: windows_core::PCWSTR) -> Result<(), $crate::rules::Refusal> {
-                self.child.set_name(name)
+            /// # Safety
+            ///
+            /// `name` is null or a zero-terminated UTF-16 string.
+            unsafe fn set_object_name(
+                &self,
+                name: windows_core::PCWSTR,
+            ) -> Result<(), $crate::rules::Refusal> {
+                // SAFETY: the caller's promise.
+                unsafe { self.child.set_name(name) }
             }
         }
 
@@ -167,7 +188,8 @@ macro_rules! implement_child {
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "GetDevice", || {
                     let device = $crate::api::device::Device::shown(&self.child.device);
-                    $crate::api::call::hand_out(&device, riid, ppvdevice)
+                    // SAFETY: by the COM contract riid is null or points to a GUID, ppvDevice to writable space for a pointer.
+                    unsafe { $crate::api::call::hand_out(&device, riid, ppvdevice) }
                 })
             }
         }

@@ -5,11 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::{
-    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND,
+    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND, S_FALSE,
 };
 use windows_core::{GUID, IUnknown, Interface, PCWSTR, Ref};
 
 use super::{call, wide_string};
+use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
 /// What an application attached to an object, by GUID. Few objects have any, so a list is enough.
@@ -21,7 +22,8 @@ pub(super) struct PrivateData {
 #[derive(Debug)]
 enum Datum {
     Bytes(Box<[u8]>),
-    Interface(IUnknown),
+    /// An interface, or the null that `SetPrivateDataInterface` was given.
+    Interface(Option<IUnknown>),
 }
 
 // SAFETY: an interface that is attached as private data is only cloned (AddRef) and released here, from whichever
@@ -32,32 +34,63 @@ unsafe impl Send for PrivateData {}
 unsafe impl Sync for PrivateData {}
 
 impl PrivateData {
-    pub(super) fn set(&self, guid: *const GUID, size: u32, data: *const c_void) -> Result<(), Refusal> {
+    /// `SetPrivateData`, for the log `log`. Without `pData` the data of the GUID is removed, whatever `DataSize` says; S_FALSE where
+    /// there was none (vkd3d-proton's test_object_interface and Wine's test_private_data, of Windows).
+    ///
+    /// # Safety
+    ///
+    /// `guid` is null or points to a GUID, `data` is null or points to `size` bytes.
+    pub(super) unsafe fn set(
+        &self,
+        log: &MessageLog,
+        guid: *const GUID,
+        size: u32,
+        data: *const c_void,
+    ) -> windows_core::Result<()> {
+        // SAFETY: the caller's promise.
+        let is_done = call::run(log, "SetPrivateData", || unsafe { self.set_bytes(guid, size, data) })?;
+        if is_done { Ok(()) } else { Err(windows_core::Error::from_hresult(S_FALSE)) }
+    }
+
+    /// Whether there was anything to do.
+    ///
+    /// # Safety
+    ///
+    /// As of [`set`](Self::set).
+    unsafe fn set_bytes(&self, guid: *const GUID, size: u32, data: *const c_void) -> Result<bool, Refusal> {
         // SAFETY: by the COM contract guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
         if data.is_null() {
-            if size != 0 {
-                return Err(Refusal::invalid(format!("pData is null and DataSize is {size}")));
-            }
-            self.replace(guid, None);
-            return Ok(());
+            return Ok(self.replace(guid, None));
         }
         let len =
             usize::try_from(size).map_err(|_| Refusal::invalid("DataSize exceeds the address space"))?;
         // SAFETY: by the COM contract pData points to DataSize readable bytes; it is not null.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
         self.replace(guid, Some(Datum::Bytes(bytes.into())));
-        Ok(())
+        Ok(true)
     }
 
-    pub(super) fn set_interface(&self, guid: *const GUID, object: Ref<'_, IUnknown>) -> Result<(), Refusal> {
+    /// `SetPrivateDataInterface`. A null interface is kept like any other.
+    ///
+    /// # Safety
+    ///
+    /// `guid` is null or points to a GUID.
+    pub(super) unsafe fn set_interface(
+        &self,
+        guid: *const GUID,
+        object: Ref<'_, IUnknown>,
+    ) -> Result<(), Refusal> {
         // SAFETY: by the COM contract guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
-        self.replace(guid, object.as_ref().cloned().map(Datum::Interface));
+        self.replace(guid, Some(Datum::Interface(object.as_ref().cloned())));
         Ok(())
     }
 
-    pub(super) fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
+    /// # Safety
+    ///
+    /// `name` is null or a zero-terminated UTF-16 string.
+    pub(super) unsafe fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
         if name.is_null() {
             self.replace(WKPDID_D3DDebugObjectNameW, None);
             return Ok(());
@@ -80,7 +113,16 @@ impl PrivateData {
         Some(String::from_utf16_lossy(&units))
     }
 
-    pub(super) fn get(&self, guid: *const GUID, size: *mut u32, data: *mut c_void) -> Result<(), Refusal> {
+    /// # Safety
+    ///
+    /// `guid` is null or points to a GUID, `size` is null or points to a number that can be written, `data` is null or points to
+    /// as many bytes that can be written as that says.
+    pub(super) unsafe fn get(
+        &self,
+        guid: *const GUID,
+        size: *mut u32,
+        data: *mut c_void,
+    ) -> Result<(), Refusal> {
         // SAFETY: by the COM contract guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
         // SAFETY: by the COM contract pDataSize is null or points to a writable number.
@@ -110,14 +152,16 @@ impl PrivateData {
             },
             // SAFETY: as above, for one pointer; it may be unaligned. The reference becomes the caller's.
             Datum::Interface(object) => unsafe {
-                data.cast::<*mut c_void>().write_unaligned(object.clone().into_raw());
+                let raw = object.clone().map_or(std::ptr::null_mut(), IUnknown::into_raw);
+                data.cast::<*mut c_void>().write_unaligned(raw);
             },
         }
         Ok(())
     }
 
-    /// Puts `datum` in the place of what `guid` had.
-    fn replace(&self, guid: GUID, datum: Option<Datum>) {
+    /// Puts `datum` in the place of what `guid` had; whether there is anything now or was before.
+    fn replace(&self, guid: GUID, datum: Option<Datum>) -> bool {
+        let is_some = datum.is_some();
         let previous = {
             let mut entries = self.lock();
             let position = entries.iter().position(|(key, _)| *key == guid);
@@ -132,7 +176,9 @@ impl PrivateData {
             }
         };
         // Releasing an interface may run the application's code: not under the lock.
+        let had_some = previous.is_some();
         drop(previous);
+        is_some || had_some
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(GUID, Datum)>> {

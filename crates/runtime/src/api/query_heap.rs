@@ -13,11 +13,22 @@ use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
-/// A query heap of the application. It is there to be created and paged; queries themselves are not implemented.
+/// A query heap of the application. It is there to be created and paged, and its queries measure nothing.
 #[implement(ID3D12QueryHeap)]
 pub(super) struct QueryHeap {
     child: Child,
+    heap_type: D3D12_QUERY_HEAP_TYPE,
+    count: u32,
     residency: Arc<PageableRecord>,
+}
+
+/// The bytes of a query's result (the pages of `D3D12_QUERY_DATA_PIPELINE_STATISTICS` and `D3D12_QUERY_DATA_SO_STATISTICS`).
+pub(super) fn result_size(query_type: D3D12_QUERY_TYPE) -> u64 {
+    match query_type {
+        D3D12_QUERY_TYPE_PIPELINE_STATISTICS => 88,
+        D3D12_QUERY_TYPE_OCCLUSION | D3D12_QUERY_TYPE_BINARY_OCCLUSION | D3D12_QUERY_TYPE_TIMESTAMP => 8,
+        _ => 16,
+    }
 }
 
 /// Checks the description of a query heap.
@@ -50,12 +61,44 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
 }
 
 impl QueryHeap {
-    pub(super) fn new(device: ComObject<Device>) -> Self {
+    pub(super) fn new(device: ComObject<Device>, desc: &D3D12_QUERY_HEAP_DESC) -> Self {
         // It takes no video memory of the simulated GPU and is never paged: its count is all.
         let residency =
             Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
         let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
-        Self { child, residency }
+        Self { child, heap_type: desc.Type, count: desc.Count, residency }
+    }
+
+    /// Checks queries of the heap; timestamps end and never begin.
+    pub(super) fn check_queries(
+        &self,
+        query_type: D3D12_QUERY_TYPE,
+        first: u32,
+        count: u32,
+        is_begin: bool,
+    ) -> Result<(), Refusal> {
+        let heap_type = match query_type {
+            D3D12_QUERY_TYPE_OCCLUSION | D3D12_QUERY_TYPE_BINARY_OCCLUSION => D3D12_QUERY_HEAP_TYPE_OCCLUSION,
+            D3D12_QUERY_TYPE_TIMESTAMP if !is_begin => D3D12_QUERY_HEAP_TYPE_TIMESTAMP,
+            D3D12_QUERY_TYPE_PIPELINE_STATISTICS => D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS,
+            D3D12_QUERY_TYPE_SO_STATISTICS_STREAM0..=D3D12_QUERY_TYPE_SO_STATISTICS_STREAM3 => {
+                D3D12_QUERY_HEAP_TYPE_SO_STATISTICS
+            }
+            other => return Err(Refusal::invalid(format!("Type {other} is no query that this call takes"))),
+        };
+        if heap_type != self.heap_type {
+            return Err(Refusal::invalid(format!(
+                "Type {query_type} is no query of a heap of type {}",
+                self.heap_type
+            )));
+        }
+        if first.checked_add(count).is_none_or(|end| end > self.count) {
+            return Err(Refusal::invalid(format!(
+                "{count} queries from {first} of a heap of {}",
+                self.count
+            )));
+        }
+        Ok(())
     }
 
     /// The heap in the ledger of residency, which has its count.

@@ -9,12 +9,13 @@ use windows_core::{ComObject, GUID, implement};
 
 use super::call;
 use super::device::Device;
-use super::heap::Heap;
+use super::heap::{self, HeapInner};
 use super::object::{Child, implement_pageable, implement_pageable_tools};
 use crate::aliasing::{CpuPart, CreatedHome, CreatedResource, CreatedState, Identity, Label};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
 use crate::ddi::{
-    DriverHeap, GpuVirtualAddressRange, HeapArgs, ResourceAllocation, ResourceArgs, TextureArgs,
+    DDI_IMPLICIT_HEAP, DriverHeap, GpuVirtualAddressRange, HeapArgs, ResourceAllocation, ResourceArgs,
+    TextureArgs,
 };
 use crate::debug::ObjectKind;
 use crate::residency::PageableKind;
@@ -41,8 +42,8 @@ pub(super) struct Resource {
 
 /// What kind of resource it is, by where its bytes are.
 enum Placement {
-    /// In a heap of the application, which the resource keeps alive.
-    Placed(ComObject<Heap>),
+    /// In a heap of the application, whose memory the resource keeps alive.
+    Placed(Arc<HeapInner>),
     /// In a heap of its own, of these properties.
     Committed(Box<(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS)>),
     /// In addresses of its own, whose tiles are mapped to heaps by queues.
@@ -66,7 +67,7 @@ pub(super) struct PlacedPlan<'a> {
     pub(super) resource: rules::resource::Resource,
     pub(super) args: ResourceArgs,
     pub(super) allocation: ResourceAllocation,
-    pub(super) heap: ComObject<Heap>,
+    pub(super) heap: Arc<HeapInner>,
     pub(super) offset: u64,
 }
 
@@ -100,9 +101,6 @@ pub(super) struct ReservedPlan<'a> {
     pub(super) allocation: ResourceAllocation,
 }
 
-/// The DDI version from which committed resources are told apart from heaps (document TIGHT, addendum).
-const DDI_IMPLICIT_HEAP: u32 = 115;
-
 impl Resource {
     pub(super) fn placed(device: ComObject<Device>, plan: PlacedPlan<'_>) -> Result<Self, Refusal> {
         let placement = ResourcePlacement::Heap { heap: Arc::clone(plan.heap.memory()), offset: plan.offset };
@@ -122,11 +120,11 @@ impl Resource {
             pageable: PageableKind::CommittedResource,
             create_at: plan.args.create_at,
         };
-        let heap = device.driver().create_heap(device.driver_device(), &heap_args)?;
-        let placement = ResourcePlacement::Heap { heap: Arc::clone(&heap), offset: 0 };
+        let memory = device.driver().create_heap(device.driver_device(), &heap_args)?;
+        let placement = ResourcePlacement::Heap { heap: Arc::clone(&memory), offset: 0 };
         let driver = device.driver().create_resource(device.driver_device(), &plan.args, placement)?;
-        let child = Child::with_memory(device, heap);
-        let placement = Placement::Committed(Box::new((*plan.properties, plan.flags)));
+        let child = Child::with_memory(device, memory);
+        let placement = Placement::Committed(Box::new((heap::with_nodes(plan.properties), plan.flags)));
         Ok(Self::new(child, plan.desc, plan.resource, plan.allocation, driver, placement))
     }
 
@@ -333,7 +331,11 @@ impl Resource {
 
     /// Maps a subresource. Without `wants_pointer` the mapping is counted and nothing is handed out, which is all that
     /// textures of opaque layout allow.
-    fn map(
+    ///
+    /// # Safety
+    ///
+    /// `read_range` is null or points to a range.
+    unsafe fn map(
         &self,
         subresource: u32,
         read_range: *const D3D12_RANGE,
@@ -354,6 +356,12 @@ impl Resource {
             .driver
             .map(subresource)
             .map_err(|error| Refusal::from(error).or_id(D3D12_MESSAGE_ID_MAP_INVALIDHEAP))?;
+        // vkd3d-proton's test_map_texture_validation records it of Windows, whatever the layout.
+        let is_volume = self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
+        if is_volume && self.desc.MipLevels > 1 && !wants_pointer {
+            return Err(Refusal::invalid("ppData is null for a TEXTURE3D of several mip levels")
+                .with_id(D3D12_MESSAGE_ID_MAP_INVALIDDATAPOINTER));
+        }
         if start.is_none() && wants_pointer {
             return Err(Refusal::invalid("ppData must be null for a texture of opaque layout")
                 .with_id(D3D12_MESSAGE_ID_MAP_INVALIDDATAPOINTER));
@@ -382,13 +390,17 @@ impl Resource {
         Ok(())
     }
 
-    /// The region of a subresource that a box names, or all of it.
-    fn region(
+    /// The region of a subresource that a box names, or all of it; nothing where the box is empty.
+    ///
+    /// # Safety
+    ///
+    /// `texel_box` is null or points to a box.
+    unsafe fn region(
         &self,
         subresource: u32,
         texel_box: *const D3D12_BOX,
         ids: &TexelAccessIds,
-    ) -> Result<TexelRegion, Refusal> {
+    ) -> Result<Option<TexelRegion>, Refusal> {
         let texture = self.texture().map_err(under(ids.resource))?;
         self.check_subresource(subresource).map_err(under(ids.subresource))?;
         if texture.is_multisampled() {
@@ -401,17 +413,10 @@ impl Resource {
         let extent = texture.mip_extent(at.mip, at.plane);
         // SAFETY: by the COM contract the box is null or readable.
         let Some(wanted) = (unsafe { texel_box.as_ref() }) else {
-            return Ok(TexelRegion { start: [0; 3], size: [extent.width, extent.height, extent.depth] });
+            let size = [extent.width, extent.height, extent.depth];
+            return Ok(Some(TexelRegion { start: [0; 3], size }));
         };
         rules::texel_box::check(wanted, extent, texture.format).map_err(under(ids.texel_box))
-    }
-
-    /// Whether the CPU may access the texels: the resource is mapped, if only without a pointer.
-    fn check_mapped(&self) -> Result<(), Refusal> {
-        if self.map_count.load(Ordering::Relaxed) == 0 {
-            return Err(Refusal::invalid("the subresource must be mapped, with ppData null"));
-        }
-        Ok(())
     }
 
     /// A range may be empty (End at or before Begin); one that reads anything lies within the resource.
@@ -427,7 +432,10 @@ impl Resource {
         Ok(())
     }
 
-    fn unmap(&self, subresource: u32, written_range: *const D3D12_RANGE) -> Result<(), Refusal> {
+    /// # Safety
+    ///
+    /// `written_range` is null or points to a range.
+    unsafe fn unmap(&self, subresource: u32, written_range: *const D3D12_RANGE) -> Result<(), Refusal> {
         self.check_subresource(subresource).map_err(under(D3D12_MESSAGE_ID_UNMAP_INVALIDSUBRESOURCE))?;
         // SAFETY: by the COM contract pWrittenRange is null or points to a range.
         if let Some(range) = unsafe { written_range.as_ref() } {
@@ -489,15 +497,11 @@ impl ID3D12Resource_Impl for Resource_Impl {
             // SAFETY: by the COM contract ppData is null or points to space for one pointer. Null asks for a mapping
             // without the pointer.
             let out = unsafe { ppdata.as_mut() };
-            match (self.map(subresource, preadrange, out.is_some()), out) {
-                (Ok(start), Some(out)) => *out = start,
-                (Ok(_), None) => {}
-                (Err(refusal), out) => {
-                    if let Some(out) = out {
-                        *out = std::ptr::null_mut();
-                    }
-                    return Err(refusal);
-                }
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            let start = unsafe { self.map(subresource, preadrange, out.is_some()) }?;
+            // A call that fails leaves what is there.
+            if let Some(out) = out {
+                *out = start;
             }
             Ok(())
         })
@@ -505,7 +509,10 @@ impl ID3D12Resource_Impl for Resource_Impl {
 
     fn Unmap(&self, subresource: u32, pwrittenrange: *const D3D12_RANGE) {
         // The call has no result; `run` has logged a refusal.
-        let _ = call::run(self.log(), "ID3D12Resource::Unmap", || self.unmap(subresource, pwrittenrange));
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        let _ = call::run(self.log(), "ID3D12Resource::Unmap", || unsafe {
+            self.unmap(subresource, pwrittenrange)
+        });
     }
 
     fn GetDesc(&self) -> D3D12_RESOURCE_DESC {
@@ -530,8 +537,9 @@ impl ID3D12Resource_Impl for Resource_Impl {
         srcdepthpitch: u32,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::WriteToSubresource", || {
-            let region = self.region(dstsubresource, pdstbox, &WRITE_IDS)?;
-            self.check_mapped()?;
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            let region = unsafe { self.region(dstsubresource, pdstbox, &WRITE_IDS) }?;
+            let Some(region) = region else { return Ok(()) };
             if psrcdata.is_null() {
                 return Err(Refusal::invalid("pSrcData is null"));
             }
@@ -552,8 +560,9 @@ impl ID3D12Resource_Impl for Resource_Impl {
         psrcbox: *const D3D12_BOX,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::ReadFromSubresource", || {
-            let region = self.region(srcsubresource, psrcbox, &READ_IDS)?;
-            self.check_mapped()?;
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            let region = unsafe { self.region(srcsubresource, psrcbox, &READ_IDS) }?;
+            let Some(region) = region else { return Ok(()) };
             if pdstdata.is_null() {
                 return Err(Refusal::invalid("pDstData is null"));
             }

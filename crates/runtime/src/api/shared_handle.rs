@@ -66,7 +66,8 @@ struct Entry {
 /// What is shared.
 #[derive(Clone)]
 enum Shared {
-    Heap(D3D12_HEAP_DESC, Weak<dyn DriverHeap>),
+    /// With whether the application chose its address.
+    Heap(D3D12_HEAP_DESC, bool, Weak<dyn DriverHeap>),
     Resource(Box<SharedResource>),
     Fence(D3D12_FENCE_FLAGS, Weak<FenceValue>),
 }
@@ -118,7 +119,11 @@ pub(super) unsafe fn create(
 ///
 /// E_INVALIDARG for a handle that is none of ours, closed, or stale, and for one of another adapter, E_NOTIMPL where it was created
 /// to be shared across adapters; E_NOINTERFACE when the object is no `riid`; DXGI_ERROR_DEVICE_REMOVED.
-pub(super) fn open(
+///
+/// # Safety
+///
+/// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+pub(super) unsafe fn open(
     device: &ComObject<Device>,
     handle: HANDLE,
     riid: *const GUID,
@@ -132,7 +137,8 @@ pub(super) fn open(
         .filter(|_| event::is_event(handle))
         .ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is no open shared handle", handle.0)))?;
     entry.check_adapter(device)?;
-    entry.object.hand_out(device, riid, ppv)
+    // SAFETY: the caller's promise.
+    unsafe { entry.object.hand_out(device, riid, ppv) }
 }
 
 /// `OpenSharedHandleByName`: a handle to what `name` refers to, which the caller closes.
@@ -225,7 +231,7 @@ impl Shared {
         let (child, shared, needs) = if let Ok(heap) = object.cast_object_ref::<Heap>() {
             let memory = || Arc::downgrade(heap.memory());
             let is_shared = heap.desc().Flags & D3D12_HEAP_FLAG_SHARED != 0;
-            let shared = is_shared.then(|| Self::Heap(*heap.desc(), memory()));
+            let shared = is_shared.then(|| Self::Heap(*heap.desc(), heap.inner().has_address(), memory()));
             (heap.child(), shared, "the heap was created without D3D12_HEAP_FLAG_SHARED")
         } else if let Ok(resource) = object.cast_object_ref::<Resource>() {
             let shared = resource.shared().map(|shared| Self::Resource(Box::new(shared)));
@@ -247,7 +253,7 @@ impl Shared {
     /// Whether it was created to be opened on other adapters as well. Fences of that kind cannot be created.
     fn is_cross_adapter(&self) -> bool {
         let heap_flags = match self {
-            Self::Heap(desc, _) => desc.Flags,
+            Self::Heap(desc, ..) => desc.Flags,
             Self::Resource(resource) => resource.heap_flags(),
             Self::Fence(..) => D3D12_HEAP_FLAG_NONE,
         };
@@ -257,14 +263,18 @@ impl Shared {
     /// Whether there is something left to open.
     fn is_alive(&self) -> bool {
         match self {
-            Self::Heap(_, memory) => memory.strong_count() != 0,
+            Self::Heap(_, _, memory) => memory.strong_count() != 0,
             Self::Resource(resource) => resource.is_alive(),
             Self::Fence(_, value) => value.strong_count() != 0,
         }
     }
 
     /// Makes an object of `device` and writes its interface `riid` to `ppv`.
-    fn hand_out(
+    ///
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    unsafe fn hand_out(
         &self,
         device: &ComObject<Device>,
         riid: *const GUID,
@@ -273,17 +283,21 @@ impl Shared {
         let gone = || Refusal::invalid("NTHandle is stale: all objects over what it refers to are released");
         let device = device.clone();
         match self {
-            Self::Heap(desc, memory) => {
-                let heap = Heap::opened(device, memory.upgrade().ok_or_else(gone)?, *desc);
-                call::hand_out(&ComObject::new(heap), riid, ppv)
+            Self::Heap(desc, has_address, memory) => {
+                let memory = memory.upgrade().ok_or_else(gone)?;
+                let heap = Heap::opened(device, memory, *desc, *has_address);
+                // SAFETY: the caller's promise.
+                unsafe { call::hand_out(&ComObject::new(heap), riid, ppv) }
             }
             Self::Resource(shared) => {
                 let resource = Resource::opened(device, shared).ok_or_else(gone)?;
-                call::hand_out(&ComObject::new(resource), riid, ppv)
+                // SAFETY: the caller's promise.
+                unsafe { call::hand_out(&ComObject::new(resource), riid, ppv) }
             }
             Self::Fence(flags, value) => {
                 let fence = Fence::opened(device, value.upgrade().ok_or_else(gone)?, *flags);
-                call::hand_out(&ComObject::new(fence), riid, ppv)
+                // SAFETY: the caller's promise.
+                unsafe { call::hand_out(&ComObject::new(fence), riid, ppv) }
             }
         }
     }

@@ -64,7 +64,8 @@ impl ID3D12Tools_Impl for Tools_Impl {
 }
 
 /// `ReserveGPUVARangesAtCreate` has a result here, as in the header; document RECREATE writes `void`. It refuses what cannot
-/// be read, and nothing else: what is wrong with a range is the driver's to say when a device is created.
+/// be read, and nothing else: ranges are not processed in any way, and what is wrong with one is the driver's to say when a
+/// device is created.
 impl ID3D12Tools1_Impl for Tools_Impl {
     fn ReserveGPUVARangesAtCreate(
         &self,
@@ -84,12 +85,12 @@ impl ID3D12Tools1_Impl for Tools_Impl {
     }
 }
 
-/// The ranges behind a pointer and a count.
+/// The ranges behind a pointer and a count, without those that begin at zero: that is no address, which `GetAllocation` answers
+/// for objects without one, so there is nothing to reserve.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for null with a count, and for a range that begins at zero, which is no address; D3D12 answers it for objects
-/// without one.
+/// E_INVALIDARG for null with a count.
 ///
 /// # Safety
 ///
@@ -107,11 +108,9 @@ unsafe fn read_ranges(
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("uiNumRanges is too large"))?;
     // SAFETY: the caller's promise; the pointer is not null.
     let ranges = unsafe { std::slice::from_raw_parts(pointer, len) };
-    let convert = |(index, range): (usize, &D3D12_GPU_VIRTUAL_ADDRESS_RANGE)| {
-        let start = GpuVirtualAddress::new(range.StartAddress.0).ok_or_else(|| {
-            Refusal::invalid(format!("pRanges[{index}].StartAddress is 0, which is no address"))
-        })?;
-        Ok(GpuVirtualAddressRange { start, size: ByteSize::new(range.SizeInBytes) })
-    };
-    ranges.iter().enumerate().map(convert).collect()
+    let with_address = ranges.iter().filter_map(|range| {
+        let start = GpuVirtualAddress::new(range.StartAddress.0)?;
+        Some(GpuVirtualAddressRange { start, size: ByteSize::new(range.SizeInBytes) })
+    });
+    Ok(with_address.collect())
 }

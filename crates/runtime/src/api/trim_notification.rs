@@ -47,7 +47,11 @@ unsafe impl Send for Registration {}
 
 impl TrimNotifications {
     /// `RegisterTrimNotificationCallback`: answers the cookie.
-    pub(super) fn register(&self, data: &D3D12_REGISTER_TRIM_NOTIFICATION) -> Result<u32, Refusal> {
+    ///
+    /// # Safety
+    ///
+    /// The callback may be called with its context from any thread, until it is unregistered.
+    pub(super) unsafe fn register(&self, data: &D3D12_REGISTER_TRIM_NOTIFICATION) -> Result<u32, Refusal> {
         let function = data.pfnCallback.ok_or_else(|| Refusal::invalid("pfnCallback is null"))?;
         let mut state = self.state();
         state.check_caller()?;

@@ -30,6 +30,8 @@ pub(super) struct View {
     pub(super) desc: D3D12_RESOURCE_DESC1,
     pub(super) format: DXGI_FORMAT,
     pub(super) part: ViewPart,
+    /// Which of depth and stencil a depth stencil view leaves as it is.
+    pub(super) read_only: D3D12_DSV_FLAGS,
 }
 
 /// Which part of the resource a view is of.
@@ -78,7 +80,8 @@ impl View {
             check_cast(format, desc.Format)?;
         }
         let part = ViewPart::Slices { mip, first, count, plane };
-        Ok(Self { resource: Arc::downgrade(resource.driver()), desc, format, part })
+        let read_only = D3D12_DSV_FLAG_NONE;
+        Ok(Self { resource: Arc::downgrade(resource.driver()), desc, format, part, read_only })
     }
 
     /// The resource, if it is still there.
@@ -165,20 +168,47 @@ pub(super) fn buffer_uav(
     } else if is_raw {
         4
     } else {
-        format::texel_value::size(format).ok_or_else(|| {
-            Refusal::invalid(format!("Format {format} of a view of a buffer is none of a typed buffer"))
-        })?
+        typed_stride(format)?
     };
+    elements(resource, format, stride, (buffer.FirstElement, buffer.NumElements))
+}
+
+/// The bytes of a typed buffer that a render target view is of.
+///
+/// # Errors
+///
+/// As of [`buffer_uav`].
+pub(super) fn buffer_rtv(
+    resource: &Resource_Impl,
+    format: DXGI_FORMAT,
+    buffer: &D3D12_BUFFER_RTV,
+) -> Result<Descriptor, Refusal> {
+    elements(resource, format, typed_stride(format)?, (buffer.FirstElement, buffer.NumElements))
+}
+
+/// Bytes of an element of a typed buffer.
+fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
+    format::texel_value::size(format).ok_or_else(|| {
+        Refusal::invalid(format!("Format {format} of a view of a buffer is none of a typed buffer"))
+    })
+}
+
+/// A view of elements of `stride` bytes.
+fn elements(
+    resource: &Resource_Impl,
+    format: DXGI_FORMAT,
+    stride: u32,
+    (first, count): (u64, u32),
+) -> Result<Descriptor, Refusal> {
     let width = resource.desc().Width;
     let range = || {
-        let offset = buffer.FirstElement.checked_mul(stride.into())?;
-        let size = u64::from(buffer.NumElements).checked_mul(stride.into())?;
+        let offset = first.checked_mul(stride.into())?;
+        let size = u64::from(count).checked_mul(stride.into())?;
         (offset.checked_add(size)? <= width).then_some((offset, size))
     };
     let (offset, size) = range().ok_or_else(|| {
         Refusal::invalid(format!(
-            "{} elements of {stride} bytes from {} do not lie within the buffer's {width:#x} bytes",
-            buffer.NumElements, buffer.FirstElement
+            "{count} elements of {stride} bytes from {first} do not lie within the buffer's {width:#x} bytes"
         ))
     })?;
     let part = ViewPart::Bytes { offset, size };
@@ -187,5 +217,6 @@ pub(super) fn buffer_uav(
         desc: *resource.desc(),
         format,
         part,
+        read_only: D3D12_DSV_FLAG_NONE,
     }))
 }

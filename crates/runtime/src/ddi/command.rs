@@ -7,7 +7,7 @@ use heapwright_core::GpuVirtualAddress;
 use windows_core::HRESULT;
 
 use super::driver_resource::{DriverResource, TexelRegion};
-use crate::fence::Fence;
+use crate::fence::{Fence, FenceWait};
 pub use crate::format::{Resolver, TexelValue};
 
 /// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.
@@ -22,12 +22,15 @@ pub enum Command {
         /// Bytes.
         size: u64,
     },
-    /// Copies texels between textures, or between a texture and a buffer.
+    /// Copies texels between textures, or between a texture and a buffer: block by block, of which both sides have the same number
+    /// and bytes. What a plane does not keep of a block (the fourth byte of 24-bit depth) becomes zero.
     CopyTexels {
         /// Where to.
         target: TexelLocation,
         /// The first texel there.
         target_start: [u32; 3],
+        /// Texels there; as many as of the source where both have the same blocks.
+        target_size: [u32; 3],
         /// Where from.
         source: TexelLocation,
         /// Which texels of it.
@@ -193,8 +196,8 @@ pub enum Work {
     Ask(Question),
     /// Sets a fence.
     Signal(Arc<Fence>, u64),
-    /// Goes on once a fence has reached a value.
-    Wait(Arc<Fence>, u64),
+    /// Goes on once a wait is released, which began when the work was submitted.
+    Wait(Arc<FenceWait>),
     /// Changes what stands behind tiles of a reserved resource.
     UpdateTileMappings {
         /// The reserved resource.

@@ -14,8 +14,8 @@ pub struct DeviceArgs<'a> {
     /// `pReserveRanges` and `NumReserveRanges` (document RECREATE): GPU virtual addresses that nothing is given while the
     /// device lives, unless it is created at one of them.
     ///
-    /// They come as the application recorded them: in any order, aligned to nothing, and one may overlap another, as the
-    /// range of a placed buffer does with that of its heap. A driver reserves so much around them that what had them can be
+    /// They come as the application recorded them: in any order, aligned to nothing, and one may be empty or overlap another, as
+    /// the range of a placed buffer does with that of its heap. A driver reserves so much around them that what had them can be
     /// created there again.
     pub reserve_ranges: &'a [GpuVirtualAddressRange],
 }

@@ -18,6 +18,7 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
@@ -104,8 +105,37 @@ pub trait Driver: Send + Sync + fmt::Debug {
     fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
 }
 
-/// Pages memory in, and takes as long as that takes.
-pub type PagingWork = Box<dyn FnOnce() + Send>;
+/// What pages memory in: how long that takes, and what happens then.
+pub struct PagingWork {
+    time: Duration,
+    arrive: Box<dyn FnOnce() + Send>,
+}
+
+impl PagingWork {
+    /// Work that takes `time`, after which `arrive` runs.
+    pub fn new(time: Duration, arrive: impl FnOnce() + Send + 'static) -> Self {
+        Self { time, arrive: Box::new(arrive) }
+    }
+
+    /// Pages in one after the other, as an engine that began at `start` does, and answers when it was done.
+    ///
+    /// The times are added up before any is waited for: a thread that sleeps too long once is not late for what comes after.
+    pub fn run_all(works: impl IntoIterator<Item = Self>, start: Instant) -> Instant {
+        let mut end = start;
+        for work in works {
+            end += work.time;
+            std::thread::sleep(end.saturating_duration_since(Instant::now()));
+            (work.arrive)();
+        }
+        end
+    }
+}
+
+impl fmt::Debug for PagingWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PagingWork").field("time", &self.time).finish_non_exhaustive()
+    }
+}
 
 /// Memory that a driver made; the last reference gives the memory back.
 ///
@@ -131,16 +161,17 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// The heap in the [ledger](Driver::residency).
     fn record(&self) -> &PageableRecord;
 
-    /// The segment group that the heap is charged to while it is resident. Never changes.
+    /// The segment group that the heap is charged to, or was charged to when it was last resident. It may be another one each
+    /// time that the heap becomes resident: memory that the CPU sees falls back to system memory (document UPLOAD).
     fn segment_group(&self) -> SegmentGroup;
 
-    /// Counts one more reason to be resident. With the first the heap joins its segment group, and what is returned pages
+    /// Counts one more reason to be resident. With the first the heap joins a segment group, and what is returned pages
     /// it in: until that has run the GPU faults on it. With a later one, nothing is returned if the heap is paged in already,
     /// and else what waits until it is, or is evicted again.
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfMemory`] when the segment group has no room; the count is what it was.
+    /// [`DriverError::OutOfMemory`] when no segment group that the heap may be in has room; the count is what it was.
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError>;
 
     /// Counts one reason less; without any the heap leaves its segment group, and the GPU faults on it.
@@ -182,7 +213,7 @@ pub enum DriverError {
         /// What was asked for.
         requested: ByteSize,
     },
-    /// A range to reserve is empty, or not all of it is in the GPU's address space.
+    /// Not all of a range to reserve is in the GPU's address space.
     AddressesInvalid {
         /// What was to be reserved.
         range: GpuVirtualAddressRange,
@@ -225,7 +256,7 @@ impl fmt::Display for DriverError {
                 write!(f, "no free range of GPU virtual addresses holds {requested}")
             }
             Self::AddressesInvalid { range } => {
-                write!(f, "cannot reserve {range}: empty, or not within the GPU's address space")
+                write!(f, "cannot reserve {range}: not within the GPU's address space")
             }
             Self::AddressesInUse { range } => write!(f, "cannot reserve {range}: some are in use"),
             Self::CannotCreateAt { range, fault } => write!(f, "cannot create an object at {range}: {fault}"),
@@ -333,10 +364,15 @@ pub struct DriverCaps {
     pub architecture: Architecture,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 keeps buffers and textures in separate heaps, 2 does not.
     pub resource_heap_tier: u8,
-    /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT): 0 or 1.
+    /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT), 0 or 1, as the driver has it:
+    /// [`has_tight_alignment`](Self::has_tight_alignment) says whether the runtime lets it.
     pub tight_alignment_tier: u8,
-    /// Document UPLOAD's UMD cap: the CPU sees all of pool L1, so GPU upload heaps exist.
+    /// Document UPLOAD's UMD cap: the CPU sees all of pool L1. Always true on UMA.
+    /// [`has_gpu_upload_heaps`](Self::has_gpu_upload_heaps) says whether the runtime lets it.
     pub l1_memory_fully_cpu_accessible: bool,
+    /// The operating system is in developer mode, which GPU upload heaps (document UPLOAD) and addresses of the application's
+    /// choice (document RECREATE) need. Not the driver's to decide: a simulated GPU stands for its system, too.
+    pub developer_mode: bool,
     /// The driver is as old as D3D12 itself: the device is shown as the first D3D12 had it, which is `ID3D12Device` alone with
     /// the features and flags of that time.
     pub is_first_generation: bool,
@@ -359,14 +395,37 @@ pub struct DriverCaps {
 }
 
 impl DriverCaps {
-    /// Whether objects may be created at addresses of the application's choice: the driver can, and is of DDI 0111 or newer.
+    /// Whether objects may be created at addresses of the application's choice: the driver can, and is of DDI 0111 or newer,
+    /// and the system is in developer mode.
     ///
     /// Document RECREATE: the DDI has it from 0109 on, and it is gated behind 0111.
     #[must_use]
     pub fn has_recreate_at(&self) -> bool {
-        self.recreate_at_tier > 0 && self.ddi_version >= DDI_RECREATE_AT
+        self.recreate_at_tier > 0 && self.ddi_version >= DDI_RECREATE_AT && self.developer_mode
+    }
+
+    /// Whether there is tight alignment: the driver can, and is of DDI 0111 or newer, which has the cap (document TIGHT).
+    #[must_use]
+    pub fn has_tight_alignment(&self) -> bool {
+        self.tight_alignment_tier > 0 && self.ddi_version >= DDI_TIGHT_ALIGNMENT
+    }
+
+    /// Whether there are GPU upload heaps: the CPU sees all of video memory, the driver is of DDI 0098 or newer, which has the
+    /// cap, and the system is in developer mode (document UPLOAD).
+    #[must_use]
+    pub fn has_gpu_upload_heaps(&self) -> bool {
+        self.l1_memory_fully_cpu_accessible && self.ddi_version >= DDI_OPTIONS_0098 && self.developer_mode
     }
 }
+
+/// The DDI version that has `D3D12DDICAPS_TYPE_OPTIONS_0098`, where `L1MemoryFullyCpuAccessible` is (document UPLOAD).
+const DDI_OPTIONS_0098: u32 = 98;
+
+/// The DDI version from which drivers are asked for tight alignment (document TIGHT).
+pub(crate) const DDI_TIGHT_ALIGNMENT: u32 = 111;
+
+/// The DDI version from which heaps of committed resources are marked (document TIGHT, addendum).
+pub(crate) const DDI_IMPLICIT_HEAP: u32 = 115;
 
 /// The DDI version that document RECREATE gates addresses of one's choice behind.
 const DDI_RECREATE_AT: u32 = 111;

@@ -16,10 +16,13 @@ pub(crate) enum ObjectKind {
     Heap,
     QueryHeap,
     Resource,
+    RootSignature,
+    PipelineState,
+    CommandSignature,
 }
 
 /// Each kind with its interface and the id of the message that reports it; the order of the enumeration.
-const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 8] = [
+const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 11] = [
     (ObjectKind::CommandQueue, "ID3D12CommandQueue", D3D12_MESSAGE_ID_LIVE_COMMANDQUEUE),
     (ObjectKind::CommandAllocator, "ID3D12CommandAllocator", D3D12_MESSAGE_ID_LIVE_COMMANDALLOCATOR),
     (ObjectKind::CommandList, "ID3D12GraphicsCommandList", D3D12_MESSAGE_ID_LIVE_COMMANDLIST12),
@@ -28,6 +31,9 @@ const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 8] = [
     (ObjectKind::Heap, "ID3D12Heap", D3D12_MESSAGE_ID_LIVE_HEAP),
     (ObjectKind::QueryHeap, "ID3D12QueryHeap", D3D12_MESSAGE_ID_LIVE_QUERYHEAP),
     (ObjectKind::Resource, "ID3D12Resource", D3D12_MESSAGE_ID_LIVE_RESOURCE),
+    (ObjectKind::RootSignature, "ID3D12RootSignature", D3D12_MESSAGE_ID_LIVE_ROOTSIGNATURE),
+    (ObjectKind::PipelineState, "ID3D12PipelineState", D3D12_MESSAGE_ID_LIVE_PIPELINESTATE),
+    (ObjectKind::CommandSignature, "ID3D12CommandSignature", D3D12_MESSAGE_ID_LIVE_COMMANDSIGNATURE),
 ];
 
 /// How many objects of each kind are alive. Creating and releasing an object costs one atomic addition each.
@@ -74,6 +80,9 @@ impl LiveObjects {
             ObjectKind::Heap => &self.counts[5],
             ObjectKind::QueryHeap => &self.counts[6],
             ObjectKind::Resource => &self.counts[7],
+            ObjectKind::RootSignature => &self.counts[8],
+            ObjectKind::PipelineState => &self.counts[9],
+            ObjectKind::CommandSignature => &self.counts[10],
         }
     }
 }

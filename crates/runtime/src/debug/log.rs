@@ -135,6 +135,8 @@ impl MessageLog {
         };
         if is_traced {
             trace();
+            #[cfg(windows)]
+            show(message);
         }
         for callback in callbacks {
             callback.call(message);
@@ -236,6 +238,23 @@ impl fmt::Debug for MessageLog {
             .field("stored", &stored)
             .finish_non_exhaustive()
     }
+}
+
+/// Shows a message to the debugger, as D3D12's debug layer does.
+#[cfg(windows)]
+fn show(message: &Message) {
+    windows_core::link!("kernel32.dll" "system" fn OutputDebugStringW(text: windows_core::PCWSTR));
+    let severity = match message.kind.severity {
+        D3D12_MESSAGE_SEVERITY_CORRUPTION => "CORRUPTION",
+        D3D12_MESSAGE_SEVERITY_ERROR => "ERROR",
+        D3D12_MESSAGE_SEVERITY_WARNING => "WARNING",
+        D3D12_MESSAGE_SEVERITY_INFO => "INFO",
+        _ => "MESSAGE",
+    };
+    let line = format!("D3D12 {severity}: {} [ #{} ]\n", message.text(), message.kind.id);
+    let units: Vec<u16> = line.encode_utf16().chain([0]).collect();
+    // SAFETY: the text is zero-terminated and outlives the call.
+    unsafe { OutputDebugStringW(windows_core::PCWSTR(units.as_ptr())) };
 }
 
 /// Writes a message to `tracing`.

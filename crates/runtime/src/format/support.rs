@@ -68,6 +68,30 @@ impl FormatProperties {
         }
     }
 
+    /// What the flags of a resource of this format may ask for: what views can do of the formats of the family that it is cast to.
+    ///
+    /// A typed format is cast as `CastingFullyTypedFormatSupported` says (document "D3D12 Relaxed Format Casting Rules"): within
+    /// its family, and not between floating point and anything else. vkd3d-proton's
+    /// test_enhanced_barrier_castable_formats_validation records that Windows takes unordered access of sRGB, and depth and stencil
+    /// of R32_FLOAT, R16_UNORM and R24_UNORM_X8_TYPELESS. Of depth and stencil formats nothing else is made.
+    ///
+    /// Cost: O(number of formats).
+    #[must_use]
+    pub fn flag_support(&self) -> FormatSupport {
+        if self.is_typeless() || self.is_depth_stencil() {
+            return self.resource_support();
+        }
+        let cast = self.family_members().filter(|member| member.is_floating() == self.is_floating());
+        cast.fold(self.support(), |all, member| all.union(member.support()))
+    }
+
+    /// Whether texels, of a depth format those of the depth plane, are floating point.
+    fn is_floating(&self) -> bool {
+        let depth =
+            [DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_D32_FLOAT_S8X24_UINT, DXGI_FORMAT_R32_FLOAT_X8X24_TYPELESS];
+        self.kind == FormatKind::Float || depth.contains(&self.format)
+    }
+
     /// `NumQualityLevels`: 1 where textures of this format can have `sample_count` samples, 0 elsewhere.
     #[must_use]
     pub fn quality_levels(&self, sample_count: u32) -> u32 {

@@ -193,7 +193,8 @@ pub(super) fn to_srgb(value: f32) -> f32 {
     if value <= 0.003_130_8 { value * 12.92 } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 }
 }
 
-/// A float of 32, 16, 11 or 10 bits; the last two have no sign. Rounds to the nearest, ties to even; too large is infinite.
+/// A float of 32, 16, 11 or 10 bits; the last two have no sign. Rounds to the nearest, ties to even; what is finite and too large is the
+/// largest finite one, as clears have it on Windows (`FLT_MAX` into R16G16_FLOAT is 0x7bff).
 pub(super) fn to_float(value: f32, bits: u32) -> u32 {
     let source = value.to_bits();
     if bits == 32 {
@@ -215,7 +216,7 @@ pub(super) fn to_float(value: f32, bits: u32) -> u32 {
     } else if magnitude == 0x7f80_0000 {
         infinity
     } else {
-        round_float(magnitude, mantissa_bits).min(infinity)
+        round_float(magnitude, mantissa_bits).min(infinity - 1)
     };
     let sign = if has_sign && is_negative { 1 << (bits - 1) } else { 0 };
     unsigned | sign
@@ -271,8 +272,11 @@ mod tests {
         assert_eq!(half(1.0), 0x3c00);
         assert_eq!(half(-2.0), 0xc000);
         assert_eq!(half(65504.0), 0x7bff);
-        assert_eq!(half(65520.0), 0x7c00, "a tie goes to even, which is infinity");
-        assert_eq!(half(1e10), 0x7c00);
+        assert_eq!(half(65520.0), 0x7bff, "a tie goes to even, which would be infinity");
+        assert_eq!(half(f32::MAX), 0x7bff);
+        assert_eq!(half(f32::MIN), 0xfbff);
+        assert_eq!(to_float(f32::MAX, 11), (31 << 6) - 1);
+        assert_eq!(to_float(f32::MAX, 10), (31 << 5) - 1);
         assert_eq!(half(f32::INFINITY), 0x7c00);
         assert_eq!(half(2.0_f32.powi(-24)), 1, "the smallest denormal");
         assert_eq!(half(2.0_f32.powi(-25)), 0, "a tie goes to even, which is zero");

@@ -4,6 +4,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::Instance;
+use crate::api::device::Device;
 use crate::ddi::{Driver, SegmentGroup};
 
 impl Instance {
@@ -60,20 +61,27 @@ impl Instance {
     /// # Errors
     ///
     /// What the device answers: E_OUTOFMEMORY, E_INVALIDARG to an object that is null or another device's,
-    /// DXGI_ERROR_DEVICE_REMOVED.
+    /// DXGI_ERROR_DEVICE_REMOVED. E_INVALIDARG if [`device`](Self::device) was replaced by a device of another D3D12.
     pub fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> windows_core::Result<()> {
-        // SAFETY: the device is a live COM object, and so is every element that is not null.
-        unsafe { self.device.MakeResident(objects) }.ok()
+        // SAFETY: every element that is not null is a live COM object; the device checks the rest.
+        unsafe { self.checking_device()?.MakeResident(objects) }.ok()
     }
 
     /// `Evict`: takes one reason to be resident away from each object, or from none of them.
     ///
     /// # Errors
     ///
-    /// What the device answers: E_INVALIDARG to an object that is evicted already, is null or another device's.
+    /// What the device answers: E_INVALIDARG to an object that is evicted already, is null or another device's. E_INVALIDARG if
+    /// [`device`](Self::device) was replaced by a device of another D3D12.
     pub fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> windows_core::Result<()> {
-        // SAFETY: the device is a live COM object, and so is every element that is not null.
-        unsafe { self.device.Evict(objects) }.ok()
+        // SAFETY: every element that is not null is a live COM object; the device checks the rest, and finds out when the GPU
+        // uses what is evicted.
+        unsafe { self.checking_device()?.Evict(objects) }.ok()
+    }
+
+    /// The device, if it is one of this runtime, which checks what other implementations trust their callers for.
+    fn checking_device(&self) -> windows_core::Result<&ID3D12Device> {
+        Device::behind(&self.device).map(|_| &self.device).ok_or_else(|| E_INVALIDARG.into())
     }
 
     /// What the adapter says that the process uses of a segment group. O(1).

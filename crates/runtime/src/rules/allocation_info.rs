@@ -48,7 +48,7 @@ fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
     ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at: None }
 }
 
-/// Lays resources out one after the other like the members of a C structure.
+/// Lays resources out one after the other like the members of a C++ structure (document TIGHT, *Validation*).
 ///
 /// The alignment of the whole is the largest of its members', its size depends on their order and is rounded up to
 /// that alignment.
@@ -64,9 +64,11 @@ impl StructureLayout {
     }
 
     /// Appends a member and returns its offset; `None` when the sum overflows.
+    ///
+    /// In C++ the size of a type is a multiple of its alignment, so a member takes its size rounded up.
     pub(crate) fn append(&mut self, member: ResourceAllocation) -> Option<u64> {
         let offset = ByteSize::new(self.end).align_up(member.alignment)?;
-        self.end = offset.checked_add(member.size)?.get();
+        self.end = offset.checked_add(member.size.align_up(member.alignment)?)?.get();
         self.alignment = self.alignment.max(member.alignment);
         Some(offset.get())
     }

@@ -1,22 +1,27 @@
 //! The formats that views of a resource may cast to (`CreateCommittedResource3` and its relatives).
 
-use heapwright_d3d12::DXGI_FORMAT;
+use heapwright_d3d12::{DXGI_FORMAT, DXGI_FORMAT_UNKNOWN};
 
 use super::Refusal;
 use crate::format::{FormatKind, FormatProperties, properties};
 
-/// Buffers have no format and so none to cast.
+/// Buffers have no format and so none to cast but their own, `DXGI_FORMAT_UNKNOWN`
+/// (vkd3d-proton's test_enhanced_barrier_castable_formats_validation).
 pub(crate) fn check_buffer(castable_formats: &[DXGI_FORMAT]) -> Result<(), Refusal> {
-    if castable_formats.is_empty() {
-        return Ok(());
+    match castable_formats.iter().position(|&castable| castable != DXGI_FORMAT_UNKNOWN) {
+        None => Ok(()),
+        Some(index) => Err(Refusal::invalid(format!(
+            "pCastableFormats[{index}] {} is a format, and a buffer has none",
+            castable_formats[index]
+        ))),
     }
-    Err(Refusal::invalid("NumCastableFormats must be 0 for a buffer"))
 }
 
 /// Checks the castable formats of a texture of `format`.
 ///
 /// Each must be a supported format whose blocks have as many bytes. Blocks of BC formats may be cast to texels of their
-/// size and back. Formats of several planes and depth formats cast within their family only.
+/// size and to other blocks, texels to texels alone (vkd3d-proton's test_enhanced_barrier_castable_formats_validation). Formats
+/// of several planes and depth formats cast within their family only.
 pub(crate) fn check_texture(
     castable_formats: &[DXGI_FORMAT],
     format: &FormatProperties,
@@ -31,6 +36,12 @@ pub(crate) fn check_texture(
             return Err(Refusal::invalid(format!(
                 "pCastableFormats[{index}] {} has blocks of {} bytes, and {} has blocks of {}",
                 row.name, row.block_bytes, format.name, format.block_bytes
+            )));
+        }
+        if row.is_block_compressed() && !format.is_block_compressed() {
+            return Err(Refusal::invalid(format!(
+                "pCastableFormats[{index}] {} is of blocks, and {} is of texels, which are not cast to them",
+                row.name, format.name
             )));
         }
         let is_depth = |row: &FormatProperties| row.is_planar() || row.is_depth_stencil();

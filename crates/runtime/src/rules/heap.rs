@@ -258,7 +258,7 @@ fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) ->
             "CPUPageProperty and MemoryPoolPreference must be UNKNOWN unless the heap type is CUSTOM",
         ));
     }
-    if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
+    if properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.has_gpu_upload_heaps() {
         return Err(Refusal::invalid(
             "the device does not support GPU upload heaps (GPUUploadHeapSupported)",
         )
@@ -290,11 +290,9 @@ fn check_custom(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result
         (false, MemoryPool::L1, CpuPageProperty::WriteBack) => {
             Err(Refusal::invalid("memory pool L1 cannot be WRITE_BACK"))
         }
-        (false, MemoryPool::L1, CpuPageProperty::WriteCombine) if !caps.l1_memory_fully_cpu_accessible => {
-            Err(Refusal::invalid(
-                "memory pool L1 can be WRITE_COMBINE only where GPU upload heaps are supported",
-            ))
-        }
+        (false, MemoryPool::L1, CpuPageProperty::WriteCombine) if !caps.has_gpu_upload_heaps() => Err(
+            Refusal::invalid("memory pool L1 can be WRITE_COMBINE only where GPU upload heaps are supported"),
+        ),
         _ => Ok(HeapMemory { cpu_page_property, memory_pool }),
     }
 }

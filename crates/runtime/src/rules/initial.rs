@@ -6,8 +6,9 @@ use super::resource::Resource;
 use super::{Refusal, under};
 use crate::ddi::{DriverCaps, TextureUsage};
 
-/// The states that a buffer can be in at all.
+/// The states that a buffer can be in at all; RENDER_TARGET only with the flag for it.
 const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
+    | D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
     | D3D12_RESOURCE_STATE_STREAM_OUT
     | D3D12_RESOURCE_STATE_COPY_DEST
@@ -58,7 +59,7 @@ pub(crate) fn check_state(
     match resource {
         Resource::Buffer(_) => {
             check_known(state, BUFFER_STATES, "a buffer")?;
-            check_structure(state, resource_flags)?;
+            check_buffer_flags(state, resource_flags)?;
         }
         // What the bits of GENERIC_READ that are for buffers only mean for a texture is nothing.
         Resource::Texture(_) if state == D3D12_RESOURCE_STATE_GENERIC_READ => {}
@@ -89,18 +90,27 @@ fn check_known(
 }
 
 /// Only a buffer that can hold an acceleration structure begins as one. In DXR 1.0 that is one with ALLOW_UNORDERED_ACCESS;
-/// the flag RAYTRACING_ACCELERATION_STRUCTURE came later, and needs that one.
-fn check_structure(
+/// the flag RAYTRACING_ACCELERATION_STRUCTURE came later, and needs that one. A render target has its own flag.
+fn check_buffer_flags(
     state: D3D12_RESOURCE_STATES,
     resource_flags: D3D12_RESOURCE_FLAGS,
 ) -> Result<(), Refusal> {
-    let as_structure = state & D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE != 0;
-    if as_structure && resource_flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS == 0 {
-        return Err(Refusal::invalid(
+    let rules = [
+        (
+            D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE,
+            D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
             "InitialState RAYTRACING_ACCELERATION_STRUCTURE needs ALLOW_UNORDERED_ACCESS",
-        ));
+        ),
+        (
+            D3D12_RESOURCE_STATE_RENDER_TARGET,
+            D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+            "InitialState RENDER_TARGET needs ALLOW_RENDER_TARGET",
+        ),
+    ];
+    match rules.iter().find(|(states, flag, _)| state & states != 0 && resource_flags & flag == 0) {
+        Some((.., rule)) => Err(Refusal::invalid(*rule)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), Refusal> {
@@ -132,35 +142,42 @@ fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), 
     Ok(())
 }
 
-/// UPLOAD takes GENERIC_READ, and COMMON since SDK 606; READBACK takes COPY_DEST, and COMMON by the same change.
+/// UPLOAD takes GENERIC_READ; since Agility SDK 606 any part of it, and COMMON, which is none. READBACK takes COPY_DEST, and COMMON by
+/// the same change (vkd3d-proton's tests record both, `test_create_committed_resource`).
 fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
-    let (needed, rule) = match heap_type {
-        D3D12_HEAP_TYPE_UPLOAD => {
-            (D3D12_RESOURCE_STATE_GENERIC_READ, "an UPLOAD heap, which takes GENERIC_READ or COMMON")
-        }
+    let (allowed, rule) = match heap_type {
+        D3D12_HEAP_TYPE_UPLOAD => (
+            D3D12_RESOURCE_STATE_GENERIC_READ,
+            "an UPLOAD heap, which takes COMMON and parts of GENERIC_READ",
+        ),
         D3D12_HEAP_TYPE_READBACK => {
             (D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap, which takes COPY_DEST or COMMON")
         }
         _ => return Ok(()),
     };
-    if state == needed || state == D3D12_RESOURCE_STATE_COMMON {
+    if state & !allowed == 0 {
         return Ok(());
     }
     Err(Refusal::invalid(format!("InitialState {state:#x} of a resource in {rule}"))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
 }
 
-/// The first D3D12 had one state for resources in UPLOAD heaps and one in READBACK heaps: [`check_state`] knows also COMMON.
+/// The first D3D12 had one state for resources in UPLOAD heaps and one in READBACK heaps: [`check_state`] knows others.
 pub(crate) fn check_generation(
     state: D3D12_RESOURCE_STATES,
     heap_type: D3D12_HEAP_TYPE,
     caps: &DriverCaps,
 ) -> Result<(), Refusal> {
-    let has_one_state = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&heap_type);
-    if caps.is_first_generation && has_one_state && state == D3D12_RESOURCE_STATE_COMMON {
-        return Err(Refusal::invalid(
-            "InitialState COMMON in an UPLOAD or READBACK heap came after the first D3D12; they take GENERIC_READ and COPY_DEST",
-        )
+    let only = match heap_type {
+        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+        _ => return Ok(()),
+    };
+    if caps.is_first_generation && state != only {
+        return Err(Refusal::invalid(format!(
+            "InitialState {state:#x} in an UPLOAD or READBACK heap came after the first D3D12; they take GENERIC_READ and \
+             COPY_DEST"
+        ))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP));
     }
     Ok(())

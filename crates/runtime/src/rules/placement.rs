@@ -16,7 +16,13 @@ pub(crate) fn check(
 ) -> Result<(), Refusal> {
     check_heap(resource, heap)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
-    check_range(allocation, offset, heap.SizeInBytes)
+    // A buffer takes its width of the heap, whatever is allocated for it: vkd3d-proton's tests record that Windows places 1,024
+    // bytes in a heap of 1,024. The heap's last 64 KiB are there as a whole.
+    let taken = match resource {
+        Resource::Buffer(buffer) => ResourceAllocation { size: buffer.width, ..allocation },
+        Resource::Texture(_) => allocation,
+    };
+    check_range(taken, offset, heap.SizeInBytes)
 }
 
 /// The rules for the heap, wherever in it the resource goes.
@@ -88,12 +94,23 @@ fn check_category(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(
 }
 
 /// UPLOAD and READBACK heaps hold buffers. Custom heaps hold textures, CPU-visible or not, and so do GPU_UPLOAD heaps.
+///
+/// What an UPLOAD heap holds stays in states that read, and what a READBACK heap holds in COPY_DEST (the reference of
+/// `D3D12_HEAP_TYPE`): no render target or unordered access buffer is of use there, and vkd3d-proton's tests
+/// (`test_create_committed_resource`) record that Windows refuses them.
 fn check_heap_type(resource: &Resource, properties: &D3D12_HEAP_PROPERTIES) -> Result<(), Refusal> {
-    let only_buffers = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&properties.Type);
-    if only_buffers && resource.texture().is_some() {
-        return Err(Refusal::invalid("a texture in an UPLOAD or READBACK heap, which holds buffers only"));
+    if ![D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&properties.Type) {
+        return Ok(());
     }
-    Ok(())
+    match resource {
+        Resource::Texture(_) => {
+            Err(Refusal::invalid("a texture in an UPLOAD or READBACK heap, which holds buffers only"))
+        }
+        Resource::Buffer(buffer) if buffer.gpu_writes => Err(Refusal::invalid(
+            "a buffer with ALLOW_RENDER_TARGET or ALLOW_UNORDERED_ACCESS in an UPLOAD or READBACK heap",
+        )),
+        Resource::Buffer(_) => Ok(()),
+    }
 }
 
 /// Cross-adapter resources and cross-adapter heaps need each other.

@@ -1,6 +1,6 @@
 //! Objects at GPU virtual addresses of the application's choice (document RECREATE).
 
-use heapwright_core::GpuVirtualAddress;
+use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::{
     D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET,
     DXGI_ERROR_UNSUPPORTED,
@@ -14,7 +14,7 @@ use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
 ///
 /// # Errors
 ///
-/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED.
+/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED. That it is refused is document RECREATE's; the HRESULT is our choice.
 pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) -> Result<(), Refusal> {
     match address {
         Some(address) => {
@@ -44,23 +44,43 @@ pub(crate) fn check_resource(
     }
 }
 
+/// Whether a resource may be placed at `address`, if one was set, in a heap that was created at an address or was not.
+///
+/// # Errors
+///
+/// E_INVALIDARG where the heap was not: document RECREATE has the heap of such a resource created at an address.
+pub(crate) fn check_placed(
+    address: Option<GpuVirtualAddress>,
+    heap_has_address: bool,
+) -> Result<(), Refusal> {
+    match address {
+        Some(address) if !heap_has_address => Err(Refusal::invalid(format!(
+            "SetNextAllocationAddress asked for a placed buffer at {address}, and its heap was not created at an address"
+        ))
+        .with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET)),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a device may be created with `ranges` reserved.
 ///
 /// # Errors
 ///
-/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED and there are ranges.
+/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED and a range has an address; the HRESULT is our choice.
 pub(crate) fn check_ranges(ranges: &[GpuVirtualAddressRange], caps: &DriverCaps) -> Result<(), Refusal> {
-    if ranges.is_empty() {
+    let count = ranges.iter().filter(|range| range.size != ByteSize::ZERO).count();
+    if count == 0 {
         return Ok(());
     }
-    check_support(caps, || format!("{} ranges of GPU virtual addresses are to be reserved", ranges.len()))
+    check_support(caps, || format!("{count} ranges of GPU virtual addresses are to be reserved"))
 }
 
 fn check_support(caps: &DriverCaps, what: impl FnOnce() -> String) -> Result<(), Refusal> {
     if caps.has_recreate_at() {
         return Ok(());
     }
-    let message = format!("{}, and the device's RecreateAtTier is NOT_SUPPORTED", what());
+    let why = if caps.developer_mode { "" } else { ", as the system is not in developer mode" };
+    let message = format!("{}, and the device's RecreateAtTier is NOT_SUPPORTED{why}", what());
     Err(Refusal::new(DXGI_ERROR_UNSUPPORTED, message)
         .with_id(D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT))
 }

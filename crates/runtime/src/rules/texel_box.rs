@@ -7,31 +7,34 @@ use crate::ddi::Extent;
 use crate::ddi::driver_resource::TexelRegion;
 use crate::format::FormatProperties;
 
-/// Checks a box against the texels of a subresource: not empty, inside, and on block boundaries.
+/// Checks a box against the texels of a subresource: inside, and on block boundaries. Nothing for an empty box, which is inside as well
+/// (vkd3d-proton's test_read_write_subresource records that Windows takes it).
 ///
 /// A box may end where a mip level ends although no block does.
 pub(crate) fn check(
     wanted: &D3D12_BOX,
     extent: Extent,
     format: &FormatProperties,
-) -> Result<TexelRegion, Refusal> {
+) -> Result<Option<TexelRegion>, Refusal> {
     let sides = [
         ("left", wanted.left, "right", wanted.right, extent.width, format.block_width),
         ("top", wanted.top, "bottom", wanted.bottom, extent.height, format.block_height),
         ("front", wanted.front, "back", wanted.back, extent.depth, 1),
     ];
+    for (low_name, low, high_name, high, limit, _) in sides {
+        for (name, value) in [(low_name, low), (high_name, high)] {
+            if value > limit {
+                return Err(Refusal::invalid(format!(
+                    "D3D12_BOX::{name} {value} is outside of the subresource's {limit} texels"
+                )));
+            }
+        }
+    }
+    if sides.iter().any(|&(_, low, _, high, ..)| low >= high) {
+        return Ok(None);
+    }
     let (mut start, mut size) = ([0; 3], [0; 3]);
     for (index, (low_name, low, high_name, high, limit, block)) in sides.into_iter().enumerate() {
-        if low >= high {
-            return Err(Refusal::invalid(format!(
-                "D3D12_BOX::{low_name} {low} is not below {high_name} {high}"
-            )));
-        }
-        if high > limit {
-            return Err(Refusal::invalid(format!(
-                "D3D12_BOX::{high_name} {high} is outside of the subresource's {limit} texels"
-            )));
-        }
         if !low.is_multiple_of(block) || !(high.is_multiple_of(block) || high == limit) {
             return Err(Refusal::invalid(format!(
                 "D3D12_BOX::{low_name} {low} and {high_name} {high} are not on the format's blocks of {block} texels"
@@ -39,5 +42,5 @@ pub(crate) fn check(
         }
         (start[index], size[index]) = (low, high - low);
     }
-    Ok(TexelRegion { start, size })
+    Ok(Some(TexelRegion { start, size }))
 }

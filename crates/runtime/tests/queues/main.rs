@@ -15,3 +15,4 @@ mod render_passes;
 mod resolves;
 mod textures;
 mod tiles;
+mod windows;

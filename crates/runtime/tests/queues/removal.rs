@@ -66,7 +66,7 @@ fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
 
         let mut late = std::ptr::dangling_mut();
         assert_eq!(code(upload.Map(0, None, &mut late)), DXGI_ERROR_DEVICE_REMOVED);
-        assert!(late.is_null());
+        assert_eq!(late, std::ptr::dangling_mut(), "left as it was");
         assert_eq!(code(upload.Map(0, None, std::ptr::null_mut())), DXGI_ERROR_DEVICE_REMOVED);
         // What was mapped before stays: only new mappings are refused.
         start.cast::<u8>().write(7);

@@ -45,7 +45,7 @@ fn the_tier_is_that_of_the_drivers_ddi() {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let found = tier(&gpu.device);
         if profile.is_first_generation {
-            assert_eq!(found.expect_err("it is older").code(), E_NOTIMPL);
+            assert_eq!(found.expect_err("it is older").code(), E_INVALIDARG);
         } else {
             assert_eq!(found.expect("answered"), i32::from(profile.ddi_version >= 111), "{}", profile.name);
         }
@@ -67,6 +67,7 @@ fn a_device_without_the_tier_reserves_nothing_and_creates_nothing_at_an_address(
     refused(&device, heap_at(&device, PLACE, PAGE), DXGI_ERROR_UNSUPPORTED, unsupported);
     set_next(&device, PLACE);
     refused(&device, committed(&device, &buffer(16)), DXGI_ERROR_UNSUPPORTED, unsupported);
+    set_next(&device, 0);
     let heap = heap(&device, PAGE).expect("of the driver's choice");
     assert_eq!(allocation(&heap).1, PAGE, "where an object is can be asked of every driver");
 
@@ -191,11 +192,22 @@ fn every_kind_of_creation_uses_the_address_up() {
 }
 
 #[test]
-fn a_refused_creation_uses_the_address_up_and_a_check_does_not() {
+fn neither_a_refused_creation_nor_a_check_uses_the_address_up() {
     let (_gpu, device) = open_reserving();
     set_next(&device, PLACE);
-    assert_eq!(code(heap(&device, 0)), E_INVALIDARG);
-    assert_ne!(allocation(&heap(&device, PAGE).expect("of the driver's choice")).0, PLACE);
+    assert_eq!(code(heap(&device, 0)), E_INVALIDARG, "by the rules");
+    assert_eq!(code(heap(&device, 17 * PAGE)), E_INVALIDARG, "by the driver");
+    assert_eq!(code(committed(&device, &texture())), E_INVALIDARG, "textures have no address");
+    assert_eq!(
+        code(reserved(&device, &tight_buffer(16))),
+        E_INVALIDARG,
+        "by the rules of reserved resources"
+    );
+    let created = heap(&device, PAGE).expect("the address is there still");
+    assert_eq!(allocation(&created).0, PLACE);
+    let next = heap(&device, PAGE).expect("of the driver's choice");
+    assert_ne!(allocation(&next).0, PLACE, "cleared after the object was created");
+    drop(created);
     messages(&device);
 
     let check = |desc: &D3D12_HEAP_DESC| unsafe {
@@ -242,6 +254,7 @@ fn an_address_that_cannot_be_had_says_which_and_why_and_the_device_lives() {
         let answer = placed(&device, &home, PAGE, &buffer(16));
         refused(&device, answer, E_INVALIDARG, &["placed in a heap", parts]);
     }
+    set_next(&device, 0);
     assert_eq!((usage(), gpu.residency()), (before, ledger), "nothing is left of what was refused");
     heap(&device, PAGE).expect("the device works");
     at(PLACE + 4 * PAGE, 12 * PAGE).expect("all that is left of what was reserved");
@@ -325,9 +338,6 @@ fn ranges_that_cannot_be_reserved_are_refused() {
     let factory = gpu.device_factory().expect("the profile is new enough");
     let tools = tools_of(&factory);
     unsafe {
-        // What is no address, and what cannot be read, is never on the list.
-        let mixed = [range(PLACE, PAGE), range(0, PAGE)];
-        assert_eq!(tools.ReserveGPUVARangesAtCreate(&mixed), E_INVALIDARG);
         let raw = tools.as_raw();
         assert_eq!((tools.vtable().ReserveGPUVARangesAtCreate)(raw, null(), 3), E_INVALIDARG);
         (tools.vtable().ReserveGPUVARangesAtCreate)(raw, null(), 0).succeeds();
@@ -337,7 +347,6 @@ fn ranges_that_cannot_be_reserved_are_refused() {
 
     let used = heap(&gpu.device.cast().expect("the newest"), PAGE).expect("a heap");
     let wrong = [
-        range(PLACE, 0),
         range(PLACE, u64::MAX),
         range(u64::MAX, 1),
         range(u64::MAX, 2),
@@ -354,6 +363,62 @@ fn ranges_that_cannot_be_reserved_are_refused() {
     }
     let free = reserving(&gpu, &[range(PLACE + PAGE, PAGE)]).expect("nothing is left of what was refused");
     heap_at(&free, PLACE + PAGE, PAGE).expect("reserved");
+}
+
+/// RECREATE: ranges are not processed in any way. One that names no address reserves nothing, and hides none of the others.
+#[test]
+fn ranges_without_an_address_or_a_size_leave_the_others_reserved() {
+    let gpu = open("discrete", 1);
+    for nothing in
+        [range(0, PAGE), range(0, 0), range(0, u64::MAX), range(PLACE, 0), range(7, 0), range(u64::MAX, 0)]
+    {
+        for mixed in [[nothing, range(PLACE, 2 * PAGE)], [range(PLACE, 2 * PAGE), nothing]] {
+            let device = reserving(&gpu, &mixed).expect("one range to reserve");
+            heap_at(&device, PLACE, 2 * PAGE).expect("reserved");
+        }
+        reserving(&gpu, &[nothing]).expect("nothing to reserve");
+        let old = open("old-ddi", 1);
+        reserving(&old, &[nothing]).expect("nothing to reserve, where nothing can be");
+    }
+}
+
+/// RECREATE: the heap of a placed resource with an address is created with one, too.
+#[test]
+fn a_placed_buffer_with_an_address_needs_a_heap_with_one() {
+    let (_gpu, device) = open_reserving();
+    let home = heap(&device, 4 * PAGE).expect("of the driver's choice");
+    let at = allocation(&home).0 + PAGE;
+    set_next(&device, at);
+    refused(&device, placed(&device, &home, PAGE, &buffer(16)), E_INVALIDARG, &["not created at an address"]);
+    set_next(&device, 0);
+    let made = placed(&device, &home, PAGE, &buffer(16)).expect("where its heap is");
+    assert_eq!(address(&made), at);
+}
+
+/// Documents UPLOAD and RECREATE: both features need developer mode.
+#[test]
+fn developer_mode_is_a_switch_of_the_system() {
+    let user =
+        HostProfile { developer_mode: false, address_seed: Some(1), ..*HostProfile::default_profile() };
+    let gpu = Instance::open(&user).expect("a fresh instance");
+    assert_eq!(tier(&gpu.device).expect("answered"), D3D12_RECREATE_AT_TIER_NOT_SUPPORTED);
+    let refusal = reserving(&gpu, &[range(PLACE, PAGE)]).expect_err("not in developer mode");
+    assert_eq!(refusal.code(), DXGI_ERROR_UNSUPPORTED);
+    let device = reserving(&gpu, &[]).expect("nothing to reserve");
+    refused(&device, heap_at(&device, PLACE, PAGE), DXGI_ERROR_UNSUPPORTED, &["developer mode"]);
+    set_next(&device, 0);
+    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
+    let size = u32::try_from(size_of_val(&options)).expect("small");
+    unsafe { device.CheckFeatureSupport(D3D12_FEATURE_D3D12_OPTIONS16, (&raw mut options).cast(), size) }
+        .succeeds();
+    assert!(!options.GPUUploadHeapSupported.as_bool());
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: PAGE,
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_GPU_UPLOAD, ..Default::default() },
+        ..Default::default()
+    };
+    let mut none: Option<ID3D12Heap> = None;
+    assert_eq!(code(unsafe { device.CreateHeap(&desc, &mut none) }), E_INVALIDARG);
 }
 
 #[test]
@@ -396,4 +461,36 @@ fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
     assert_eq!(code(reserving(&gpu, &[range(PLACE, PAGE)])), E_INVALIDARG, "it is in use");
     drop(opened);
     reserving(&gpu, &[range(PLACE, 16 * PAGE)]).expect("all of it came back");
+}
+
+/// A heap that another device opens is where it was created, by the same choice.
+#[cfg(any(windows, target_os = "linux"))]
+#[test]
+fn a_shared_heap_is_at_its_address_for_who_opens_it() {
+    let (gpu, device) = open_reserving();
+    let desc = D3D12_HEAP_DESC {
+        SizeInBytes: 4 * PAGE,
+        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+        Flags: D3D12_HEAP_FLAG_SHARED,
+        ..Default::default()
+    };
+    let opener: ID3D12Device14 = gpu.device.cast().expect("the newest");
+    for is_chosen in [true, false] {
+        set_next(&device, if is_chosen { PLACE } else { 0 });
+        let mut made: Option<ID3D12Heap> = None;
+        unsafe { device.CreateHeap(&desc, &mut made) }.expect("reserved");
+        let made = made.expect("S_OK comes with a heap");
+        let handle =
+            unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, windows_core::PCWSTR::null()) }
+                .expect("shared");
+        let mut opened: Option<ID3D12Heap> = None;
+        unsafe { opener.OpenSharedHandle(handle, &mut opened) }.expect("opened");
+        unsafe { event::close(handle) };
+        let opened = opened.expect("S_OK comes with a heap");
+        let at = allocation(&opened).0 + PAGE;
+        set_next(&opener, at);
+        let answer = placed(&opener, &opened, PAGE, &buffer(16));
+        set_next(&opener, 0);
+        assert_eq!(answer.is_ok(), is_chosen);
+    }
 }

@@ -227,6 +227,8 @@ fn replay(what: &str, file: &Path) {
         (0..recorded.len()).filter(|&index| !is_reserved(what, index)).count() / 3 * 2
     );
     assert_eq!(unsafe { device.GetDeviceRemovedReason() }, S_OK);
+    // What was refused last has left its address.
+    set_next(&device, 0);
     heap(&device, PAGE).expect("the device creates heaps as ever");
     if what == "all" {
         follow(&device, &recorded, &objects.buffers);

@@ -123,7 +123,7 @@ fn the_number_of_events_is_limited() {
     assert_eq!(reader.max_line, Trace::MAX_EVENTS + 1);
     reader.max_line = 3;
     let error = reader.find_map(Result::err).unwrap();
-    assert_eq!(error.to_string(), "t.csv:4: the trace has more than 67108864 events, the most that is read");
+    assert_eq!(error.to_string(), "t.csv:4: the trace has more than 4194304 events, the most that is read");
 }
 
 #[test]

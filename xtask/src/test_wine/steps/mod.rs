@@ -201,7 +201,7 @@ fn examples(place: &Place<'_>, device: Option<&str>, programs: &[(String, PathBu
     let mut counts = Counts::default();
     for (name, path) in programs {
         let mut command = place.wine.command(path);
-        command.args(device);
+        command.args(device.iter().flat_map(|device| ["--device", device]));
         let result = place.run(command, LIMIT_OF_EXAMPLE, &format!("{name}-{}", device.unwrap_or("default")));
         let result = result.and_then(|run| if run.is_success() { Ok(()) } else { Err(run.why_not()) });
         counts.add(Counts::one(result.map_err(|error| format!("{name}: {error}"))));

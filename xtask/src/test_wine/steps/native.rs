@@ -14,7 +14,8 @@ pub(super) fn c(place: &Place<'_>) -> Result<Counts, String> {
     run(place, "x86_64-w64-mingw32-gcc", &options, "program.c")
 }
 
-/// The program that is written against Debian's copy of the official headers.
+/// The programs that are written against Debian's copy of the official headers: one that uses memory, and one that starts as
+/// applications do.
 pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
     let options = [
         "-std=c++17",
@@ -28,7 +29,11 @@ pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
         "-isystem",
         "/usr/include/dxguids",
     ];
-    run(place, "x86_64-w64-mingw32-g++", &options, "program.cpp")
+    let mut passed = 0;
+    for source in ["program.cpp", "startup.cpp"] {
+        passed += run(place, "x86_64-w64-mingw32-g++", &options, source)?.passed;
+    }
+    Ok(Counts { passed, ..Counts::default() })
 }
 
 /// Compiles a program of crates/runtime-cdylib/tests and runs it with the DLL's path. It says how many checks it made.

@@ -1,7 +1,9 @@
 //! The simulated GPU that carries plans out.
 
 use heapwright::ByteSize;
-use heapwright::d3d12::ID3D12Pageable;
+use heapwright::d3d12::hresult::Named;
+use heapwright::d3d12::windows_core::{self, HRESULT};
+use heapwright::d3d12::{E_OUTOFMEMORY, ID3D12Pageable};
 use heapwright_core::residency::SegmentGroup;
 use heapwright_runtime::drivers::host::profile::SegmentProfile;
 use heapwright_runtime::{HostProfile, Instance, ddi};
@@ -19,11 +21,23 @@ pub(super) struct Device {
 }
 
 /// A call that failed.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("{call} failed: {reason}")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{call} answered {:#}", Named(*.hresult))]
 pub(in crate::residency) struct CallFailed {
     call: &'static str,
-    reason: String,
+    hresult: HRESULT,
+}
+
+impl CallFailed {
+    /// Whether there is no room: the scenario is larger than the device.
+    pub(super) fn is_out_of_memory(self) -> bool {
+        self.hresult == E_OUTOFMEMORY
+    }
+}
+
+/// Says of which call an error is.
+fn of(call: &'static str) -> impl Fn(windows_core::Error) -> CallFailed {
+    move |error| CallFailed { call, hresult: error.code() }
 }
 
 impl Device {
@@ -41,8 +55,7 @@ impl Device {
             non_local: segment(SegmentGroup::NonLocal),
             ..*HostProfile::default_profile()
         };
-        let gpu = Instance::open(&profile)
-            .map_err(|error| CallFailed { call: "opening the GPU", reason: error.to_string() })?;
+        let gpu = Instance::open(&profile).map_err(of("D3D12CreateDevice"))?;
         Ok(Self { gpu, heaps: vec![None; workload.heaps.len()], objects: Vec::new() })
     }
 
@@ -57,9 +70,7 @@ impl Device {
 
     pub(super) fn create(&mut self, number: HeapNumber, heap: &WorkHeap) -> Result<(), CallFailed> {
         let created = self.gpu.create_heap(heap.size, to_driver(heap.group), heap.is_resident);
-        let created =
-            created.map_err(|error| CallFailed { call: "CreateHeap", reason: error.to_string() })?;
-        self.heaps[as_index(number)] = Some(created.into());
+        self.heaps[as_index(number)] = Some(created.map_err(of("CreateHeap"))?.into());
         Ok(())
     }
 
@@ -72,7 +83,7 @@ impl Device {
         let evicted = self.gpu.evict(&self.objects);
         // They would live on here.
         self.objects.clear();
-        evicted.map_err(|error| CallFailed { call: "Evict", reason: error.to_string() })
+        evicted.map_err(of("Evict"))
     }
 
     pub(super) fn make_resident(
@@ -82,7 +93,7 @@ impl Device {
         self.gather(numbers);
         let made = self.gpu.make_resident(&self.objects);
         self.objects.clear();
-        made.map_err(|error| CallFailed { call: "MakeResident", reason: error.to_string() })
+        made.map_err(of("MakeResident"))
     }
 
     fn gather(&mut self, numbers: impl Iterator<Item = HeapNumber>) {

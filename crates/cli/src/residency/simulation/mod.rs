@@ -34,11 +34,16 @@ pub(super) struct Outcome {
     pub(super) over_budget_frames: u64,
 }
 
-/// Something that must not happen: the program, or what it is built on, is wrong.
+/// Something that must not happen: the program, or what it is built on, is wrong. But for [`TooLarge`](Self::TooLarge).
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SimulationError {
     #[error("{0}")]
     Call(#[from] CallFailed),
+    #[error(
+        "the scenario is larger than the simulated GPU: there is no room for a heap of {size} beside {used} of heaps ({error}); all heaps \
+         that live at once must fit into the address space of a process"
+    )]
+    TooLarge { size: ByteSize, used: ByteSize, error: CallFailed },
     #[error("the planner refused: {0}")]
     Planner(String),
     #[error(
@@ -57,6 +62,13 @@ pub(super) enum SimulationError {
 pub(super) struct SimulationFailed {
     frame: usize,
     error: SimulationError,
+}
+
+impl SimulationFailed {
+    /// Whether the scenario asks for more than the device has: no mistake of anybody but of its author.
+    pub(super) fn is_too_large(&self) -> bool {
+        matches!(self.error, SimulationError::TooLarge { .. })
+    }
 }
 
 /// What a frame evicts at most ahead of need, if the policy wants any to go: as much as `ResidencyManagerDesc::evict_size` is by default.
@@ -98,6 +110,8 @@ struct Simulation<'a> {
     budget: [ByteSize; 2],
     /// Bytes that are locked in each segment group.
     locked: [ByteSize; 2],
+    /// Bytes of all heaps that live, resident or not.
+    living: ByteSize,
     /// When each frame ends.
     ends: Vec<Duration>,
     /// The heaps of the submission at hand.
@@ -122,6 +136,7 @@ impl<'a> Simulation<'a> {
             dying: Vec::new(),
             budget: [ByteSize::MAX; 2],
             locked: [ByteSize::ZERO; 2],
+            living: ByteSize::ZERO,
             ends: Vec::new(),
             set: Vec::new(),
             outcome: Outcome::default(),
@@ -189,6 +204,7 @@ impl<'a> Simulation<'a> {
             self.planner.remove(id).map_err(refused)?;
             self.ids[as_index(number)] = None;
             self.device.release(number);
+            self.living = self.living.saturating_sub(self.workload.heap(number).size);
         }
         self.check_usage()
     }
@@ -245,7 +261,11 @@ impl<'a> Simulation<'a> {
         let WorkHeap { size, group, level, is_resident, .. } = heap;
         let now = self.planner.moment(self.clock.now());
         let index = group_index(group);
-        self.device.create(number, &heap)?;
+        self.device.create(number, &heap).map_err(|error| match error.is_out_of_memory() {
+            true => SimulationError::TooLarge { size, used: self.living, error },
+            false => error.into(),
+        })?;
+        self.living = self.living.saturating_add(size);
         let status = if is_resident { Status::Resident } else { Status::Evicted };
         let id = self.planner.add(NewManagedHeap { group, size, level, status }, now).map_err(refused)?;
         self.ids[as_index(number)] = Some(id);

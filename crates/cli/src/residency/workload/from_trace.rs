@@ -16,7 +16,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use heapwright::d3d12::{D3D12_RESOURCE_STATE_COMMON, ID3D12Heap};
+use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+use heapwright::d3d12::hresult::Named;
 use heapwright::{
     ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
     buffer_desc,
@@ -58,8 +59,8 @@ pub(in crate::residency) fn from_trace(trace: &Trace) -> Result<Workload, Cannot
         return Err(CannotDerive::Empty { path: path() });
     }
     let cannot_open = |reason: String| CannotDerive::Open { path: path(), reason };
-    let gpu =
-        Instance::open(HostProfile::default_profile()).map_err(|error| cannot_open(error.to_string()))?;
+    let gpu = Instance::open(HostProfile::default_profile())
+        .map_err(|error| cannot_open(format!("{:#}", Named(error.code()))))?;
     let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), ResourceAllocatorDesc::default())
         .map_err(|error| cannot_open(error.to_string()))?;
     let mut derivation = Derivation {
@@ -107,8 +108,9 @@ struct Derivation<'a> {
     next_weight: usize,
     /// By heap.
     sizes: Vec<ByteSize>,
-    /// Heaps that share their blocks, by GPU virtual address. Kept alive, so that no other gets the address.
-    by_address: BTreeMap<u64, (HeapNumber, ID3D12Heap)>,
+    /// The heap that was created last at each GPU virtual address. None is kept alive: the allocator gives back what it would give back
+    /// in an application, and the next heap may come to the same place.
+    by_address: BTreeMap<u64, HeapNumber>,
 }
 
 impl Derivation<'_> {
@@ -124,13 +126,15 @@ impl Derivation<'_> {
                 EventKind::Alloc => {
                     let desc = buffer_desc(event.size);
                     let local = ResourceAllocationDesc::new(HeapType::Default);
+                    let heaps_before = allocator.stats().heaps_created;
                     let allocation = allocator
                         .create_resource(&local, &desc, D3D12_RESOURCE_STATE_COMMON, None)
                         .map_err(|error| CannotDerive::Allocate {
                             location: self.trace.location(index).to_string(),
                             error,
                         })?;
-                    let heap = self.heap_of(&allocation);
+                    let is_new = allocator.stats().heaps_created > heaps_before;
+                    let heap = self.heap_of(&allocation, is_new);
                     used.insert(heap);
                     self.blocks[block] = Some((allocation, heap));
                     if self.is_weight[block] {
@@ -147,8 +151,8 @@ impl Derivation<'_> {
         Ok(Slice { used, gpu: Duration::from_micros(next - begin) })
     }
 
-    /// The heap that a block is in.
-    fn heap_of(&mut self, allocation: &ResourceAllocation) -> HeapNumber {
+    /// The heap that a block is in; `is_new` if a heap was created for the block.
+    fn heap_of(&mut self, allocation: &ResourceAllocation, is_new: bool) -> HeapNumber {
         let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer allocations");
         let Some((heap, address)) = allocation.heap().zip(allocation.gpu_virtual_address()) else {
             // Committed: it is paged by itself.
@@ -156,11 +160,16 @@ impl Derivation<'_> {
             return next;
         };
         let address = address.get() - allocation.offset().get();
-        let (number, _) = self.by_address.entry(address).or_insert_with(|| {
-            self.sizes.push(self.gpu.heap_size(heap));
-            (next, heap.clone())
-        });
-        *number
+        let size = self.gpu.heap_size(heap);
+        let known = self.by_address.get(&address).copied();
+        match known.filter(|&known| !is_new && self.sizes[as_index(known)] == size) {
+            Some(known) => known,
+            None => {
+                self.sizes.push(size);
+                self.by_address.insert(address, next);
+                next
+            }
+        }
     }
 }
 

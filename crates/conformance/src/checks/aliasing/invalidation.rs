@@ -7,11 +7,11 @@ use heapwright_d3d12::aliasing::{
 use heapwright_d3d12::*;
 
 use super::scene::{
-    ALL, COMMON, COPY_DEST, COPY_SOURCE, GRANULE, MIXED, RENDER_TARGET, RESERVED, SHARED, Scene, TARGETS,
-    TEXTURES, WITH_TEXTURES, accepted, refused, square, tall, target, tiled,
+    ALL, COMMON, COPY_DEST, COPY_SOURCE, GRANULE, MIXED, MIXED_TILED, RENDER_TARGET, SHARED, Scene, TARGETS,
+    TEXTURES, TILED, WITH_TEXTURES, accepted, refused, square, tall, target, tiled,
 };
 use crate::answer::{Stop, require, require_eq, skipped};
-use crate::check::Check;
+use crate::check::{Check, Need};
 use crate::com::commands::List;
 use crate::context::Context;
 use crate::desc::{buffer, depth_buffer, rgba, texture2d, with_flags};
@@ -23,6 +23,10 @@ const TILES: &str = "ALIAS, Tile-initialization";
 const SCOPE: &str = "ALIAS, Overlapping invalidations";
 const HIDDEN: &str = "ALIAS, extra memory";
 const SIMPLE: &str = "D3D12, CreatePlacedResource, simple usage model";
+
+/// What a check needs that looks at textures in rows, and at buffers in one heap with them.
+const ROWS: &[Need] =
+    &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2, Need::CrossAdapterRowMajor];
 
 /// One texel.
 const TEXEL: [u32; 4] = [0, 0, 1, 1];
@@ -152,6 +156,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         require_eq("texels", scene.brought(4)?, vec![255, 0, 0, 255])?;
         scene.accepts()
     }),
+    accepted("aliasing/i-3-a-part-of-an-invalid-texture", "I-3", INITIALISE, WITH_TEXTURES, |ctx| {
+        // The reference asks for whole subresources of render targets and depth stencils alone.
+        part_of_invalid(&Scene::advanced(ctx)?)?.accepts()
+    }),
+    refused("aliasing/i-3-a-part-of-an-invalid-texture-read-strictly", "I-3", WRITES, WITH_TEXTURES, |ctx| {
+        let scene = Scene::with_laws(ctx, AliasingLaws::INVALID_NEEDS_WHOLE_UNITS)?;
+        part_of_invalid(&scene)?.refuses(&[("I-2", "H-1")])
+    }),
     accepted("aliasing/i-4-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let heap = scene.heap(8, TARGETS)?;
@@ -211,7 +223,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.refuses(&[("I-5", "")])
     }),
-    accepted("aliasing/i-6-a-tile-of-a-tiled-layout", "I-6", TILES, WITH_TEXTURES, |ctx| {
+    accepted("aliasing/i-6-a-tile-of-a-tiled-layout", "I-6", TILES, TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
@@ -229,7 +241,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| scene.write_box(list, &texture, 0, [128, 0, 256, 128]))?;
         scene.refuses(&[("I-4", "I-6")])
     }),
-    refused("aliasing/i-6-half-of-a-tile", "I-6", TILES, WITH_TEXTURES, |ctx| {
+    refused("aliasing/i-6-half-of-a-tile", "I-6", TILES, TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
@@ -339,7 +351,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             scene.refuses(&[("I-8", "")])
         },
     ),
-    accepted("aliasing/i-9-tiles-beside-stay-valid", "I-9", SCOPE, MIXED, |ctx| {
+    accepted("aliasing/i-9-tiles-beside-stay-valid", "I-9", SCOPE, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         buffer_over_the_second_half(&scene, &tiled(rgba(256, 128)), COMMON)?;
         scene.accepts()
@@ -349,12 +361,12 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         buffer_over_the_second_half(&scene, &rgba(256, 128), COMMON)?;
         scene.refuses(&[("I-2", "I-9")])
     }),
-    refused("aliasing/i-9-tiles-in-another-state", "I-9", SCOPE, MIXED, |ctx| {
+    refused("aliasing/i-9-tiles-in-another-state", "I-9", SCOPE, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         buffer_over_the_second_half(&scene, &tiled(rgba(256, 128)), COPY_SOURCE)?;
         scene.refuses(&[("I-2", "I-9")])
     }),
-    accepted("aliasing/i-10-slice-1-of-the-example", "I-10", SCOPE, MIXED, |ctx| {
+    accepted("aliasing/i-10-slice-1-of-the-example", "I-10", SCOPE, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let texture = example(&scene, true, 1, (0, 100))?;
         scene.run(|list| {
@@ -364,7 +376,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         require_eq("the texel", scene.brought(4)?, vec![255, 0, 0, 255])?;
         scene.accepts()
     }),
-    accepted("aliasing/i-10-a-tile-of-the-example-is-copied", "I-10", SCOPE, MIXED, |ctx| {
+    accepted("aliasing/i-10-a-tile-of-the-example-is-copied", "I-10", SCOPE, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let texture = example(&scene, true, 1, (100, 1))?;
         scene.run(|list| {
@@ -375,7 +387,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.accepts()
     }),
-    refused("aliasing/i-10-slice-0-of-the-example", "I-10", SCOPE, MIXED, |ctx| {
+    refused("aliasing/i-10-slice-0-of-the-example", "I-10", SCOPE, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let texture = example(&scene, true, 0, (0, 100))?;
         scene.run(|list| {
@@ -384,7 +396,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.refuses(&[("I-2", "H-7")])
     }),
-    refused("aliasing/i-10-half-a-tile-of-the-example", "I-10", SCOPE, MIXED, |ctx| {
+    refused("aliasing/i-10-half-a-tile-of-the-example", "I-10", SCOPE, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let texture = example(&scene, true, 1, (100, 1))?;
         scene.run(|list| {
@@ -404,17 +416,27 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })?;
         scene.refuses(&[("I-2", "I-9")])
     }),
-    accepted("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED, |ctx| {
+    accepted("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         hidden(ctx, &scene, |size, _| size)?;
         scene.accepts()
     }),
-    refused("aliasing/i-11-hidden-memory", "I-11", HIDDEN, MIXED, |ctx| {
+    refused("aliasing/i-11-hidden-memory", "I-11", HIDDEN, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         hidden(ctx, &scene, |_, tiles| tiles)?;
         scene.refuses(&[("I-2", "I-11")])
     }),
-    accepted("aliasing/i-11-mips-before-the-packed-ones", "I-11", HIDDEN, MIXED, |ctx| {
+    accepted("aliasing/i-11-rows-with-nothing-in-their-hidden-memory", "I-11", HIDDEN, ROWS, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        hidden_behind_rows(ctx, &scene, |size, _| size)?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-11-memory-behind-rows", "I-11", HIDDEN, ROWS, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        hidden_behind_rows(ctx, &scene, |_, rows| rows)?;
+        scene.refuses(&[("I-2", "I-11")])
+    }),
+    accepted("aliasing/i-11-mips-before-the-packed-ones", "I-11", HIDDEN, MIXED_TILED, |ctx| {
         let scene = Scene::advanced(ctx)?;
         let texture = packed_mips(&scene, &rgba(256, 256), 4)?;
         scene.run(|list| {
@@ -424,7 +446,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.carried(&texture, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/i-11-packed-mips-are-one", "I-11", HIDDEN, MIXED, |ctx| {
+    refused("aliasing/i-11-packed-mips-are-one", "I-11", HIDDEN, MIXED_TILED, |ctx| {
         // Less high than a tile: both mips are packed, into more than 4 tiles.
         let scene = Scene::advanced(ctx)?;
         let texture = packed_mips(&scene, &rgba(1024, 64), 2)?;
@@ -486,34 +508,22 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.refuses(&[("I-13", "")])
     }),
-    accepted(
-        "aliasing/i-14-new-tile-is-copied-whole",
-        "I-14",
-        "D3D12, UpdateTileMappings",
-        RESERVED,
-        |ctx| {
-            let scene = Scene::advanced(ctx)?;
-            let texture = remapped(&scene)?;
-            scene.run(|list| {
-                scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
-                list.transition(&texture, COPY_DEST, COPY_SOURCE);
-                scene.read_box(list, &texture, 0, [0, 0, 128, 128]);
-            })?;
-            scene.accepts()
-        },
-    ),
-    refused(
-        "aliasing/i-14-new-tile-is-written-in-part",
-        "I-14",
-        "D3D12, UpdateTileMappings",
-        RESERVED,
-        |ctx| {
-            let scene = Scene::advanced(ctx)?;
-            let texture = remapped(&scene)?;
-            scene.run(|list| scene.write_box(list, &texture, 0, TEXEL))?;
-            scene.refuses(&[("I-14", "")])
-        },
-    ),
+    accepted("aliasing/i-14-new-tile-is-copied-whole", "I-14", "D3D12, UpdateTileMappings", TILED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = remapped(&scene)?;
+        scene.run(|list| {
+            scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
+            list.transition(&texture, COPY_DEST, COPY_SOURCE);
+            scene.read_box(list, &texture, 0, [0, 0, 128, 128]);
+        })?;
+        scene.accepts()
+    }),
+    refused("aliasing/i-14-new-tile-is-written-in-part", "I-14", "D3D12, UpdateTileMappings", TILED, |ctx| {
+        let scene = Scene::advanced(ctx)?;
+        let texture = remapped(&scene)?;
+        scene.run(|list| scene.write_box(list, &texture, 0, TEXEL))?;
+        scene.refuses(&[("I-14", "")])
+    }),
 ];
 
 /// To COPY_SOURCE, and to where the CPU sees it.
@@ -607,6 +617,19 @@ fn example(
     Ok(texture)
 }
 
+/// Two textures share memory; the first is written, then the second, then a part of the first, which is read.
+fn part_of_invalid<'a, 'b>(scene: &'b Scene<'a>) -> Result<&'b Scene<'a>, Stop> {
+    let (one, other) = scene.strangers()?;
+    scene.run(|list| scene.write(list, &one, 0))?;
+    scene.run(|list| scene.write(list, &other, 0))?;
+    scene.run(|list| {
+        scene.write_box(list, &one, 0, TEXEL);
+        list.transition(&one, COPY_DEST, COPY_SOURCE);
+        scene.read_box(list, &one, 0, TEXEL);
+    })?;
+    Ok(scene)
+}
+
 /// A render target of tiles with hidden memory is cleared, a buffer elsewhere is written; then it is read. Where the buffer is
 /// follows from the target's allocated size and the size of its tiles.
 fn hidden(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
@@ -618,6 +641,31 @@ fn hidden(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Resul
     let heap = scene.heap(size / GRANULE + 1, ALL)?;
     let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
     let bytes = scene.place_at(&heap, place(size, tiles), &buffer(GRANULE), COMMON, None)?;
+    let view = scene.target_view(&texture, 0, 0)?;
+    scene.run(|list| {
+        list.clear_render_target(view, RED);
+        list.transition(&texture, RENDER_TARGET, COMMON);
+    })?;
+    scene.run(|list| scene.write_bytes(list, &bytes, 0, 1))?;
+    scene.run(|list| {
+        list.transition(&texture, COMMON, COPY_SOURCE);
+        scene.read_box(list, &texture, 0, TEXEL);
+    })
+}
+
+/// The same of a render target in rows, which only adapters share, as its heap and the buffer are.
+fn hidden_behind_rows(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
+    let across = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
+    let layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+    let desc = D3D12_RESOURCE_DESC { Layout: layout, ..with_flags(target(rgba(512, 512)), across) };
+    let (size, rows) = (ctx.valid_allocation("512 rows of 2 KiB", &desc)?.size, 16 * GRANULE);
+    if size == rows {
+        return skipped("the device hides no memory behind render targets in rows");
+    }
+    let heap = scene.heap(size / GRANULE + 1, ALL | SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER)?;
+    let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
+    let bytes = with_flags(buffer(GRANULE), across);
+    let bytes = scene.place_at(&heap, place(size, rows), &bytes, COMMON, None)?;
     let view = scene.target_view(&texture, 0, 0)?;
     scene.run(|list| {
         list.clear_render_target(view, RED);

@@ -42,9 +42,13 @@ pub(super) const TRACKED: &[Need] = &[Need::AliasingTracker];
 pub(super) const WITH_TEXTURES: &[Need] = &[Need::AliasingTracker, Need::Textures, Need::Footprints];
 /// What a check needs that looks at textures and buffers in one heap.
 pub(super) const MIXED: &[Need] = &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2];
-/// What a check needs that looks at reserved textures.
-pub(super) const RESERVED: &[Need] =
+/// What a check needs that looks at textures in 64 KiB tiles, reserved or not.
+pub(super) const TILED: &[Need] =
     &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::TiledResources];
+
+/// What a check needs that looks at textures in 64 KiB tiles and buffers in one heap.
+pub(super) const MIXED_TILED: &[Need] =
+    &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2, Need::TiledResources];
 
 /// A check of something that keeps `rule`: the tracker says nothing.
 pub(super) const fn accepted(
@@ -442,7 +446,13 @@ impl<'a> Scene<'a> {
         if expected.is_empty() {
             return self.accepts();
         }
-        self.says(expected).map(|texts| texts.into_iter().next().unwrap_or_default())
+        self.says(expected)?;
+        // Not the messages: which of two queues is first is chance.
+        let rules = expected.iter().map(|&(rule, because)| match because {
+            "" => rule.to_owned(),
+            because => format!("{rule} because of {because}"),
+        });
+        Ok(format!("reported: {}", rules.collect::<Vec<_>>().join(", ")))
     }
 
     /// Fails unless the tracker says just these, as warnings or remarks.

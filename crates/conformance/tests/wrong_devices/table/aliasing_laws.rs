@@ -123,7 +123,11 @@ pub(super) const WRONG: &[WrongDevice] = &[
         HIDDEN_MEMORY,
         "compressing",
         "forgets I-11, H-8: memory behind the last tile belongs to all of the resource",
-        ["aliasing/i-11-hidden-memory", "aliasing/h-8-hidden-memory-is-not-inherited"]
+        [
+            "aliasing/i-11-hidden-memory",
+            "aliasing/i-11-memory-behind-rows",
+            "aliasing/h-8-hidden-memory-is-not-inherited"
+        ]
     ),
     without!(
         "forgets-begins-inactive",
@@ -285,6 +289,7 @@ pub(super) const WRONG: &[WrongDevice] = &[
         [
             "aliasing/h-2-tiles-in-a-heap-that-is-not-shared",
             "aliasing/h-2-buffers",
+            "aliasing/h-3-placed-tile-of-another-index",
             "aliasing/h-9-barrier-and-bytes"
         ]
     ),
@@ -332,7 +337,11 @@ pub(super) const WRONG: &[WrongDevice] = &[
         SWIZZLE_IS_BYTES,
         "uma",
         "forgets H-7: buffers and standard swizzle textures inherit from one another",
-        ["aliasing/h-7-standard-swizzle-from-a-buffer", "aliasing/h-7-standard-swizzle-to-a-buffer"]
+        [
+            "aliasing/h-7-standard-swizzle-from-a-buffer",
+            "aliasing/h-7-standard-swizzle-to-a-buffer",
+            "aliasing/h-7-standard-swizzle-to-another-texture"
+        ]
     ),
     without!(
         "forgets-undefined-swizzle-is-opaque",
@@ -435,5 +444,12 @@ pub(super) const WRONG: &[WrongDevice] = &[
         "discrete",
         "forgets I-4: clears of unordered access views initialise as other clears do. A milder reading, not among D3D12's own",
         ["aliasing/i-4-unordered-clear-first-read-mildly"]
+    ),
+    without!(
+        "forgets-invalid-needs-whole-units",
+        INVALID_NEEDS_WHOLE_UNITS,
+        "discrete",
+        "forgets I-3: only whole units make invalid contents valid. A stricter reading, not among D3D12's own",
+        ["aliasing/i-3-a-part-of-an-invalid-texture-read-strictly"]
     ),
 ];

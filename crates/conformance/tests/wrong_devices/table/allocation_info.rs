@@ -93,6 +93,21 @@ pub(super) const WRONG: &[WrongDevice] = &[
         caught_by: &["allocation-info/info1-offsets", "allocation-info/info1-parts-do-not-overlap"],
     },
     WrongDevice {
+        name: "parts-overlap",
+        what: "GetResourceAllocationInfo1 begins a part 8 bytes behind the beginning of the one before it, if it is aligned so",
+        profile: "discrete",
+        lies: Lies {
+            parts: Some(|parts| {
+                for index in 1..parts.len() {
+                    let before = parts[index - 1].Offset;
+                    parts[index].Offset = (before + 8).next_multiple_of(parts[index].Alignment.min(8));
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["allocation-info/info1-parts-do-not-overlap"],
+    },
+    WrongDevice {
         name: "parts-unaligned",
         what: "GetResourceAllocationInfo1 packs without alignment",
         profile: "discrete",

@@ -40,6 +40,20 @@ pub(super) const WRONG: &[WrongDevice] = &[
         caught_by: &["buffer/placed-over-the-end-refused"],
     },
     WrongDevice {
+        name: "small-heaps-hold-nothing",
+        what: "a buffer needs 64 KiB of its heap, whatever its width is",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if is_buffer(request) && request.place.is_some_and(|(_, heap)| heap.SizeInBytes < KIB_64) {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/placed-in-a-small-heap"],
+    },
+    WrongDevice {
         name: "offset-wraps-around",
         what: "offsets are taken modulo the heap's size",
         profile: "discrete",
@@ -103,20 +117,68 @@ pub(super) const WRONG: &[WrongDevice] = &[
         ],
     },
     WrongDevice {
-        name: "attachment-buffers",
-        what: "buffers may be render targets and depth buffers",
+        name: "depth-stencil-buffers",
+        what: "buffers may be depth buffers",
         profile: "discrete",
         lies: Lies {
             resource: Some(|request| {
                 if is_buffer(request) {
-                    let attachments =
-                        D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
-                    request.desc.Flags &= !attachments;
+                    request.desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
                 }
             }),
             ..HONEST
         },
-        caught_by: &["buffer/render-target-refused", "buffer/depth-stencil-refused"],
+        caught_by: &["buffer/depth-stencil-refused"],
+    },
+    WrongDevice {
+        name: "no-render-target-buffers",
+        what: "buffers may not be render targets, nor deny shader resource views",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                let refused =
+                    D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE;
+                if is_buffer(request) && request.desc.Flags & refused != 0 {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/render-target", "buffer/deny-shader-resource"],
+    },
+    WrongDevice {
+        name: "gpu-written-anywhere",
+        what: "unordered access and render target buffers may be in UPLOAD and READBACK heaps",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                let is_read_only = request.properties.is_some_and(|home| {
+                    [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&home.Type)
+                });
+                if is_buffer(request) && is_read_only {
+                    request.desc.Flags &= !(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
+                        | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/gpu-written-in-upload-or-readback-refused"],
+    },
+    WrongDevice {
+        name: "generic-read-as-a-whole",
+        what: "an UPLOAD buffer begins in all of GENERIC_READ or in COMMON",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                let is_upload = request.properties.is_some_and(|home| home.Type == D3D12_HEAP_TYPE_UPLOAD);
+                let whole = [D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_GENERIC_READ];
+                if is_upload && !whole.contains(&request.state) {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["buffer/upload-part-of-generic-read"],
     },
     WrongDevice {
         name: "any-buffer-alignment",

@@ -35,6 +35,13 @@ pub(super) const WRONG: &[WrongDevice] = &[
         caught_by: &["fences/queue-waits-for-the-cpu", "fences/queue-waits-for-a-queue"],
     },
     WrongDevice {
+        name: "waits-keep-fences",
+        what: "a queue that waits for a fence keeps it alive",
+        profile: "discrete",
+        lies: Lies { keeps_fences: true, ..HONEST },
+        caught_by: &["fences/release-releases-the-queue"],
+    },
+    WrongDevice {
         name: "signals-too-much",
         what: "queues signal one more than they are asked to",
         profile: "discrete",

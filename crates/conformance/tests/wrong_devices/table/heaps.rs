@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use super::{HONEST, KIB_64, WrongDevice};
+use super::{HONEST, KIB_64, WrongDevice, field};
 use crate::lies::{Dirt, Lies};
 
 pub(super) const WRONG: &[WrongDevice] = &[
@@ -84,6 +84,39 @@ pub(super) const WRONG: &[WrongDevice] = &[
             ..HONEST
         },
         caught_by: &["heap/tier-1-everything-refused", "features/heap-tier-is-what-heaps-do"],
+    },
+    WrongDevice {
+        name: "gpu-upload-in-system-memory",
+        what: "GPU_UPLOAD heaps are UPLOAD heaps",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Properties.Type == D3D12_HEAP_TYPE_GPU_UPLOAD {
+                    desc.Properties.Type = D3D12_HEAP_TYPE_UPLOAD;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["upload/all-of-video-memory", "upload/charged-to-local"],
+    },
+    WrongDevice {
+        name: "no-fallback-when-made-resident",
+        what: "evicted memory does not become resident again",
+        profile: "discrete",
+        lies: Lies { make_resident: Some(E_OUTOFMEMORY), ..HONEST },
+        caught_by: &["upload/falls-back-when-made-resident"],
+    },
+    WrongDevice {
+        name: "uma-without-gpu-upload-heaps",
+        what: "GPUUploadHeapSupported is FALSE on UMA",
+        profile: "uma",
+        lies: Lies {
+            feature: Some(|feature, answer| {
+                field(feature, D3D12_FEATURE_D3D12_OPTIONS16, answer.fields, 1, 0);
+            }),
+            ..HONEST
+        },
+        caught_by: &["upload/uma-has-gpu-upload-heaps"],
     },
     WrongDevice {
         name: "shared-gpu-upload",

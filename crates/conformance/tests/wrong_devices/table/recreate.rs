@@ -102,6 +102,12 @@ pub(super) const WRONG: &[WrongDevice] = &[
         &["recreate/address-is-cleared-by-creation"],
     ),
     wrong(
+        "next-address-used-up-by-refusals",
+        "a refused creation clears the address",
+        Recreate::UsedUpByRefusals,
+        &["recreate/address-is-left-by-a-refused-creation"],
+    ),
+    wrong(
         "next-address-of-any-thread",
         "the address that one thread sets is another thread's",
         Recreate::AnyThread,
@@ -128,7 +134,10 @@ pub(super) const WRONG: &[WrongDevice] = &[
         "placed-buffer-elsewhere",
         "a placed buffer does not care for the address that was set",
         Recreate::Forgets { textures: false, placed: true },
-        &["recreate/placed-buffer-elsewhere-refused"],
+        &[
+            "recreate/placed-buffer-elsewhere-refused",
+            "recreate/placed-buffer-in-a-heap-without-address-refused",
+        ],
     ),
     wrong(
         "ranges-dropped",
@@ -147,6 +156,26 @@ pub(super) const WRONG: &[WrongDevice] = &[
         "ranges that are aligned to nothing are dropped",
         Recreate::Ranges(|ranges| ranges.retain(|range| range.StartAddress.0.is_multiple_of(KIB_64))),
         &["recreate/ranges-are-taken-as-they-come"],
+    ),
+    wrong(
+        "no-range-where-one-has-no-address",
+        "ReserveGPUVARangesAtCreate drops all ranges of a call that has one without an address",
+        Recreate::Ranges(|ranges| {
+            if ranges.iter().any(|range| range.StartAddress.0 == 0) {
+                ranges.clear();
+            }
+        }),
+        &["recreate/ranges-without-addresses-hide-none"],
+    ),
+    wrong(
+        "no-range-where-one-is-empty",
+        "ReserveGPUVARangesAtCreate drops all ranges of a call that has an empty one",
+        Recreate::Ranges(|ranges| {
+            if ranges.iter().any(|range| range.SizeInBytes == 0) {
+                ranges.clear();
+            }
+        }),
+        &["recreate/ranges-without-addresses-hide-none"],
     ),
     wrong(
         "ranges-replaced",

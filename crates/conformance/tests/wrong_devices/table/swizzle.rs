@@ -216,6 +216,16 @@ pub(super) const WRONG: &[WrongDevice] = &[
         caught_by: &["layouts/cross-adapter-heap-needs-shared"],
     },
     WrongDevice {
+        name: "cross-adapter-dropped",
+        what: "buffers lose ALLOW_CROSS_ADAPTER, which their heaps ask for",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| request.desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER),
+            ..HONEST
+        },
+        caught_by: &["layouts/cross-adapter-buffer"],
+    },
+    WrongDevice {
         name: "cross-adapter-forgotten",
         what: "heaps and resources forget that they are for several adapters",
         profile: "discrete",

@@ -106,17 +106,17 @@ pub(super) const WRONG: &[WrongDevice] = &[
     },
     WrongDevice {
         name: "mip-levels-clamped",
-        what: "too many mip levels are made the full chain",
+        what: "mip levels beyond the full chain are left out",
         profile: "discrete",
         lies: Lies {
             resource: Some(|request| {
-                if !is_buffer(request) && request.desc.MipLevels > 7 && request.desc.Width == 64 {
+                if !is_buffer(request) && request.desc.MipLevels > 6 && request.desc.Width == 32 {
                     request.desc.MipLevels = 0;
                 }
             }),
             ..HONEST
         },
-        caught_by: &["texture/too-many-mips-refused"],
+        caught_by: &["texture/mips-beyond-the-chain"],
     },
     WrongDevice {
         name: "mip-levels-stay-0",
@@ -309,5 +309,19 @@ pub(super) const WRONG: &[WrongDevice] = &[
             ..HONEST
         },
         caught_by: &["texture/depth-buffer", "texture/depth-stencil", "copies/clear-depth"],
+    },
+    WrongDevice {
+        name: "no-placed-msaa",
+        what: "multisampled textures are refused in heaps",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.SampleDesc.Count > 1 && request.place.is_some() {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/msaa-in-a-4-mib-heap"],
     },
 ];

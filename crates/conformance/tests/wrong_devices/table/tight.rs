@@ -125,7 +125,7 @@ pub(super) const WRONG: &[WrongDevice] = &[
             }),
             ..HONEST
         },
-        caught_by: &["tight/cross-adapter-buffers-stay-at-64-kib"],
+        caught_by: &["tight/cross-adapter-buffers-stay-at-64-kib", "tight/cross-adapter-msaa-stays-at-4-mib"],
     },
     WrongDevice {
         name: "explicit-alignment-dropped",
@@ -144,7 +144,32 @@ pub(super) const WRONG: &[WrongDevice] = &[
             }),
             ..HONEST
         },
-        caught_by: &["tight/explicit-alignment", "tight/explicit-alignment-no-power-of-two-refused"],
+        caught_by: &[
+            "tight/explicit-alignment",
+            "tight/explicit-alignment-refused",
+            "tight/explicit-alignment-no-power-of-two-refused",
+        ],
+    },
+    WrongDevice {
+        name: "placed-in-64-kib",
+        what: "a placed tight buffer takes 64 KiB of its heap",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                if request.desc.Flags & TIGHT != 0 && request.place.is_some() {
+                    request.desc.Width = request.desc.Width.next_multiple_of(KIB_64);
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["tight/placed-up-to-the-end-of-the-heap", "tight/placed-at-each-multiple"],
+    },
+    WrongDevice {
+        name: "reserved-and-tight",
+        what: "reserved resources may carry the flag, which changes nothing",
+        profile: "discrete",
+        lies: Lies { reserved: Some(|desc| desc.Flags &= !TIGHT), ..HONEST },
+        caught_by: &["tight/reserved-buffers-refused", "tight/reserved-textures-refused"],
     },
     WrongDevice {
         name: "committed-alignment-of-placed",

@@ -88,12 +88,12 @@ impl<H> EmptyHeaps<H> {
     }
 
     /// The size of the smallest with `at_least` bytes.
-    pub(super) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
+    pub(in super::super) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
         self.by_size.range(at_least..).next().map(|(&size, _)| size)
     }
 
     /// The size of the largest.
-    pub(super) fn largest(&self) -> Option<ByteSize> {
+    pub(in super::super) fn largest(&self) -> Option<ByteSize> {
         self.by_size.last_key_value().map(|(&size, _)| size)
     }
 

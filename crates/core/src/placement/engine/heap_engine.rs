@@ -148,9 +148,10 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// As [`allocate`](Self::allocate), and no empty heap is too large for the request: for those who can make no new one.
+    /// Places a request in any heap that has a free range for it: for when there can be no new heap.
     ///
-    /// Only to the default algorithm is an empty heap ever too large; see [`HeapReuse`](crate::placement::HeapReuse).
+    /// With the default algorithm it returns `None` only if no free range of any heap holds the request; see
+    /// [`SharedHeapSet::allocate_anywhere`]. With the others it is [`allocate`](Self::allocate).
     ///
     /// # Errors
     ///
@@ -159,8 +160,10 @@ impl<H: Clone> HeapEngine<H> {
         &self,
         request: &PlacementRequest,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        let PlacementRequest { size, alignment, own_heap, .. } = *request;
         match (self.allocate(request)?, &self.0) {
-            (None, Inner::Default(set)) => set.allocate_anywhere(request.size, request.alignment),
+            (None, Inner::Default(set)) if own_heap => set.allocate_alone_anywhere(size, alignment),
+            (None, Inner::Default(set)) => set.allocate_anywhere(size, alignment),
             (placed, _) => Ok(placed),
         }
     }
@@ -192,6 +195,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
         match &self.0 {
             Inner::Default(_) if request.upper => Err(self.no_upper_end()),
+            Inner::Default(set) if request.own_heap => set.plan_alone(request.size),
             Inner::Default(set) if is_plain(request) => set.plan(request.size, request.alignment),
             Inner::Default(set) => set.plan_range(request.size),
             Inner::Locked(_, locked) => {
@@ -201,14 +205,14 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// What [`allocate`](Self::allocate) and then [`plan`](Self::plan) would answer to the request, without changing anything.
+    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do with the request. Nothing is placed.
     ///
-    /// [`Room::Held`] where `allocate` would place it, and else the size that `plan` would answer. It is exact while no other
-    /// thread calls; with the default algorithm that is for the calling thread, whose [lane](SharedHeapSet) it looks at.
+    /// It is [`Room::Held`] where `allocate` would place the request, and else the size that `plan` would return. It is exact while
+    /// no other thread calls; with the default algorithm that is for the calling thread, whose [lane](SharedHeapSet) it looks at.
     ///
-    /// With the default algorithm O(1), and before it answers that a heap is needed O(lanes) and O(n log n) for n slabs of the
-    /// lane without a used slot; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps, or O(log n) in heaps where
-    /// something was placed so. Else O(log n), for n heaps or n distinct sizes. It locks as `allocate` does.
+    /// With the default algorithm O(1), and O(lanes) before it returns that a heap is needed: see
+    /// [`SharedHeapSet::room_for`]; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps. Else O(log n), for n heaps or
+    /// n distinct sizes. It locks as `allocate` does.
     ///
     /// # Errors
     ///
@@ -228,6 +232,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn room_for(&self, request: &PlacementRequest) -> Result<Room, PlacementError> {
         match &self.0 {
             Inner::Default(_) if request.upper => Err(self.no_upper_end()),
+            Inner::Default(set) if request.own_heap => set.room_alone(request.size),
             Inner::Default(set) if is_plain(request) => set.room_for(request.size, request.alignment),
             Inner::Default(set) => set.room_for_lowest(request.size, request.alignment),
             Inner::Locked(_, locked) => {
@@ -296,6 +301,9 @@ impl<H: Clone> HeapEngine<H> {
         let PlacementRequest { size, alignment, .. } = *request;
         match &self.0 {
             Inner::Default(_) if request.upper => Err(self.no_upper_end()),
+            Inner::Default(set) if request.own_heap => {
+                set.allocate_alone_in_new(heap_size, heap, size, alignment)
+            }
             Inner::Default(set) if is_plain(request) => set.allocate_in_new(heap_size, heap, size, alignment),
             Inner::Default(set) => set.allocate_range_in_new(heap_size, heap, size, alignment),
             Inner::Locked(_, locked) => {
@@ -365,6 +373,25 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// Whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap, at the same cost.
+    #[must_use]
+    pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
+        match &self.0 {
+            Inner::Default(set) => set.has_empty_fitting(at_least, at_most),
+            Inner::Locked(_, locked) => {
+                let locked = lock(locked);
+                locked.engine().empties().smallest_from(at_least).is_some_and(|size| size <= at_most)
+            }
+        }
+    }
+
+    /// Has slabs that nothing is in return their memory to the heaps; nothing happens in algorithms that have none. O(lanes).
+    pub fn give_up_unused_slabs(&self) {
+        if let Inner::Default(set) = &self.0 {
+            set.give_up_unused_slabs();
+        }
+    }
+
     /// What the engine holds. O(lanes) with the default algorithm, else O(1).
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {
@@ -381,6 +408,7 @@ impl<H: Clone> HeapEngine<H> {
     /// As there.
     pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
         match &self.0 {
+            Inner::Default(set) if request.own_heap => set.new_heap_size_alone(request.size),
             Inner::Default(set) => set.new_heap_size(request.size, request.alignment),
             Inner::Locked(_, locked) => lock(locked).engine().heap_size(request),
         }
@@ -393,6 +421,7 @@ impl<H: Clone> HeapEngine<H> {
     /// As there.
     pub fn has_room_anywhere(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
         match &self.0 {
+            Inner::Default(set) if request.own_heap => Ok(set.has_room_alone_anywhere(request.size)),
             Inner::Default(set) => set.has_room_anywhere(request.size, request.alignment),
             Inner::Locked(..) => Ok(self.room_for(request)? == Room::Held),
         }
@@ -468,7 +497,7 @@ fn buddy_heap_size(preferred: ByteSize, maximum: ByteSize, granularity: Alignmen
 /// Whether a shared set serves the request as it serves all.
 #[inline]
 fn is_plain(request: &PlacementRequest) -> bool {
-    request.strategy != Strategy::MinOffset && !request.upper
+    request.strategy != Strategy::MinOffset && !request.upper && !request.own_heap
 }
 
 #[cold]
@@ -478,6 +507,9 @@ fn allocate_special<H: Clone>(
 ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
     if request.upper {
         return Err(PlacementError::NoUpperEnd { algorithm: PlacementAlgorithm::Default });
+    }
+    if request.own_heap {
+        return set.allocate_alone(request.size, request.alignment);
     }
     set.allocate_lowest(request.size, request.alignment)
 }

@@ -30,6 +30,9 @@ pub struct PlacementRequest {
     /// From the upper end of the heap, which only [`Linear`](super::PlacementAlgorithm::Linear) in one heap at most has;
     /// others refuse it.
     pub upper: bool,
+    /// Nothing else is placed in the heap. Only the [default algorithm](super::PlacementAlgorithm::Default) heeds it; beside another
+    /// one, requests with heaps of their own have an engine of [`Dedicated`](super::PlacementAlgorithm::Dedicated) heaps.
+    pub own_heap: bool,
     /// What is known of the size is kept when nothing of that size is live any more: GPGMM's `ALWAYS_CACHE_SIZE`. It makes
     /// a difference to [`SlabBySize`](super::PlacementAlgorithm::SlabBySize) only.
     pub cache_size: bool,
@@ -46,6 +49,7 @@ impl PlacementRequest {
             alignment,
             strategy: Strategy::MinMemory,
             upper: false,
+            own_heap: false,
             cache_size: false,
         }
     }

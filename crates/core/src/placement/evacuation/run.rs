@@ -348,8 +348,12 @@ where
         for number in 0..self.set.lane_limit() {
             let Some(mut lane) = self.set.lock_lane_of(number) else { break };
             while let Some(slab) = lane.take_closed_empty() {
-                let freed = self.set.lock_heaps().free_and_keep(slab);
-                debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                let mut heaps = self.set.lock_heaps();
+                for id in slab.ids() {
+                    let freed = heaps.free_and_keep(id);
+                    debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                }
+                drop(heaps);
                 if !time_left() {
                     break;
                 }
@@ -391,8 +395,10 @@ where
                     self.phase = Phase::Sweep { lane: number + 1 };
                     return;
                 };
-                let freed = heaps.free_and_keep(slab);
-                debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                for id in slab.ids() {
+                    let freed = heaps.free_and_keep(id);
+                    debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                }
             }
             return;
         }

@@ -182,7 +182,7 @@ impl<H> HeapSet<H> {
         for class in [SizeClass::Small, SizeClass::Large, SizeClass::Own] {
             for slot in self.occupied[class.index()].slots(&self.table) {
                 let found = self.table.heap(slot).class;
-                if found != class {
+                if found == SizeClass::Closed || found.index() != class.index() {
                     return fail(format!("heap {slot} of class {found:?} is indexed as {class:?}"));
                 }
             }

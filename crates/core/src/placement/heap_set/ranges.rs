@@ -66,6 +66,33 @@ impl<H> HeapSet<H> {
         notes[number] = Some((id.stamp, place));
     }
 
+    /// Whether a live range may be [divided](Self::divide) into so many: its heap is open, and has numbers for them. O(1).
+    pub(in crate::placement) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
+        let heap = self.table.entries.get(id.heap as usize).and_then(|entry| entry.heap.as_ref());
+        heap.is_some_and(|heap| {
+            heap.class != super::SizeClass::Closed && heap.suballocator.has_numbers_for(parts)
+        })
+    }
+
+    /// Divides a live range: it keeps its first `size` bytes, and the rest is a range of its own. O(1).
+    pub(in crate::placement) fn divide(&mut self, id: PlacementId, size: ByteSize) -> Option<PlacementId> {
+        let heap = self.table.entries.get_mut(id.heap as usize)?.heap.as_mut()?;
+        let rest = heap.suballocator.divide(id.suballocation(), size).ok()?;
+        self.totals.allocation_count += 1;
+        Some(PlacementId::new(id.heap, rest.id))
+    }
+
+    /// How many allocations and slabs are in the heap of a range; `None` if there is no such heap. O(1).
+    pub(in crate::placement) fn count_in_heap_of(&self, id: PlacementId) -> Option<u64> {
+        let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
+        Some(heap.suballocator.allocation_count())
+    }
+
+    /// What the owner holds for each heap that nothing is in. O(n) for n of them.
+    pub(in crate::placement) fn empty_heaps(&self) -> impl Iterator<Item = &H> {
+        self.empty.slots(&self.table).into_iter().map(|slot| &self.table.heap(slot).payload)
+    }
+
     /// Slots of heaps are below this one. O(1).
     pub(in crate::placement) fn slot_limit(&self) -> Slot {
         Slot::try_from(self.table.entries.len()).unwrap_or(Slot::MAX)

@@ -1,6 +1,6 @@
 //! Taking some of the empty heaps out.
 
-use super::HeapSet;
+use super::{HeapSet, Slot};
 use crate::ByteSize;
 
 impl<H> HeapSet<H> {
@@ -32,8 +32,18 @@ impl<H> HeapSet<H> {
         at_least: ByteSize,
         at_most: ByteSize,
     ) -> Option<(ByteSize, H)> {
-        let slot = self.empty.find(&self.table, at_least.get())?;
+        let slot = self.find_empty_fitting(at_least, at_most)?;
         let size = self.table.heap(slot).suballocator.capacity();
-        (size <= at_most).then(|| (size, self.remove(slot)))
+        Some((size, self.remove(slot)))
+    }
+
+    /// Whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
+    pub(in super::super) fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
+        self.find_empty_fitting(at_least, at_most).is_some()
+    }
+
+    fn find_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<Slot> {
+        let slot = self.empty.find(&self.table, at_least.get())?;
+        (self.table.heap(slot).suballocator.capacity() <= at_most).then_some(slot)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::heap_set::{HeapSet, SlabPlace};
 use super::super::{HeapId, PlacementId};
-use super::{Lane, SlabMemory};
+use super::{Lane, SlabMemory, SlabRanges};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::SlabOccupancy;
 use crate::suballoc::{Suballocation, SuballocationId};
@@ -36,24 +36,27 @@ impl<H: Clone> Lane<H> {
     /// How much of a slab is used, and its memory; `None` if there is no slab of this number. O(1).
     pub(in crate::placement) fn occupancy(&self, number: u32) -> Option<(PlacementId, SlabOccupancy)> {
         let (memory, occupancy) = self.slabs.as_ref()?.occupancy(number)?;
-        Some((memory.id, occupancy))
+        Some((memory.first_id(), occupancy))
     }
 
-    /// What is live in the slab whose memory this is; `None` if the lane gave it up. O(slots).
+    /// What is live in the range of a slab that this is, and the class of the slab; `None` if the lane gave it up. O(slots).
     pub(in crate::placement) fn live_in(
         &self,
         number: u32,
         memory: PlacementId,
     ) -> Option<(SizeClass, impl Iterator<Item = Suballocation>)> {
         let slabs = self.slabs.as_ref()?;
-        slabs.parent(number).filter(|parent| parent.id == memory)?;
-        slabs.live_in(number)
+        let slot = slabs.parent(number)?.ranges().slot_of(memory)?;
+        let (class, live) = slabs.live_in(number)?;
+        let is_in_range =
+            move |one: &Suballocation| slot.is_none() || slabs.slot_at(number, one.range.start()) == slot;
+        Some((class, live.filter(is_in_range)))
     }
 
     /// Closes the slab whose memory this is, unless the lane gave it up. O(1).
     pub(in crate::placement) fn close_slab(&mut self, number: u32, memory: PlacementId) {
         if let Some(slabs) = self.slabs.as_mut()
-            && slabs.parent(number).is_some_and(|parent| parent.id == memory)
+            && slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some())
         {
             slabs.close(number);
         }
@@ -62,15 +65,16 @@ impl<H: Clone> Lane<H> {
     /// Opens the slab whose memory this is again, unless the lane gave it up. O(1).
     pub(in crate::placement) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
         if let Some(slabs) = self.slabs.as_mut()
-            && slabs.parent(number).is_some_and(|parent| parent.id == memory)
+            && slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some())
         {
             slabs.reopen(number);
         }
     }
 
     /// The memory of a closed slab without a used slot. O(1).
-    pub(in crate::placement) fn take_closed_empty(&mut self) -> Option<PlacementId> {
-        Some(self.slabs.as_mut()?.take_closed_empty()?.id)
+    pub(in crate::placement) fn take_closed_empty(&mut self) -> Option<SlabRanges> {
+        let memory = self.slabs.as_mut()?.take_closed_empty()?;
+        Some(self.ranges_of_removed(memory))
     }
 
     /// The range of a live slot, and what the owner holds for its heap. O(1).
@@ -109,19 +113,19 @@ impl<H: Clone> Lane<H> {
                 NewSlabIn::Closed(heap) => heaps.allocate_in_closed(heap, bytes, alignment),
             };
             if let Some(placed) = placed {
-                break (placed.range.start(), SlabMemory { id: placed.id, heap: placed.heap.clone() });
+                break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));
             }
             shape = shape.halved().filter(|_| halve)?;
         };
         match slabs.insert(shape, start, memory, size) {
             Ok((number, suballocation)) => {
                 let memory = slabs.parent(number)?;
-                heaps.note_slab(memory.id, SlabPlace { lane: self.number, number });
+                heaps.note_slab(memory.first_id(), SlabPlace { lane: self.number, number });
                 Some(moved(suballocation, memory))
             }
             Err(memory) => {
                 // There are as many slabs as can be numbered.
-                let freed = heaps.free_and_keep(memory.id);
+                let freed = heaps.free_and_keep(memory.first_id());
                 debug_assert!(freed.is_ok());
                 None
             }
@@ -131,5 +135,5 @@ impl<H: Clone> Lane<H> {
 
 fn moved<H: Clone>(suballocation: Suballocation, memory: &SlabMemory<H>) -> MovedSlot<H> {
     let Suballocation { id, range } = suballocation;
-    MovedSlot { id, range, memory: memory.id, heap: memory.heap.clone() }
+    MovedSlot { id, range, memory: memory.first_id(), heap: memory.heap.clone() }
 }

@@ -1,7 +1,7 @@
 //! Requests that want to lie low, which no slab serves.
 
-use super::{SharedHeapSet, SharedPlaced, SharedPlacementId};
-use crate::placement::{NewHeap, Placed, PlacementError};
+use super::{SharedHeapSet, SharedPlaced, directly};
+use crate::placement::{NewHeap, PlacementError};
 use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
@@ -39,9 +39,4 @@ impl<H: Clone> SharedHeapSet<H> {
         let placed = heaps.allocate_in(heap, size, alignment)?;
         placed.map(directly).ok_or(PlacementError::TooLarge { requested: size })
     }
-}
-
-/// What lies in a heap directly, not in a slab.
-fn directly<H: Clone>(placed: Placed<'_, H>) -> SharedPlaced<H> {
-    SharedPlaced { id: SharedPlacementId(placed.id), range: placed.range, heap: placed.heap.clone() }
 }

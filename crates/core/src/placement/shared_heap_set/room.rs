@@ -8,10 +8,10 @@ use crate::sync::{MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// What [`allocate`](Self::allocate) and then [`plan`](Self::plan) would answer on this thread, without changing anything.
+    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do on this thread. Nothing is placed.
     ///
-    /// Exact while no other thread calls. O(1), and O(n log n) for n slabs of the thread's lane without a used slot, and
-    /// O(lanes), before it answers that a heap is needed.
+    /// Exact while no other thread calls. O(1); before it returns that a heap is needed, O(lanes), and slabs of the thread's lane
+    /// that nothing is in give their memory back to the heaps, O(1) for each.
     ///
     /// # Errors
     ///
@@ -44,20 +44,10 @@ impl<H: Clone> SharedHeapSet<H> {
     /// As there.
     pub fn new_heap_size(&self, size: ByteSize, alignment: Alignment) -> Result<ByteSize, PlacementError> {
         let wanted = match self.slots.class_of(size, alignment) {
-            Some(class) => self.lock_lane(lane_of_thread()).1.next_shape(class).bytes(),
+            Some(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
             None => size,
         };
-        lock(&self.heaps.0).new_heap_size(wanted, ByteSize::ZERO)
-    }
-
-    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread, without changing anything.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
-        let is_held = self.room_for(size, alignment)? == Room::Held;
-        Ok(is_held || lock(&self.heaps.0).has_room_anywhere(size, alignment)?)
+        lock(&self.heaps.0).new_heap_size(wanted)
     }
 
     /// As [`room_for`](Self::room_for), on a lane.
@@ -69,28 +59,23 @@ impl<H: Clone> SharedHeapSet<H> {
     ) -> Result<Room, PlacementError> {
         let class = self.slots.class_of(size, alignment);
         let new_heap_size = {
-            let (_, lane) = self.lock_lane(lane);
+            let (_, mut lane) = self.lock_lane(lane);
             let shape = match class {
                 Some(class) if lane.has_room(class) => return Ok(Room::Held),
-                Some(class) => Some(lane.next_shape(class)),
+                Some(class) => Some(lane.shape(class)),
                 None => None,
             };
-            let heaps = lock(&self.heaps.0);
+            let mut heaps = lock(&self.heaps.0);
             if fits(shape, size, alignment, |slot_size, size, at| heaps.has_room(slot_size, size, at))? {
                 return Ok(Room::Held);
             }
-            let mut with_freed = heaps.with_freed();
-            for slab in lane.empty_slabs() {
-                with_freed.free(slab);
-            }
-            if !with_freed.freed().is_zero()
-                && fits(shape, size, alignment, |slot_size, size, at| {
-                    with_freed.has_room(slot_size, size, at)
-                })?
+            // What `allocate` would do next: the memory of unused slabs comes before a new heap.
+            if lane.give_up_empty(&mut heaps)
+                && fits(shape, size, alignment, |slot_size, size, at| heaps.has_room(slot_size, size, at))?
             {
                 return Ok(Room::Held);
             }
-            heaps.new_heap_size(shape.map_or(size, SlabShape::bytes), with_freed.freed())
+            heaps.new_heap_size(shape.map_or(size, SlabShape::bytes))
         };
         let has_slot = |class| {
             let has_room = |lane: MutexGuard<'_, Lane<H>>| lane.has_room(class);
@@ -112,7 +97,7 @@ impl<H: Clone> SharedHeapSet<H> {
         if heaps.has_room_lowest(size, alignment)? {
             return Ok(Room::Held);
         }
-        Ok(Room::NewHeap { size: heaps.new_heap_size(size, ByteSize::ZERO)? })
+        Ok(Room::NewHeap { size: heaps.new_heap_size(size)? })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Heaps that come and go as a whole.
 
-use super::SharedHeapSet;
+use super::{SharedHeapSet, SharedPlacementId};
 use crate::ByteSize;
 use crate::placement::PlacementError;
 use crate::sync::lock;
@@ -56,6 +56,24 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Takes an empty heap of `at_least` to `at_most` bytes out of the set, one of the smallest there are. O(1).
     pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         lock(&self.heaps.0).take_empty_fitting(at_least, at_most)
+    }
+
+    /// Shows what the owner holds for each heap that nothing is in, and collects what is made of it. O(n) for n of them, under
+    /// the lock of the heaps.
+    pub fn map_empty<T>(&self, of: impl FnMut(&H) -> T) -> Vec<T> {
+        lock(&self.heaps.0).empty_heaps().map(of).collect()
+    }
+
+    /// How many allocations are in the heap of a live allocation, which is not one in a slab; a slab counts as one. O(1).
+    #[must_use]
+    pub fn count_in_heap_of(&self, id: SharedPlacementId) -> Option<u64> {
+        lock(&self.heaps.0).count_in_heap_of(id.0).filter(|_| id.0.slot().is_none())
+    }
+
+    /// Whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
+    #[must_use]
+    pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
+        lock(&self.heaps.0).has_empty_fitting(at_least, at_most)
     }
 }
 

@@ -21,16 +21,6 @@ impl ClassSet {
         (bits != 0).then(|| SizeClass::at(bits.trailing_zeros()))
     }
 
-    /// All of them, from the class of the largest sizes down.
-    pub(super) fn highest_first(self) -> impl Iterator<Item = SizeClass> {
-        let mut left = self;
-        std::iter::from_fn(move || {
-            let class = left.highest()?;
-            left.set(class, false);
-            Some(class)
-        })
-    }
-
     /// The class of the largest sizes.
     #[inline]
     pub(super) fn highest(self) -> Option<SizeClass> {

@@ -7,7 +7,7 @@ use super::class::SizeClass;
 use super::table::FIRST_SLABS;
 
 /// How many slots a slab has at most: one bit of a word for each.
-pub(super) const MAX_SLOTS: u32 = u64::BITS;
+pub(crate) const MAX_SLOTS: u32 = u64::BITS;
 
 /// The place of a slab in the table. The first ones are heads of rings, one for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ pub(super) fn position(number: u32) -> usize {
 pub(super) struct Slab {
     /// Bit s: slot s is free. A head and a vacant place have none.
     pub(super) free: u64,
-    /// Bit s: there is a slot s.
+    /// Bit s: there is a slot s. From the first on without a gap, until free slots are cut off.
     pub(super) all: u64,
     /// The offset of the first slot.
     pub(super) start: u64,
@@ -64,6 +64,8 @@ pub(super) struct Slab {
     pub(super) slot_size: u64,
     /// The number of the first slot.
     pub(super) first_slot: u32,
+    /// How many slots the slab had when it was made.
+    pub(super) made_slots: u32,
     next: SlabIndex,
     previous: SlabIndex,
     pub(super) class: SizeClass,
@@ -84,6 +86,12 @@ impl Slab {
     #[inline]
     pub(super) const fn is_empty(&self) -> bool {
         self.free == self.all
+    }
+
+    /// The slots that there are, from the lowest up.
+    pub(super) fn slots(&self) -> impl Iterator<Item = u32> + use<> {
+        let all = self.all;
+        (0..self.made_slots).filter(move |slot| all >> slot & 1 == 1)
     }
 
     /// The offset of a slot.
@@ -136,6 +144,7 @@ impl SlabRings {
                 start: 0,
                 slot_size: 0,
                 first_slot: 0,
+                made_slots: 0,
                 next: index,
                 previous: index,
                 class,
@@ -190,11 +199,6 @@ impl SlabRings {
     #[inline]
     pub(super) fn last(&self, class: SizeClass) -> SlabIndex {
         self.places[class.index()].previous
-    }
-
-    /// The slab before one in its ring; the head before the first.
-    pub(super) fn before(&self, index: SlabIndex) -> SlabIndex {
-        self[index].previous
     }
 
     /// Puts a slab that is in no ring before all others of its class.

@@ -1,16 +1,19 @@
 //! Slabs of all classes, wherever their memory comes from.
 
 mod closing;
-mod peek;
+mod cutting;
+mod shape;
 
 use std::num::NonZeroU32;
 
 pub(crate) use self::closing::SlabOccupancy;
+pub(crate) use self::cutting::CutSlots;
 use super::super::suballocation::SuballocationId;
 use super::super::{RangeUse, SuballocError, Suballocation};
 use super::class::SizeClass;
 use super::class_set::ClassSet;
-use super::slabs::{MAX_SLOTS, SlabIndex, SlabRings, position};
+pub(crate) use super::slabs::MAX_SLOTS;
+use super::slabs::{SlabIndex, SlabRings, position};
 use super::slots::{SlotRecord, SlotRecords};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -279,7 +282,7 @@ impl<P> SlabTable<P> {
         slab.all = u64::MAX >> (MAX_SLOTS - slot_count);
         slab.free = slab.all & !1;
         (slab.start, slab.slot_size, slab.class) = (start.get(), slot_size, class);
-        slab.first_slot = first_slot;
+        (slab.first_slot, slab.made_slots) = (first_slot, slot_count);
         if slot_count > 1 {
             self.slabs.link_first(index);
             self.with_room.set(class, true);
@@ -327,7 +330,7 @@ impl<P> SlabTable<P> {
     fn remove(&mut self, index: SlabIndex) -> P {
         let slab = self.slabs[index];
         let (class, slot_count, bytes) = (slab.class, slab.slot_count(), slab.bytes());
-        self.slots.give_back_run(slab.first_slot, slot_count);
+        self.slots.give_back_run(slab.first_slot, slab.made_slots);
         self.slabs.give_back_place(index);
         self.with_room.set(class, self.slabs.first(class) != SlabIndex::head(class));
         self.note_empties(class);
@@ -358,7 +361,7 @@ impl<P> SlabTable<P> {
     /// All slots of one slab, from the lowest up, with the padding behind what is used.
     pub(super) fn slots(&self, number: u32) -> impl Iterator<Item = RangeUse> + '_ {
         let slab = self.slabs[SlabIndex::of(number)];
-        (0..slab.slot_count())
+        slab.slots()
             .flat_map(move |slot| {
                 let start = slab.slot_start(slot);
                 if slab.free >> slot & 1 == 1 {
@@ -402,13 +405,16 @@ impl<P> SlabTable<P> {
                 continue;
             }
             if Some(slab.slot_size) != closing::slot_size_of(&slab)
-                || slab.all & (slab.all.wrapping_add(1)) != 0
+                || slab.made_slots > MAX_SLOTS
+                || slab.all == 0
+                || slab.all.checked_ilog2().is_some_and(|last| last >= slab.made_slots)
+                || slab.free & !slab.all != 0
             {
                 return Err(format!("slab {number} is misshapen: {slab:?}"));
             }
             full += u32::from(slab.free == 0);
-            numbers += position(slab.slot_count().next_power_of_two());
-            for slot in slab.first_slot..slab.first_slot + slab.slot_count() {
+            numbers += position(slab.made_slots.next_power_of_two());
+            for slot in slab.slots().map(|slot| slab.first_slot + slot) {
                 if self.slots.get(slot).map(SlotRecord::slab) != Some(SlabIndex::of(number)) {
                     return Err(format!("slot {slot} does not know that it is of slab {number}"));
                 }

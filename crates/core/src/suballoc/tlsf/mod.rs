@@ -41,6 +41,7 @@
 
 mod audit;
 mod bins;
+mod last_resort;
 mod nodes;
 mod numbering;
 mod offset_index;
@@ -49,8 +50,6 @@ mod search;
 mod suballocator;
 #[cfg(test)]
 mod tests;
-mod with_freed;
 
 pub use ranges::Ranges;
 pub use suballocator::Tlsf;
-pub(crate) use with_freed::WithFreed;

@@ -234,25 +234,6 @@ impl OffsetIndex {
     }
 }
 
-/// Whether [`OffsetIndex::lowest`] would find a place among free ranges that are told by their start and size, from the lowest
-/// up.
-pub(super) fn lowest_fits(ranges: impl Iterator<Item = (u64, u64)>, request: Request) -> bool {
-    let mut candidates = CANDIDATES;
-    for (start, size) in ranges {
-        if candidates > 0 && size >= request.size {
-            if request.start_in(start, size).is_some() {
-                return true;
-            }
-            candidates -= 1;
-        }
-        if size >= request.certain_size() {
-            // It fits if it comes to that.
-            return true;
-        }
-    }
-    false
-}
-
 /// As good as random and always the same: the multiplication of Fibonacci hashing, D. Knuth.
 fn rank(node: NodeIndex) -> u32 {
     node.number().wrapping_mul(0x9e37_79b1).swap_bytes().wrapping_mul(0x85eb_ca6b)

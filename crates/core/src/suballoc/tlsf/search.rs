@@ -71,39 +71,6 @@ pub(super) struct Placement {
     pub(super) start: u64,
 }
 
-/// Whether [`Tlsf::search`] would find a place among free ranges that are told by their bin, start and size: from the first of
-/// a bin up to the last of the highest, and from the highest bin down.
-pub(super) fn fits_by<U, D>(
-    request: Request,
-    highest_bin: Bin,
-    up_from: impl Fn(Bin) -> U,
-    down: impl FnOnce() -> D,
-) -> bool
-where
-    U: Iterator<Item = (Bin, u64, u64)>,
-    D: Iterator<Item = (Bin, u64, u64)>,
-{
-    let fits = |(_, start, size)| request.start_in(start, size).is_some();
-    let own = Bin::of(request.rounded_size());
-    if own <= highest_bin {
-        let first = up_from(own).next().filter(|&(bin, ..)| bin == own);
-        let second = up_from(own.next()).next();
-        if first.into_iter().chain(second).any(fits) {
-            return true;
-        }
-    }
-    let certain = Bin::at_least(request.certain_size());
-    let may_fit = up_from(own).take_while(|&(bin, ..)| certain.is_none_or(|certain| bin < certain));
-    if may_fit.take(LIKELY_CANDIDATES).any(fits) {
-        return true;
-    }
-    if let Some(first) = certain.and_then(|certain| up_from(certain).next()) {
-        return fits(first);
-    }
-    let smallest = Bin::of(request.size);
-    down().take_while(|&(bin, ..)| bin >= smallest).take(LAST_CANDIDATES).any(fits)
-}
-
 impl Tlsf {
     /// Finds a place for the request. O(1): it looks at no more than two free ranges, or 83 when they do not fit.
     #[inline(always)]

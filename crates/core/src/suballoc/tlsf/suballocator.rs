@@ -187,8 +187,9 @@ impl Tlsf {
     /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits. Of those that are large enough and have
     ///   no aligned start for it, 64 are looked at; then it takes the lowest one that is certain to fit. O(log n) for n free
     ///   ranges; and the first such call, after which every call is O(log n) until everything is freed, is O(n log n).
+    ///   Before it refuses a request it tries every free range, which is O(n).
     ///
-    /// Whatever the strategy, the same requests are certain to be served.
+    /// Whatever the strategy, the requests that are certain to be served are the same.
     ///
     /// # Errors
     ///
@@ -223,7 +224,7 @@ impl Tlsf {
                 self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
                 self.allocate_by(size, alignment, |tlsf, request| {
                     let lowest = tlsf.by_offset.as_ref()?.lowest(tlsf.nodes.slots(), request);
-                    lowest.or_else(|| tlsf.search(request))
+                    lowest.or_else(|| tlsf.search_everywhere(request))
                 })
             }
         }
@@ -231,7 +232,7 @@ impl Tlsf {
 
     // Inlined to the caller's caller: handing the answer on through memory costs 2 of 25 ns in a heap set (2026-11-21).
     #[inline(always)]
-    fn allocate_by(
+    pub(super) fn allocate_by(
         &mut self,
         size: ByteSize,
         alignment: Alignment,

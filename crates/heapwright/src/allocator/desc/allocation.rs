@@ -24,7 +24,7 @@ pub struct ResourceAllocationDesc<'a> {
     /// How it is made.
     pub flags: ResourceAllocationFlags,
     /// The kind of heap. `None`: UPLOAD for a resource that begins in state GENERIC_READ, READBACK for COPY_DEST, otherwise
-    /// DEFAULT.
+    /// DEFAULT. With [unified memory](super::ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) it is that memory in each of these cases.
     /// Of several, the first that the device has and that has memory is granted, and
     /// [`ResourceAllocation::heap_type`](crate::ResourceAllocation::heap_type) says which.
     pub heap_type: Option<HeapTypePreference>,

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{AlignmentBesideTight, DeviceCaps, Error, NodeMasks};
 
-/// What every heap's size is a multiple of: document TIGHT leaves it at 64 KiB.
+/// What every heap's size is a multiple of. Our choice: the reference of `D3D12_HEAP_DESC::SizeInBytes` takes other sizes, and
+/// recommends multiples of the alignment, which is 64 KiB at least.
 pub(crate) const HEAP_GRANULARITY: Alignment =
     match Alignment::new(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64) {
         Some(alignment) => alignment,
@@ -42,7 +43,7 @@ pub struct ResourceAllocatorDesc {
     /// With [`Slab`](SuballocationAlgorithm::Slab): the next heap of a size is this many times the last. `None` is 1.25; below 1
     /// each resource has a heap of its own.
     pub heap_growth_factor: Option<f64>,
-    /// What is given back at least when memory runs out. The size of what failed if that is more.
+    /// The least number of bytes of empty heaps to give back when memory is short. More is given back if more is missing.
     pub release_size: ByteSize,
     /// Flags that every resource gets beside its own.
     pub extra_required_resource_flags: D3D12_RESOURCE_FLAGS,
@@ -87,6 +88,10 @@ impl Default for ResourceAllocatorDesc {
 /// Hard limits: what heaps and committed resources of each type may take together. `None` is no limit.
 ///
 /// A request that would go beyond one is out of memory, and its message says which limit.
+///
+/// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps, which count as DEFAULT's, as do
+/// committed resources in such memory: DEFAULT's limit is that of all unified memory. The limits of the other types hold there for the
+/// bytes of the resources that ask for the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeapLimits {
     /// Of DEFAULT.

@@ -16,8 +16,11 @@ bitflags! {
         const ALLOW_PREFETCH = 0x4;
         /// No heap is kept once nothing is in it: the least memory, and the most calls of CreateHeap.
         const ALWAYS_ON_DEMAND = 0x8;
-        /// On cache-coherent UMA one CUSTOM kind of heap is used for everything but READBACK. Elsewhere it has no effect, and a
-        /// warning is logged.
+        /// On cache-coherent UMA one CUSTOM kind of heap is used for everything but what asks for READBACK. Elsewhere it has no effect,
+        /// and a warning is logged.
+        ///
+        /// Heaps and committed resources of unified memory are accounted for as DEFAULT; see [`HeapLimits`](crate::HeapLimits). What
+        /// the device does not create in such memory gets a heap of the type that was asked for.
         const ALLOW_UNIFIED_MEMORY = 0x10;
         /// Live allocations are tracked; those that are left when the last handle of the allocator is dropped are logged.
         /// Costs a lock and a tree entry an allocation.
@@ -25,7 +28,8 @@ bitflags! {
         /// Heaps get `D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`, where the device has it: whoever uses them makes them resident. A residency
         /// manager does so for their first use.
         const CREATE_NOT_RESIDENT = 0x40;
-        /// Out of memory is an error at once: no empty heaps are given back to try again.
+        /// No empty heaps are given back to make room for a new one, neither before the budget or a limit is passed nor when the
+        /// device is out of memory. Memory that is held is still used before an allocation fails.
         const NEVER_OVER_ALLOCATE = 0x80;
         /// Tight alignment is never asked for. (It is measured to save memory and is legal wherever it is applied; some tools
         /// track writes by pages and want resources apart.)
@@ -60,7 +64,8 @@ bitflags! {
         const NEVER_FALLBACK = 0x40;
         /// The residency manager leaves the allocation alone: its heap is nobody else's, before and after.
         const NEVER_RESIDENT = 0x80;
-        /// A warning is logged when the allocation takes more bytes than were asked for.
+        /// A warning is logged when the allocation takes more bytes than were asked for: a buffer's width, or what the texels of a
+        /// texture take, in formats of which that is known. A heap of its own counts as a whole, a part of a buffer with its alignment.
         const ALWAYS_WARN_ON_ALIGNMENT_MISMATCH = 0x100;
         /// The resource is committed: D3D12 makes its heap.
         const ALWAYS_COMMITTED = 0x200;

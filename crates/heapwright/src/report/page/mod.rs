@@ -22,7 +22,7 @@ use super::AllocatorReport;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of [`SCRIPT`] in base64, which a test compares.
-const SCRIPT_HASH: &str = "dN9rcfb2JSv5W2yGOTPhoTbAZUmqVxvqCqIoUG9C+WM=";
+const SCRIPT_HASH: &str = "I5Zzreazfy3FTzhPgSfH0Sc4KCAXQJHu3519ytvAPqM=";
 
 /// How many allocations are listed where no script runs.
 const LISTED_WITHOUT_SCRIPT: usize = 1000;

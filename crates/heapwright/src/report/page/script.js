@@ -102,14 +102,29 @@
     }
     return context.createPattern(tile, 'repeat');
   };
-  // More rows for heaps with more in them, so that each allocation gets some pixels.
-  const rowsOf = (heap) => {
+  // The rows that a heap should have where it has the page's width, so that each allocation gets some pixels.
+  const wantedRows = (heap) => {
     let items = heap.list.length;
     for (const item of heap.list) items += item.within ? item.within.length / 2 : 0;
     return Math.max(1, Math.min(32, Math.ceil(items / 60)));
   };
+  // All heaps have one scale: the length of all rows of a map is in proportion to the heap's size. Or each is as wide as the page.
+  const MOST_ROWS = 8;
+  const largest = heaps.reduce((most, heap) => Math.max(most, heap.bytes), 1);
+  const rowsOfLargest = Math.min(MOST_ROWS, heaps.reduce((most, heap) => Math.max(most, wantedRows(heap) * largest / heap.bytes), 1));
+  let isToScale = true;
+  const lengthOf = (heap) => heap.bytes / largest * rowsOfLargest;
+  const rowsOf = (heap) => (isToScale ? Math.max(1, Math.ceil(lengthOf(heap))) : wantedRows(heap));
+  const fit = (heap) => {
+    const map = heap.element.querySelector('.map');
+    map.style.width = (isToScale ? lengthOf(heap) / rowsOf(heap) : 1) * 100 + '%';
+    // The height is kept free, so that nothing moves when the map comes.
+    map.style.minHeight = rowsOf(heap) * (ROW + GAP) - GAP + 'px';
+  };
   const draw = (heap) => {
     const map = heap.element.querySelector('.map');
+    // What is folded has no width; it is drawn when it is unfolded.
+    if (map.clientWidth === 0) return;
     if (!heap.canvas) {
       heap.canvas = document.createElement('canvas');
       heap.canvas.setAttribute('role', 'img');
@@ -239,6 +254,12 @@
     draw(heap);
   };
 
+  // Full heaps are folded together.
+  const unfold = (heap) => {
+    const folded = heap.element.closest('details');
+    if (folded) folded.open = true;
+  };
+
   // One allocation is picked: by a click on a map, a link of the list, or the address of the page.
   const pick = (item, scrolls) => {
     const before = picked;
@@ -248,7 +269,10 @@
       if (!heap) continue;
       const details = heap.element.querySelector('.picked');
       details.hidden = heap !== item.heap;
-      if (heap === item.heap) describe(details, item);
+      if (heap === item.heap) {
+        describe(details, item);
+        unfold(heap);
+      }
       // What is picked is in view.
       const isOutside = item.offset >= heap.to || item.offset + item.bytes <= heap.from;
       if (heap === item.heap && isOutside) [heap.from, heap.to, heap.back.hidden] = [0, heap.bytes, true];
@@ -261,6 +285,12 @@
   const pickAddress = () => {
     const found = /^#a(\d+)$/.exec(location.hash);
     if (found && all[found[1]]) pick(all[found[1]], true);
+    // A link of the overview leads to a map.
+    const heap = /^#heap-(\d+)$/.exec(location.hash);
+    if (heap && heaps[heap[1]]) {
+      unfold(heaps[heap[1]]);
+      heaps[heap[1]].element.scrollIntoView({ block: 'center' });
+    }
   };
 
   // The list.
@@ -312,7 +342,9 @@
     const button = make('button', '', { type: 'button' });
     button.addEventListener('click', () => more(body, button));
     more(body, button);
-    list.replaceChildren(table, button);
+    const scroll = make('div', undefined, { className: 'scroll' });
+    scroll.append(table);
+    list.replaceChildren(scroll, button);
     result.textContent = count(shown.length) + ' of ' + count(all.filter((item) => !item.within).length) + ' allocations, '
       + size(shown.reduce((sum, item) => sum + item.bytes, 0));
   };
@@ -344,11 +376,13 @@
     fragmented: (heap) => (heap.free ? heap.largest / heap.free : 1),
   };
   const sortHeaps = (order) => {
-    for (const group of document.querySelectorAll('.group')) {
-      const articles = [...group.querySelectorAll('.heap')];
+    for (const group of document.querySelectorAll('.group, .full')) {
+      const articles = [...group.querySelectorAll(':scope > .heap')];
       const key = (article) => heapOrders[order](heaps[article.dataset.heap]);
       articles.sort((left, right) => key(left) - key(right) || left.dataset.heap - right.dataset.heap);
-      group.append(...articles);
+      // What is full stays behind the rest.
+      const full = group.querySelector(':scope > .full');
+      for (const article of articles) group.insertBefore(article, full);
     }
   };
   const result = make('output', undefined, { ariaLive: 'polite' });
@@ -376,6 +410,11 @@
   tools.append(
     search,
     chooser('Heaps by', [['index', 'number'], ['size', 'size'], ['used', 'most used'], ['unused', 'most unused'], ['waste', 'most waste'], ['fragmented', 'most fragmented']], sortHeaps),
+    chooser('Maps', [['scale', 'to one scale'], ['page', 'as wide as the page']], (value) => {
+      isToScale = value === 'scale';
+      heaps.forEach(fit);
+      redraw();
+    }),
     chooser('Allocations by', [['size', 'size'], ['waste', 'waste'], ['name', 'name'], ['place', 'place']], (value) => { order = value; fillList(); }),
     result,
     legend,
@@ -415,8 +454,7 @@
   };
   readColors();
   for (const heap of heaps) {
-    // The height is kept free, so that nothing moves when the map comes.
-    heap.element.querySelector('.map').style.minHeight = rowsOf(heap) * (ROW + GAP) - GAP + 'px';
+    fit(heap);
     observer.observe(heap.element);
   }
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);

@@ -122,7 +122,7 @@ fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     sums(page, "Pools", "pool", largest, rows)?;
 
     if !report.decisions.is_empty() {
-        writeln!(page, "<table>\n<caption>Decisions</caption>")?;
+        writeln!(page, "<div class=\"scroll\"><table>\n<caption>Decisions</caption>")?;
         writeln!(
             page,
             "<thead><tr><th scope=\"col\">reason</th><th scope=\"col\" class=\"n\">count</th></tr></thead>\n<tbody>"
@@ -135,7 +135,7 @@ fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
                 grouped(decision.count)
             )?;
         }
-        writeln!(page, "</tbody>\n</table>")?;
+        writeln!(page, "</tbody>\n</table></div>")?;
     }
     writeln!(page, "</section>")
 }
@@ -154,7 +154,7 @@ fn sums<'a>(
     }
     writeln!(
         page,
-        "<table>\n<caption>{caption}</caption>\n<thead><tr><th scope=\"col\">{heading}</th><th scope=\"col\" class=\"wide\">\
+        "<div class=\"scroll\"><table>\n<caption>{caption}</caption>\n<thead><tr><th scope=\"col\">{heading}</th><th scope=\"col\" class=\"wide\">\
          </th><th scope=\"col\" class=\"n\">used</th><th scope=\"col\" class=\"n\">in heaps</th>\
          <th scope=\"col\" class=\"n\">heaps</th><th scope=\"col\" class=\"n\">empty</th>\
          <th scope=\"col\" class=\"n\">allocations</th><th scope=\"col\" class=\"n\">committed</th>\
@@ -175,13 +175,13 @@ fn sums<'a>(
             totals.imported.size,
         )?;
     }
-    writeln!(page, "</tbody>\n</table>")
+    writeln!(page, "</tbody>\n</table></div>")
 }
 
 fn segment_groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(
         page,
-        "<table>\n<caption>Segment groups</caption>\n<thead><tr><th scope=\"col\">segment group</th>\
+        "<div class=\"scroll\"><table>\n<caption>Segment groups</caption>\n<thead><tr><th scope=\"col\">segment group</th>\
          <th scope=\"col\" class=\"wide\"></th><th scope=\"col\" class=\"n\">used</th><th scope=\"col\" class=\"n\">in heaps</th>\
          <th scope=\"col\" class=\"n\">committed</th><th scope=\"col\" class=\"n\">imported</th>\
          <th scope=\"col\" class=\"n\">process</th><th scope=\"col\" class=\"n\">budget</th></tr></thead>\n<tbody>"
@@ -209,8 +209,11 @@ fn segment_groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result
             known(group.budget),
         )?;
     }
-    writeln!(page, "</tbody>\n</table>")
+    writeln!(page, "</tbody>\n</table></div>")
 }
+
+/// Rows that the overview has, about, where the largest heap does not need a larger scale.
+const OVERVIEW_ROWS: u64 = 10;
 
 /// Heaps, by pool, heap type and kind.
 fn heaps(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
@@ -218,28 +221,90 @@ fn heaps(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     if report.heaps.is_empty() {
         writeln!(page, "<p>There are none.</p>")?;
     }
+    // One scale for all maps and for the overview.
+    let largest = report.heaps.iter().map(|heap| heap.size).max().unwrap_or_default();
     let group_of = |heap: &HeapReport| (heap.pool, heap.heap_type, heap.kind);
     let mut heaps: Vec<(usize, &HeapReport)> = report.heaps.iter().enumerate().collect();
     heaps.sort_by_key(|&(place, heap)| (group_of(heap), place));
-    for group in heaps.chunk_by(|(_, left), (_, right)| group_of(left) == group_of(right)) {
+    let groups = || heaps.chunk_by(|(_, left), (_, right)| group_of(left) == group_of(right));
+    if let [_, _, ..] = heaps[..] {
+        let row = largest.max(ByteSize::new(report.totals.reserved.get() / OVERVIEW_ROWS));
+        writeln!(
+            page,
+            "<div id=\"overview\">\n<p class=\"note\">All heaps, to one scale: {row} are as wide as the page.</p>"
+        )?;
+        for group in groups() {
+            overview(report, row, group, page)?;
+        }
+        writeln!(page, "</div>")?;
+    }
+    for group in groups() {
         let [(_, first), ..] = group else { continue };
         writeln!(
             page,
-            "<section class=\"group\">\n<h3>{} · {} · {} <small>{}</small></h3>",
-            format_args!("<bdi>{}</bdi>", pool_name(report, first.pool)),
-            first.heap_type,
-            first.kind.label(),
+            "<section class=\"group\">\n<h3>{} <small>{}</small></h3>",
+            group_name(report, first),
             counted(group.len() as u64, "heap"),
         )?;
-        for &(place, heap) in group {
-            write_heap(place, heap, page)?;
+        let (full, rest): (Vec<_>, Vec<_>) = group.iter().partition(|(_, heap)| is_full(heap));
+        for &(place, heap) in rest {
+            write_heap(place, heap, largest, page)?;
+        }
+        if !full.is_empty() {
+            let bytes = full.iter().fold(ByteSize::ZERO, |sum, (_, heap)| sum.saturating_add(heap.size));
+            let count = counted(full.len() as u64, "full heap");
+            writeln!(page, "<details class=\"full\"><summary>{count} <small>{bytes}</small></summary>")?;
+            for &(place, heap) in full {
+                write_heap(place, heap, largest, page)?;
+            }
+            writeln!(page, "</details>")?;
         }
         writeln!(page, "</section>")?;
     }
     writeln!(page, "</section>")
 }
 
-fn write_heap(place: usize, heap: &HeapReport, page: &mut impl Write) -> io::Result<()> {
+/// Pool, heap type and kind, as HTML.
+fn group_name(report: &AllocatorReport, heap: &HeapReport) -> String {
+    format!("<bdi>{}</bdi> · {} · {}", pool_name(report, heap.pool), heap.heap_type, heap.kind.label())
+}
+
+/// A bar for each heap of a group, one beside the other, as wide as the heap is large: one of `row` bytes is as wide as the page. Each
+/// leads to its map.
+fn overview(
+    report: &AllocatorReport,
+    row: ByteSize,
+    group: &[(usize, &HeapReport)],
+    page: &mut impl Write,
+) -> io::Result<()> {
+    let [(_, first), ..] = group else { return Ok(()) };
+    let bytes = group.iter().fold(ByteSize::ZERO, |sum, (_, heap)| sum.saturating_add(heap.size));
+    writeln!(
+        page,
+        "<p class=\"row\">{} <small>{}, {bytes}</small></p>\n<div class=\"cells\">",
+        group_name(report, first),
+        counted(group.len() as u64, "heap"),
+    )?;
+    for &(place, heap) in group {
+        writeln!(
+            page,
+            "<a class=\"cell\" href=\"#heap-{place}\" style=\"width:{}\" title=\"Heap {place}: {}, {} used\">\
+             <span class=\"used\" style=\"width:{}\"></span></a>",
+            width(heap.size, row),
+            heap.size,
+            percent(share(heap.used, heap.size)),
+            width(heap.used, heap.size),
+        )?;
+    }
+    writeln!(page, "</div>")
+}
+
+/// Whether so little is free that the map has nothing to tell: a 64th.
+fn is_full(heap: &HeapReport) -> bool {
+    heap.size.saturating_sub(heap.used).get() <= heap.size.get() / 64
+}
+
+fn write_heap(place: usize, heap: &HeapReport, largest: ByteSize, page: &mut impl Write) -> io::Result<()> {
     let free = heap.size.saturating_sub(heap.used);
     writeln!(
         page,
@@ -265,7 +330,11 @@ fn write_heap(place: usize, heap: &HeapReport, page: &mut impl Write) -> io::Res
         write!(page, " · at {:#x}", address.get())?;
     }
     let bar = Bar { used: heap.used, free, committed: ByteSize::ZERO, whole: heap.size };
-    writeln!(page, "</p>\n<div class=\"map\">{bar}</div>\n<p class=\"picked\" hidden></p>\n</article>")
+    writeln!(
+        page,
+        "</p>\n<div class=\"map\" style=\"width:{}\">{bar}</div>\n<p class=\"picked\" hidden></p>\n</article>",
+        width(heap.size, largest)
+    )
 }
 
 fn resources(
@@ -280,7 +349,7 @@ fn resources(
     }
     writeln!(
         page,
-        "<section id=\"{id}\">\n<h2>{heading}</h2>\n<table>\n<thead><tr><th scope=\"col\">name</th><th scope=\"col\">kind</th>\
+        "<section id=\"{id}\">\n<h2>{heading}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">name</th><th scope=\"col\">kind</th>\
          <th scope=\"col\">heap type</th><th scope=\"col\">pool</th><th scope=\"col\" class=\"n\">size</th></tr></thead>\n<tbody>"
     )?;
     let mut largest: Vec<(usize, &ResourceReport)> = resources.iter().enumerate().collect();
@@ -297,7 +366,7 @@ fn resources(
             resource.size,
         )?;
     }
-    writeln!(page, "</tbody>\n</table>")?;
+    writeln!(page, "</tbody>\n</table></div>")?;
     let rest = resources.len().saturating_sub(LISTED_WITHOUT_SCRIPT);
     if rest > 0 {
         writeln!(
@@ -318,7 +387,7 @@ fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()
     let largest = report.largest_allocations(LISTED_WITHOUT_SCRIPT);
     writeln!(
         page,
-        "<p>The {} largest. With scripts, this is a list of all, and every heap has a map.</p>\n<table>\n<thead><tr>\
+        "<p>The {} largest. With scripts, this is a list of all, and every heap has a map.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\
          <th scope=\"col\">name</th><th scope=\"col\">kind</th><th scope=\"col\" class=\"n\">size</th>\
          <th scope=\"col\">where</th><th scope=\"col\">user data</th></tr></thead>\n<tbody>",
         grouped(largest.len() as u64)
@@ -340,7 +409,7 @@ fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()
             HtmlText(allocation.user_data),
         )?;
     }
-    writeln!(page, "</tbody>\n</table>\n</noscript>\n</section>")
+    writeln!(page, "</tbody>\n</table></div>\n</noscript>\n</section>")
 }
 
 /// As HTML.
@@ -382,15 +451,20 @@ impl Display for Bar {
             ("free", "free", self.free),
         ] {
             if !size.is_zero() {
-                let width = 100.0 * share(size, self.whole);
+                let width = width(size, self.whole);
                 write!(
                     f,
-                    "<span class=\"{class}\" style=\"width:{width:.2}%\" title=\"{size} {title}\"></span>"
+                    "<span class=\"{class}\" style=\"width:{width}\" title=\"{size} {title}\"></span>"
                 )?;
             }
         }
         f.write_str("</span>")
     }
+}
+
+/// A part of a whole as a width in CSS.
+fn width(part: ByteSize, whole: ByteSize) -> String {
+    format!("{:.2}%", 100.0 * share(part, whole))
 }
 
 /// `12.3 %`.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use heapwright_d3d12::event::{Event, EventReset};
+use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3};
 
 use super::trim::{TrimInbox, TrimRegistration, TrimRequest};
@@ -103,9 +104,9 @@ impl Shared {
         match registered {
             Ok(cookie) => Some((adapter.clone(), cookie)),
             Err(error) => {
-                let code = error.code().0;
+                let code = Named(error.code());
                 tracing::warn!(
-                    "the adapter does not tell of changes of the budget ({code:#010x}); it is asked for them"
+                    "the adapter does not tell of changes of the budget ({code:#}); it is asked for them"
                 );
                 None
             }
@@ -134,7 +135,7 @@ impl Shared {
     fn end_what_is_left(&self) {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err((registration, hresult))) = left.map(TrimRegistration::end) {
-            tracing::warn!("the device does not end a trim notification: {:#010x}", hresult.0);
+            tracing::warn!("the device does not end a trim notification: {:#}", Named(hresult));
             // It may still be called, so what it uses stays.
             std::mem::forget(registration);
         }

@@ -16,10 +16,10 @@ use crate::SegmentGroup;
 /// | `None` | | |
 /// | `Moderate` | at 70 % of the budget, where D3DX12Residency begins to evict what is old | below 65 % |
 /// | `High` | at 90 %, where GPGMM warns | below 85 % |
-/// | `Over` | above the budget | below 95 % |
+/// | `Over` | above the budget | at the budget or below it |
 ///
-/// What ends a level is lower than what begins it, so that usage at a threshold does not tell again and again. The percentages are
-/// those libraries' and not measured.
+/// What ends a level is lower than what begins it, so that usage at a threshold does not tell again and again; but what is above the
+/// budget is evicted down to the budget and no further, which ends `Over`. The percentages are those libraries' and not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum PressureLevel {
     /// There is room.
@@ -52,7 +52,7 @@ pub struct Pressure {
 const THRESHOLDS: [(PressureLevel, u128); 3] =
     [(PressureLevel::Over, 100), (PressureLevel::High, 90), (PressureLevel::Moderate, 70)];
 
-/// How far below its threshold a level ends, in percent of the budget.
+/// How far below its threshold a level other than `Over` ends, in percent of the budget.
 const HYSTERESIS: u128 = 5;
 
 impl PressureLevel {
@@ -72,7 +72,10 @@ impl PressureLevel {
             Self::Over => used > percent * whole,
             _ => used >= percent * whole,
         });
-        let kept = highest(&|_, percent| used >= (percent - HYSTERESIS) * whole);
+        let kept = highest(&|level, percent| match level {
+            Self::Over => used > percent * whole,
+            _ => used >= (percent - HYSTERESIS) * whole,
+        });
         begun.max(self.min(kept))
     }
 
@@ -238,7 +241,8 @@ mod tests {
             (High, 850, High),
             (High, 849, Moderate),
             (High, 600, None),
-            (Over, 950, Over),
+            (Over, 1001, Over),
+            (Over, 1000, High),
             (Over, 949, High),
             (Over, 860, High),
             (Over, 840, Moderate),

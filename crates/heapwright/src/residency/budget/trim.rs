@@ -6,6 +6,7 @@ use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heapwright_core::ByteSize;
+use heapwright_d3d12::hresult::Named;
 use heapwright_d3d12::trim::*;
 use heapwright_d3d12::{DXGI_ERROR_ALREADY_EXISTS, ID3D12Device};
 use windows_core::{HRESULT, Interface};
@@ -85,6 +86,11 @@ unsafe impl Send for TrimRegistration {}
 // SAFETY: as above.
 unsafe impl Sync for TrimRegistration {}
 
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(ID3D12Device15, Arc<TrimInbox>)>();
+};
+
 impl TrimRegistration {
     /// `None` where the device has no such notifications, or (with a warning) refuses.
     pub(super) fn start(device: &ID3D12Device, inbox: &Arc<TrimInbox>) -> Option<Self> {
@@ -110,7 +116,7 @@ impl TrimRegistration {
         // SAFETY: from `Arc::into_raw` above, and registered with nobody.
         drop(unsafe { Arc::from_raw(inbox) });
         if result != heapwright_d3d12::E_NOTIMPL {
-            tracing::warn!("the device takes no callback for trim notifications: {:#010x}", result.0);
+            tracing::warn!("the device takes no callback for trim notifications: {:#}", Named(result));
         }
         None
     }

@@ -28,7 +28,8 @@ bitflags! {
         /// The heap is created within the budget, for which others are evicted, or not at all. Nothing is to be done for a heap that
         /// is created evicted.
         const CREATE_IN_BUDGET = 0x1;
-        /// The heap is resident when it is handed out, also one that D3D12 created evicted or of which D3D12 does not tell.
+        /// A heap of which D3D12 does not tell whether it is resident (a descriptor heap, a query heap) is resident when it is handed out,
+        /// and managed from then on. Without effect on others: what was created evicted stays so until it is used or locked.
         const CREATE_RESIDENT = 0x2;
         /// The heap is handed out with one lock, which wants its unlock.
         const CREATE_LOCKED = 0x4;

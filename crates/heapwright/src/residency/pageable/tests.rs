@@ -199,7 +199,7 @@ fn what_is_never_paged_is_refused() {
     let reserved = reserved.expect("S_OK comes with a resource");
     assert_refused(
         examine(&gpu, &reserved, &nothing),
-        "pageable: GetHeapProperties answered 0x80070057, as for a reserved",
+        "pageable: GetHeapProperties answered E_INVALIDARG (0x80070057), as for a reserved",
     );
 
     // D3D12 calls some objects pageable that it never pages.

@@ -74,6 +74,18 @@ impl Resource {
         self.layout() == Some(TextureMemoryLayout::Unknown)
     }
 
+    pub(super) fn is_rows(&self) -> bool {
+        self.layout() == Some(TextureMemoryLayout::RowMajor)
+    }
+
+    /// Its layout says which byte is which texel.
+    fn is_told(&self) -> bool {
+        matches!(
+            self.layout(),
+            Some(TextureMemoryLayout::RowMajor | TextureMemoryLayout::StandardSwizzle64Kib)
+        )
+    }
+
     pub(super) fn is_tiled(&self) -> bool {
         self.layout().is_some_and(TextureMemoryLayout::is_tiled)
     }
@@ -85,7 +97,7 @@ impl Resource {
     fn is_stateless(&self) -> bool {
         match self.kind {
             Kind::Buffer { .. } => true,
-            Kind::Texture { usage, .. } => usage.simultaneous_access,
+            Kind::Texture { usage, .. } => usage.simultaneous_access || usage.cross_adapter,
         }
     }
 
@@ -158,6 +170,8 @@ pub(super) struct Model {
     is_simple: bool,
     is_shared: bool,
     is_zeroed: bool,
+    /// Whatever a resource is, a write that is no copy of a whole subresource or tile leaves invalid elements so.
+    is_strict: bool,
     pub(super) resources: Vec<Resource>,
     /// All uses of the heap, the oldest first; times are places in it, plus one.
     log: Vec<Use>,
@@ -185,8 +199,8 @@ fn meet(one: &Range<u64>, two: &Range<u64>) -> Range<u64> {
 }
 
 impl Model {
-    pub(super) fn new(is_simple: bool, is_shared: bool, is_zeroed: bool) -> Self {
-        Self { is_simple, is_shared, is_zeroed, ..Self::default() }
+    pub(super) fn new(is_simple: bool, is_shared: bool, is_zeroed: bool, is_strict: bool) -> Self {
+        Self { is_simple, is_shared, is_zeroed, is_strict, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, kind: Kind, offset: u64, state: D3D12_RESOURCE_STATES) {
@@ -211,6 +225,11 @@ impl Model {
             Kind::Texture { layout: TextureMemoryLayout::Unknown, side, slices, .. } => {
                 let blocks = side.div_ceil(BLOCK).pow(2) as usize;
                 (vec![vec![never; blocks]; slices as usize], 1, slices)
+            }
+            Kind::Texture { layout: TextureMemoryLayout::RowMajor, side, slices, hidden, .. } => {
+                // Rows of whole pitches; nothing smaller than the whole is told apart.
+                let rows = (u64::from(side) * u64::from(side) * 4).div_ceil(KIB_64) as usize;
+                (vec![vec![never]; rows], rows + usize::from(hidden > 0), slices)
             }
             Kind::Texture { side, slices, hidden, .. } => {
                 let tiles = ((side / 128).pow(2) * slices) as usize;
@@ -377,23 +396,34 @@ impl Model {
         match (one.is_buffer(), two.is_buffer()) {
             (true, true) => Some(false),
             (false, false) => {
-                let is_same = one.kind == two.kind && one.offset == two.offset;
-                (is_same && (self.is_shared || one.is_tiled())).then_some(self.is_shared)
+                if self.is_same(from, to) && (self.is_shared || !one.is_opaque()) {
+                    return Some(self.is_shared);
+                }
+                // Tiles are alike wherever they are; and what is told byte by byte is read as anything.
+                let alike = |kind| match kind {
+                    Kind::Texture { layout, usage, hidden, .. } => Some((layout, usage, hidden)),
+                    Kind::Buffer { .. } => None,
+                };
+                let is_alike = one.is_tiled() && alike(one.kind) == alike(two.kind);
+                (is_alike || (one.is_told() && two.is_told())).then_some(false)
             }
             _ => {
                 let texture = if one.is_buffer() { two } else { one };
-                (texture.layout() == Some(TextureMemoryLayout::StandardSwizzle64Kib)).then_some(false)
+                texture.is_told().then_some(false)
             }
         }
     }
 
+    /// Identical textures in one place.
+    fn is_same(&self, one: usize, two: usize) -> bool {
+        let (one, two) = (&self.resources[one], &self.resources[two]);
+        one.kind == two.kind && one.offset == two.offset
+    }
+
     fn states_allow(&self, (from, from_unit): (usize, usize), (to, to_unit): (usize, usize)) -> bool {
         let (one, two) = (&self.resources[from], &self.resources[to]);
-        if one.is_stateless() && two.is_stateless() {
-            return true;
-        }
         let state = |resource: &Resource, unit| {
-            if resource.is_buffer() {
+            if resource.is_stateless() {
                 D3D12_RESOURCE_STATE_COMMON
             } else {
                 resource.states[resource.subresource(unit)].0
@@ -477,6 +507,14 @@ impl Model {
                 let is_there = is_there && !is_mixed && !cells.is_empty();
                 let is_allowed = is_there && self.states_allow((other.resource, 0), (id, unit));
                 vec![if is_allowed { as_one(&cells) } else { Element::Invalid }; count]
+            } else if !self.is_same(other.resource, id) {
+                let from_unit = (tile.start.wrapping_sub(from.offset) / KIB_64) as usize;
+                match from.elements.get(from_unit) {
+                    Some(elements) if self.states_allow((other.resource, from_unit), (id, unit)) => {
+                        vec![as_one(elements); count]
+                    }
+                    _ => vec![Element::Invalid; count],
+                }
             } else if self.states_allow((other.resource, unit), (id, unit)) {
                 from.elements[unit].clone()
             } else {
@@ -494,21 +532,24 @@ impl Model {
         if hit.is_empty() {
             return;
         }
+        // A state other than COMMON makes one of the places that the resource was the last to use.
+        let is_used = (0..self.resources[id].used.len()).any(|place| {
+            !meet(&self.resources[id].place(place), &hit).is_empty() && self.is_owner(id, place)
+        });
         let is_shared = !meet(&self.resources[by].all(), &all).is_empty();
         if is_shared && self.can_inherit(id, by).is_some() {
             let (units, failed) = self.kept_back(id, by, taken);
             if failed.len() < units {
-                failed.iter().for_each(|&unit| self.resources[id].elements[unit].fill(Element::Invalid));
+                // Who was not the last to use them has nothing to hand over, nor to lose by that.
+                for &unit in failed.iter().filter(|_| is_used) {
+                    self.resources[id].elements[unit].fill(Element::Invalid);
+                }
                 return;
             }
             if units == 0 {
                 return;
             }
         }
-        // A state other than COMMON makes one of the places that the resource was the last to use.
-        let is_used = (0..self.resources[id].used.len()).any(|place| {
-            !meet(&self.resources[id].place(place), &hit).is_empty() && self.is_owner(id, place)
-        });
         invalidate(&mut self.resources[id], &hit, is_used);
         if self.is_simple && self.resources[id].was_activated {
             self.resources[id].elements.iter_mut().flatten().for_each(|element| *element = Element::Invalid);
@@ -528,9 +569,9 @@ impl Model {
             }
             let at = meet(&from.place(unit), taken).start - to.offset;
             let to_unit = (at / KIB_64) as usize;
-            let is_mixed = from.is_buffer() && !to.is_buffer() && {
+            let is_mixed = !to.is_buffer() && !self.is_same(id, by) && {
                 let elements = &from.elements[unit];
-                let is_short = elements.len() < (KIB_64 / CELL) as usize;
+                let is_short = from.is_buffer() && elements.len() < (KIB_64 / CELL) as usize;
                 elements.contains(&Element::Valid) && (is_short || as_one(elements) == Element::Invalid)
             };
             is_mixed || !self.states_allow((id, unit), (by, to_unit.min(to.elements.len() - 1)))
@@ -602,7 +643,10 @@ impl Model {
         self.take(id, &units, effect);
         let mut wrong = BTreeSet::new();
         let resource = &mut self.resources[id];
-        let is_target = resource.is_target();
+        // A buffer is one subresource, and so is what nothing smaller is told apart of.
+        let is_all = parts.len() == resource.elements.len()
+            && parts.iter().all(|(unit, part)| part.len() == resource.elements[*unit].len());
+        let (is_target, is_buffer) = (resource.is_target(), resource.is_buffer());
         if effect == Effect::Discard {
             let state = resource.states[resource.subresource(parts[0].0)].0;
             let wanted = D3D12_RESOURCE_STATE_RENDER_TARGET;
@@ -633,9 +677,17 @@ impl Model {
                     Element::Never { zeroed: true } => None,
                     _ => Some(Rule::I2),
                 })),
-                Effect::Copy if is_whole => all.fill(Element::Valid),
+                Effect::Copy if is_whole && (!self.is_strict || is_all || !is_buffer) => {
+                    all.fill(Element::Valid)
+                }
                 _ if !uninitialised.is_empty() => wrong.extend(uninitialised),
-                _ => elements.iter().for_each(|&element| all[element] = Element::Valid),
+                _ => {
+                    for &element in elements {
+                        if !(self.is_strict && all[element] == Element::Invalid) {
+                            all[element] = Element::Valid;
+                        }
+                    }
+                }
             }
         }
         if !wrong.is_empty() {
@@ -684,7 +736,7 @@ fn invalidate(resource: &mut Resource, hit: &Range<u64>, is_used: bool) {
     let hidden = resource.offset + units as u64 * KIB_64;
     let is_all = resource.is_opaque()
         || (is_used && !(resource.is_stateless() || is_common))
-        || (resource.is_tiled() && hit.end > hidden);
+        || (!resource.is_buffer() && hit.end > hidden);
     if resource.is_buffer() {
         // Granules are the heap's, and a tightly aligned buffer begins anywhere in them.
         let (start, offset) = (hit.start.max(resource.offset), resource.offset);

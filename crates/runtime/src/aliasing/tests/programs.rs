@@ -265,3 +265,166 @@ fn a_discard_is_not_lost_with_hidden_memory_that_was_anothers() {
     assert_eq!(stage.said(QUEUE, &[Stage::discard(&target, 0)]), []);
     assert_eq!(stage.contents(&target, 0), HEAPWRIGHT_ALIASING_CONTENTS_DISCARDED);
 }
+
+fn rows(hidden: u64) -> Kind {
+    let usage = crate::ddi::TextureUsage { cross_adapter: true, ..Default::default() };
+    Kind::Texture { layout: TextureMemoryLayout::RowMajor, side: 256, mips: 1, slices: 1, usage, hidden }
+}
+
+/// ALIAS: textures with defined layouts, ROW_MAJOR among them, may have memory that belongs to all of them.
+#[test]
+fn memory_behind_the_last_row_belongs_to_the_whole_texture() {
+    for (place, is_lost) in [(4, true), (5, true), (6, false)] {
+        let stage = advanced();
+        let heap = stage.heap(D3D12_HEAP_FLAG_SHARED);
+        let texture = stage.place(&heap, 0, rows(2), COMMON);
+        let buffer = stage.place(&heap, place * KIB_64, Kind::buffer(KIB_64), COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, false)]), []);
+        let (found, _) = stage.execute(QUEUE, &[stage.all_texels(&texture, 0, true)]);
+        let because: Vec<_> = found.iter().map(|one| (one.rule, one.because)).collect();
+        let expected = if is_lost { vec![(Rule::I2, Some(Rule::I11))] } else { Vec::new() };
+        assert_eq!(because, expected, "{place}");
+    }
+}
+
+/// The other way round: who has the memory that is hidden writes in it, and whoever had bytes there loses them.
+#[test]
+fn hidden_memory_takes_contents_and_hands_none_on() {
+    for layout in [TextureMemoryLayout::RowMajor, TextureMemoryLayout::StandardSwizzle64Kib] {
+        let kind = match rows(1) {
+            Kind::Texture { side, mips, slices, usage, hidden, .. } => {
+                Kind::Texture { layout, side, mips, slices, usage, hidden }
+            }
+            buffer @ Kind::Buffer { .. } => buffer,
+        };
+        for wide in [1, 2] {
+            let stage = advanced();
+            let heap = stage.heap(NONE);
+            let texture = stage.place(&heap, 0, kind, COMMON);
+            // The last tile, or it and what is hidden behind it.
+            let buffer = stage.place(&heap, 3 * KIB_64, Kind::buffer(wide * KIB_64), COMMON);
+            assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+            assert_eq!(
+                stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, true)]),
+                [],
+                "its bytes are the tile's"
+            );
+            let second = if wide == 2 { vec![(Rule::I2, Some(2), Some(1))] } else { Vec::new() };
+            let read = stage.bytes(&buffer, (wide - 1) * KIB_64, 16, true);
+            assert_eq!(stage.said(QUEUE, &[read]), second, "{layout:?}: nothing comes from what is hidden");
+            let whole = if wide == 2 { vec![(Rule::I2, Some(1), Some(2))] } else { Vec::new() };
+            assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, true)]), whole, "{layout:?} {wide}");
+        }
+        let stage = advanced();
+        let heap = stage.heap(NONE);
+        let texture = stage.place(&heap, 0, kind, COMMON);
+        let buffer = stage.place(&heap, 4 * KIB_64, Kind::buffer(KIB_64), COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, false)]), []);
+        assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+        assert_eq!(
+            stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, true)]),
+            [(Rule::I2, Some(2), Some(1))],
+            "{layout:?}"
+        );
+    }
+}
+
+/// What A hands to a buffer and the buffer to B, A hands to B.
+#[test]
+fn textures_whose_bytes_are_told_inherit_directly_as_over_a_buffer() {
+    let swizzled = |side, slices, target| {
+        let usage = crate::ddi::TextureUsage { render_target: target, ..Default::default() };
+        Kind::Texture {
+            layout: TextureMemoryLayout::StandardSwizzle64Kib,
+            side,
+            mips: 1,
+            slices,
+            usage,
+            hidden: 0,
+        }
+    };
+    let pairs = [
+        (swizzled(256, 1, false), swizzled(128, 4, false)),
+        (swizzled(256, 1, false), swizzled(256, 1, true)),
+        (swizzled(256, 1, false), rows(0)),
+        (rows(0), swizzled(128, 4, false)),
+    ];
+    for (one, other) in pairs {
+        for over_buffer in [true, false] {
+            let stage = advanced();
+            let heap = stage.heap(NONE);
+            let [one, other] = [one, other].map(|kind| stage.place(&heap, 0, kind, COMMON));
+            let buffer = stage.place(&heap, 0, Kind::buffer(4 * KIB_64), COMMON);
+            let clear = stage.all_texels(&one, 0, false);
+            assert_eq!(stage.said(QUEUE, &[clear]), []);
+            stage.said(QUEUE, &[Call::notes("ResourceBarrier", vec![to_common(&one)])]);
+            if over_buffer {
+                assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 4 * KIB_64, true)]), []);
+            }
+            assert_eq!(
+                stage.said(QUEUE, &[stage.all_texels(&other, 0, true)]),
+                [],
+                "{:?} {over_buffer}",
+                other.kind
+            );
+        }
+    }
+}
+
+fn to_common(resource: &super::stage::Resource) -> crate::aliasing::Note {
+    crate::aliasing::Note::Transition {
+        resource: std::sync::Arc::clone(&resource.driver),
+        subresources: crate::aliasing::Subresources::All,
+        after: COMMON,
+    }
+}
+
+/// Tiles of placed textures go over tile by tile as those of reserved ones do.
+#[test]
+fn placed_tiles_inherit_as_reserved_ones_do() {
+    let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
+    for (is_in_common, lost) in [(true, None), (false, Some((Rule::I2, Some(2), Some(1))))] {
+        let stage = advanced();
+        let heap = stage.heap(NONE);
+        let one = stage.place(&heap, KIB_64, Kind::texture(layout, 256, 1), COMMON);
+        let other = stage.place(&heap, 0, Kind::texture(layout, 128, 3), COMMON);
+        assert_eq!(stage.said(QUEUE, &[stage.all_texels(&one, 0, false)]), []);
+        if is_in_common {
+            stage.said(QUEUE, &[Call::notes("ResourceBarrier", vec![to_common(&one)])]);
+        }
+        let read = stage.all_texels(&other, 1, true);
+        assert_eq!(
+            stage.said(QUEUE, &[read]),
+            Vec::from_iter(lost),
+            "tile 1 of the one is tile 0 of the other"
+        );
+    }
+}
+
+/// The strict reading of ALIAS, *Writes to invalidated resources*.
+#[test]
+fn by_the_strict_law_only_whole_units_make_invalid_contents_valid() {
+    let strict = AliasingLaws::D3D12 | AliasingLaws::INVALID_NEEDS_WHOLE_UNITS;
+    for (laws, is_strict) in [(AliasingLaws::D3D12, false), (strict, true)] {
+        let stage = Stage::new(AliasingTracking { laws, ..AliasingTracking::ADVANCED });
+        let heap = stage.heap(NONE);
+        let texture = stage.place(&heap, 0, Kind::texture(TextureMemoryLayout::Unknown, 256, 1), COMMON);
+        let buffer = stage.place(&heap, 0, Kind::buffer(4 * KIB_64), COMMON);
+        let refused =
+            |number, other| if is_strict { vec![(Rule::I2, Some(number), Some(other))] } else { Vec::new() };
+        let region = crate::ddi::driver_resource::TexelRegion { start: [0; 3], size: [64, 64, 1] };
+        // Never used by anybody else: a part is written and read.
+        let part = [stage.texels(&texture, 0, region, false), stage.texels(&texture, 0, region, true)];
+        assert_eq!(stage.said(QUEUE, &part), []);
+        // The buffer finds contents of the texture, which are none of its own.
+        let bytes = [stage.bytes(&buffer, KIB_64, KIB_64, false), stage.bytes(&buffer, KIB_64, KIB_64, true)];
+        assert_eq!(stage.said(QUEUE, &bytes), refused(2, 1), "64 KiB of a buffer of 256");
+        let all = [stage.bytes(&buffer, 0, 4 * KIB_64, false), stage.bytes(&buffer, KIB_64, 16, true)];
+        assert_eq!(stage.said(QUEUE, &all), []);
+        let part = [stage.texels(&texture, 0, region, false), stage.texels(&texture, 0, region, true)];
+        assert_eq!(stage.said(QUEUE, &part), refused(1, 2), "a box of a subresource");
+        let whole = [stage.all_texels(&texture, 0, false), stage.texels(&texture, 0, region, true)];
+        assert_eq!(stage.said(QUEUE, &whole), []);
+    }
+}

@@ -168,6 +168,10 @@ impl Kind {
                 let granule = if is_small { KIB_4 } else { KIB_64 };
                 (bytes.next_multiple_of(granule) + hidden * granule, granule)
             }
+            Self::Texture { layout: TextureMemoryLayout::RowMajor, side, hidden, .. } => {
+                let rows = u64::from(side) * (u64::from(side) * 4).next_multiple_of(256);
+                (rows.next_multiple_of(KIB_64) + hidden * KIB_64, KIB_64)
+            }
             Self::Texture { hidden, .. } => {
                 let ResourceKind::Texture(texture) = self.args().kind else { return (0, KIB_64) };
                 let grid = crate::ddi::TileGrid::new(&texture).expect("one plane");
@@ -188,7 +192,8 @@ impl Kind {
                 };
                 let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
                 let flags = flag(usage.render_target, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET)
-                    | flag(usage.simultaneous_access, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
+                    | flag(usage.simultaneous_access, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
+                    | flag(usage.cross_adapter, D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
                 (layout, flags)
             }
         };
@@ -342,7 +347,9 @@ impl Stage {
         } else {
             (here, there, region.start, TexelRegion { start: [0; 3], ..region })
         };
-        Call::command("CopyTextureRegion", Command::CopyTexels { target, target_start, source, region })
+        let target_size = region.size;
+        let command = Command::CopyTexels { target, target_start, target_size, source, region };
+        Call::command("CopyTextureRegion", command)
     }
 
     /// Discards a subresource.
@@ -403,7 +410,7 @@ impl Stage {
     }
 
     pub(super) fn wait(&self, agent: u32, fence: &Arc<Fence>, value: u64) {
-        let _ = self.tracker.after_wait(agent, fence, value).ask();
+        let _ = self.tracker.after_wait(agent, &fence.begin_wait(value)).ask();
     }
 
     /// Maps tiles to those of a heap from `heap_tile` on, or to nothing.

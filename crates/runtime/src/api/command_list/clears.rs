@@ -68,7 +68,11 @@ fn mip_size(desc: &D3D12_RESOURCE_DESC1, mip: u32) -> Result<[u32; 3], Refusal> 
 }
 
 /// The rectangles that an application passes, copied.
-fn read_rects((count, rects): Rects) -> Result<Vec<D3D12_RECT>, Refusal> {
+///
+/// # Safety
+///
+/// The pointer is null or points to as many rectangles as are counted.
+unsafe fn read_rects((count, rects): Rects) -> Result<Vec<D3D12_RECT>, Refusal> {
     // SAFETY: by the COM contract pRects is null or has that many elements, which stay until the call returns.
     unsafe { read_array(count, rects, "pRects") }.map(<[_]>::to_vec)
 }
@@ -242,7 +246,11 @@ fn check_depth(depth: f32) -> Result<(), Refusal> {
 }
 
 /// `ClearRenderTargetView`.
-pub(super) fn clear_render_target(
+///
+/// # Safety
+///
+/// `color` is null or points to four numbers, and `rects` to as many rectangles as are counted.
+pub(super) unsafe fn clear_render_target(
     device: &Device,
     recording: &mut Recording,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -254,7 +262,8 @@ pub(super) fn clear_render_target(
     let color = unsafe { color.cast::<[f32; 4]>().as_ref() };
     let color = *color.ok_or_else(|| Refusal::invalid("ColorRGBA is null"))?;
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    fill_color(recording, &view, color, &read_rects(rects)?)
+    // SAFETY: the caller's promise.
+    fill_color(recording, &view, color, &unsafe { read_rects(rects) }?)
 }
 
 /// The plane that a view is of; of a depth stencil view, the first.
@@ -266,7 +275,11 @@ pub(super) fn plane_of(view: &View) -> u32 {
 }
 
 /// `ClearDepthStencilView`.
-pub(super) fn clear_depth_stencil(
+///
+/// # Safety
+///
+/// `rects` is null or points to as many rectangles as are counted.
+pub(super) unsafe fn clear_depth_stencil(
     device: &Device,
     recording: &mut Recording,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -284,12 +297,25 @@ pub(super) fn clear_depth_stencil(
         check_depth(depth)?;
     }
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    let rects = read_rects(rects)?;
-    if flags & D3D12_CLEAR_FLAG_DEPTH != 0 {
-        fill_depth(recording, &view, depth, &rects)?;
-    }
-    if flags & D3D12_CLEAR_FLAG_STENCIL != 0 {
-        fill_stencil(recording, &view, stencil, &rects)?;
+    // SAFETY: the caller's promise.
+    let rects = unsafe { read_rects(rects) }?;
+    let aspects = [
+        (D3D12_CLEAR_FLAG_DEPTH, D3D12_DSV_FLAG_READ_ONLY_DEPTH, "depth"),
+        (D3D12_CLEAR_FLAG_STENCIL, D3D12_DSV_FLAG_READ_ONLY_STENCIL, "stencil"),
+    ];
+    for (clear, read_only, name) in aspects {
+        if flags & clear == 0 {
+            continue;
+        }
+        if view.read_only & read_only != 0 {
+            let broken = Refusal::invalid(format!("{name} of a view that leaves it as it is"))
+                .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID);
+            recording.notices.tolerate(Err(broken));
+        } else if clear == D3D12_CLEAR_FLAG_DEPTH {
+            fill_depth(recording, &view, depth, &rects)?;
+        } else {
+            fill_stencil(recording, &view, stencil, &rects)?;
+        }
     }
     Ok(())
 }
@@ -328,7 +354,11 @@ pub(super) fn set_descriptor_heaps(
 }
 
 /// `ClearUnorderedAccessViewUint` and `ClearUnorderedAccessViewFloat`.
-pub(super) fn clear_unordered_access(
+///
+/// # Safety
+///
+/// The pointers are null or point to what they are named for; `rects` to as many rectangles as are counted.
+pub(super) unsafe fn clear_unordered_access(
     device: &Device,
     recording: &mut Recording,
     (gpu, cpu): (D3D12_GPU_DESCRIPTOR_HANDLE, D3D12_CPU_DESCRIPTOR_HANDLE),
@@ -342,22 +372,31 @@ pub(super) fn clear_unordered_access(
     };
     let resource: &Resource_Impl = own::<Resource>(device, resource, "pResource")
         .map_err(|why| why.with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR))?;
-    let (visible, _) = device.descriptor_heaps().find_shader_visible(gpu, "ViewGPUHandleInCurrentHeap")?;
-    let is_set = |heap: &std::sync::Weak<DescriptorTable>| std::ptr::eq(heap.as_ptr(), Arc::as_ptr(&visible));
-    if !recording.descriptor_heaps.iter().any(is_set) {
-        return Err(invalid("ViewGPUHandleInCurrentHeap is of a heap that SetDescriptorHeaps has not set"));
-    }
+    // The view is the one of the CPU handle. What the GPU handle names, and which heaps are set, is the debug layer's.
+    let set = device.descriptor_heaps().find_shader_visible(gpu, "ViewGPUHandleInCurrentHeap").and_then(
+        |(visible, _)| {
+            let is_set =
+                |heap: &std::sync::Weak<DescriptorTable>| std::ptr::eq(heap.as_ptr(), &raw const *visible);
+            if recording.descriptor_heaps.iter().any(is_set) {
+                return Ok(());
+            }
+            Err(invalid("ViewGPUHandleInCurrentHeap is of a heap that SetDescriptorHeaps has not set"))
+        },
+    );
+    recording.notices.tolerate(set);
     let heap_type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
     let (table, descriptor) = descriptor(device, cpu, heap_type, "ViewCPUHandle")?;
     if table.is_shader_visible() {
-        return Err(invalid("ViewCPUHandle is of a shader-visible heap, which the CPU does not read"));
+        let refusal = invalid("ViewCPUHandle is of a shader-visible heap, which the CPU does not read");
+        recording.notices.tolerate(Err(refusal));
     }
     let Descriptor::View(view) = descriptor else { return Ok(()) };
     if !Arc::ptr_eq(&view.resource()?, resource.driver()) {
         return Err(Refusal::invalid("ViewCPUHandle is a view of another resource than pResource")
             .with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR));
     }
-    let rects = read_rects(rects)?;
+    // SAFETY: the caller's promise.
+    let rects = unsafe { read_rects(rects) }?;
     if view.format == DXGI_FORMAT_UNKNOWN {
         return Err(Refusal::invalid("views of structured buffers cannot be cleared")
             .with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS));

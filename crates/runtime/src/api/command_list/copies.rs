@@ -10,6 +10,7 @@ use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
 use crate::ddi::command::Command;
+use crate::format;
 use crate::rules::Refusal;
 
 /// Whether a resource is a buffer.
@@ -17,7 +18,7 @@ pub(super) fn is_buffer(resource: &Resource) -> bool {
     resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
 }
 
-/// Checks that copies may write a resource: what is in an UPLOAD heap stays in GENERIC_READ.
+/// Checks that copies may write a resource: what is in an UPLOAD heap stays in GENERIC_READ. States are the debug layer's.
 pub(super) fn check_target(resource: &Resource, name: &str) -> Result<(), Refusal> {
     if resource.heap_type() == Some(D3D12_HEAP_TYPE_UPLOAD) {
         return Err(Refusal::invalid(format!("{name} is in an UPLOAD heap, which the GPU does not write")));
@@ -25,7 +26,7 @@ pub(super) fn check_target(resource: &Resource, name: &str) -> Result<(), Refusa
     Ok(())
 }
 
-/// Checks that copies may read a resource: what is in a READBACK heap stays in COPY_DEST.
+/// Checks that copies may read a resource: what is in a READBACK heap stays in COPY_DEST. States are the debug layer's.
 pub(super) fn check_source(resource: &Resource, name: &str) -> Result<(), Refusal> {
     if resource.heap_type() == Some(D3D12_HEAP_TYPE_READBACK) {
         return Err(Refusal::invalid(format!("{name} is in a READBACK heap, which copies only write")));
@@ -78,8 +79,8 @@ pub(super) fn copy_buffer_region(
     ];
     let target = Bytes::check(target, target_offset, size, ["pDstBuffer", "DstOffset"], target_ids)?;
     let source = Bytes::check(source, source_offset, size, ["pSrcBuffer", "SrcOffset"], source_ids)?;
-    check_target(target.buffer, "pDstBuffer")?;
-    check_source(source.buffer, "pSrcBuffer")?;
+    recording.notices.tolerate(check_target(target.buffer, "pDstBuffer"));
+    recording.notices.tolerate(check_source(source.buffer, "pSrcBuffer"));
     let is_same = Arc::ptr_eq(target.buffer.driver(), source.buffer.driver());
     if is_same && target.offset < source.offset + size && source.offset < target.offset + size {
         return Err(Refusal::invalid(format!(
@@ -104,8 +105,8 @@ pub(super) fn copy_resource(
     target: &Resource_Impl,
     source: &Resource_Impl,
 ) -> Result<(), Refusal> {
-    check_target(target, "pDstResource")?;
-    check_source(source, "pSrcResource")?;
+    recording.notices.tolerate(check_target(target, "pDstResource"));
+    recording.notices.tolerate(check_source(source, "pSrcResource"));
     if Arc::ptr_eq(target.driver(), source.driver()) {
         return Err(Refusal::invalid("pDstResource and pSrcResource are the same")
             .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
@@ -122,18 +123,24 @@ pub(super) fn copy_resource(
     texture_copies::copy_texture(recording, target, source)
 }
 
-/// Checks that two resources differ in nothing that a copy of the whole cares about.
+/// Checks that two resources differ in nothing that a copy of the whole cares about. Sizes count in blocks.
 fn check_same_shape(target: &D3D12_RESOURCE_DESC1, source: &D3D12_RESOURCE_DESC1) -> Result<(), Refusal> {
+    let block = |desc: &D3D12_RESOURCE_DESC1| {
+        format::properties(desc.Format)
+            .map_or((1, 1), |row| (row.block_width.max(1), row.block_height.max(1)))
+    };
+    let (to, from) = (block(target), block(source));
     let fields = [
         ("Dimension", i64::from(target.Dimension), i64::from(source.Dimension)),
-        ("Height", i64::from(target.Height), i64::from(source.Height)),
+        ("Height", i64::from(target.Height.div_ceil(to.1)), i64::from(source.Height.div_ceil(from.1))),
         ("DepthOrArraySize", i64::from(target.DepthOrArraySize), i64::from(source.DepthOrArraySize)),
         ("MipLevels", i64::from(target.MipLevels), i64::from(source.MipLevels)),
         ("SampleDesc.Count", i64::from(target.SampleDesc.Count), i64::from(source.SampleDesc.Count)),
         ("SampleDesc.Quality", i64::from(target.SampleDesc.Quality), i64::from(source.SampleDesc.Quality)),
     ];
-    if target.Width != source.Width {
-        return Err(differs("Width", target.Width, source.Width));
+    let widths = (target.Width.div_ceil(to.0.into()), source.Width.div_ceil(from.0.into()));
+    if widths.0 != widths.1 {
+        return Err(differs("Width", widths.0, widths.1));
     }
     match fields.iter().find(|(_, target, source)| target != source) {
         Some((field, target, source)) => Err(differs(field, target, source)),
@@ -143,7 +150,8 @@ fn check_same_shape(target: &D3D12_RESOURCE_DESC1, source: &D3D12_RESOURCE_DESC1
 
 fn differs(field: &str, target: impl std::fmt::Display, source: impl std::fmt::Display) -> Refusal {
     Refusal::invalid(format!(
-        "CopyResource between different descriptions: {field} is {target} in pDstResource and {source} in pSrcResource"
+        "CopyResource between different descriptions: {field}, in blocks, is {target} in pDstResource and {source} in \
+         pSrcResource"
     ))
     .with_id(D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE)
 }
@@ -172,6 +180,28 @@ pub(super) fn write_buffer_immediate(
             .with_id(D3D12_MESSAGE_ID_WRITEBUFFERIMMEDIATE_INVALID_MODE));
     }
     recording.commands.append(&mut commands);
+    Ok(())
+}
+
+/// `ResolveQueryData`: nothing was measured, so every result is 0.
+pub(super) fn clear_query_results(
+    recording: &mut Recording,
+    target: &Resource_Impl,
+    offset: u64,
+    size: u64,
+) -> Result<(), Refusal> {
+    let width = target.desc().Width;
+    if target.texture().is_ok()
+        || !offset.is_multiple_of(8)
+        || offset.checked_add(size).is_none_or(|end| end > width)
+    {
+        return Err(Refusal::invalid(format!(
+            "{size} bytes of results from AlignedDestinationBufferOffset {offset} are not in pDestinationBuffer, at multiples of 8"
+        )));
+    }
+    let start = target.driver().gpu_virtual_address().get() + offset;
+    let words = (start..start + size).step_by(4).filter_map(GpuVirtualAddress::new);
+    recording.commands.extend(words.map(|address| Command::WriteImmediate { address, value: 0 }));
     Ok(())
 }
 

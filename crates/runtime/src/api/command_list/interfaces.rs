@@ -11,11 +11,14 @@ use windows_core::{BOOL, Ref, Result};
 use super::clears::ClearValues;
 use super::resolves::Resolve;
 use super::{
-    Allowed, CommandList_Impl, clears, copies, read_array, render_passes, resolves, texture_copies, tiles,
+    Allowed, CommandList, CommandList_Impl, clears, copies, read_array, render_passes, resolves,
+    texture_copies, tiles,
 };
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
+use crate::api::inert::{CommandSignature, PipelineState, RootSignature};
 use crate::api::object::own;
+use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::Resource;
 use crate::format::ResolveMode;
 use crate::rules::Refusal;
@@ -42,9 +45,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) -> Result<()> {
         call::run(self.log(), "ID3D12GraphicsCommandList::Reset", || {
             if pinitialstate.is_some() {
-                return Err(Refusal::invalid(
-                    "pInitialState is a pipeline state that this device did not make",
-                ));
+                own::<PipelineState>(&self.child.device, pinitialstate.as_ref(), "pInitialState")?;
             }
             self.reset(own::<CommandAllocator>(&self.child.device, pallocator.as_ref(), "pAllocator")?)
         })
@@ -62,7 +63,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _startvertexlocation: u32,
         _startinstancelocation: u32,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::DrawInstanced");
+        self.skip("ID3D12GraphicsCommandList::DrawInstanced", Allowed::Draw, |_, _| Ok(()));
     }
 
     fn DrawIndexedInstanced(
@@ -73,11 +74,12 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _basevertexlocation: i32,
         _startinstancelocation: u32,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::DrawIndexedInstanced");
+        self.skip("ID3D12GraphicsCommandList::DrawIndexedInstanced", Allowed::Draw, |_, _| Ok(()));
     }
 
     fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList::Dispatch");
+        let name = "ID3D12GraphicsCommandList::Dispatch";
+        self.skip(name, Allowed::State, |_, recording| recording.check_outside_pass());
     }
 
     fn CopyBufferRegion(
@@ -118,14 +120,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
                 // SAFETY: by the COM contract the pointers are null or point to their structures.
                 let (target, source, source_box) =
                     unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
-                texture_copies::copy_texture_region(
-                    device,
-                    recording,
-                    target,
-                    [dstx, dsty, dstz],
-                    source,
-                    source_box,
-                )
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe {
+                    texture_copies::copy_texture_region(
+                        device,
+                        recording,
+                        target,
+                        [dstx, dsty, dstz],
+                        source,
+                        source_box,
+                    )
+                }
             },
         );
     }
@@ -160,7 +165,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
                 let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
                 let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
                 let region = (ptileregionstartcoordinate, ptileregionsize);
-                tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe {
+                    tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
+                }
             },
         );
     }
@@ -206,22 +214,36 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn OMSetStencilRef(&self, _stencilref: u32) {}
 
-    fn SetPipelineState(&self, _ppipelinestate: Ref<'_, ID3D12PipelineState>) {
-        self.unsupported("ID3D12GraphicsCommandList::SetPipelineState");
+    fn SetPipelineState(&self, ppipelinestate: Ref<'_, ID3D12PipelineState>) {
+        self.record("ID3D12GraphicsCommandList::SetPipelineState", Allowed::State, |device, _| {
+            own::<PipelineState>(device, ppipelinestate.as_ref(), "pPipelineState").map(|_| ())
+        });
     }
 
     fn ResourceBarrier(&self, numbarriers: u32, pbarriers: *const D3D12_RESOURCE_BARRIER) {
         self.record("ID3D12GraphicsCommandList::ResourceBarrier", Allowed::All, |device, recording| {
             // SAFETY: by the COM contract the array has that many elements.
             let barriers = unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?;
-            self.check_barriers(barriers)?;
-            recording.check_pass_barriers(device, barriers)?;
-            recording.note_barriers(device, barriers)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.check_barriers(barriers, &mut recording.notices)? };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.check_pass_barriers(device, barriers)? };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.note_barriers(device, barriers) }
         });
     }
 
-    fn ExecuteBundle(&self, _pcommandlist: Ref<'_, ID3D12GraphicsCommandList>) {
-        self.unsupported("ID3D12GraphicsCommandList::ExecuteBundle");
+    fn ExecuteBundle(&self, pcommandlist: Ref<'_, ID3D12GraphicsCommandList>) {
+        self.skip("ID3D12GraphicsCommandList::ExecuteBundle", Allowed::Direct, |device, _| {
+            let bundle = own::<CommandList>(device, pcommandlist.as_ref(), "pCommandList")?;
+            if bundle.list_type != D3D12_COMMAND_LIST_TYPE_BUNDLE {
+                return Err(Refusal::invalid("pCommandList is no bundle"));
+            }
+            bundle
+                .executable()
+                .map_err(|broken| Refusal::invalid(format!("pCommandList {broken}")))
+                .map(|_| ())
+        });
     }
 
     fn SetDescriptorHeaps(
@@ -231,7 +253,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         self.record_outside_pass(
             "ID3D12GraphicsCommandList::SetDescriptorHeaps",
-            Allowed::DirectAndCompute,
+            Allowed::State,
             |device, recording| {
                 // SAFETY: by the COM contract the array has that many elements.
                 let heaps =
@@ -241,12 +263,18 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         );
     }
 
-    fn SetComputeRootSignature(&self, _prootsignature: Ref<'_, ID3D12RootSignature>) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootSignature");
+    fn SetComputeRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
+        let name = "ID3D12GraphicsCommandList::SetComputeRootSignature";
+        self.record(name, Allowed::State, |device, _| {
+            own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature").map(|_| ())
+        });
     }
 
-    fn SetGraphicsRootSignature(&self, _prootsignature: Ref<'_, ID3D12RootSignature>) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootSignature");
+    fn SetGraphicsRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
+        let name = "ID3D12GraphicsCommandList::SetGraphicsRootSignature";
+        self.record(name, Allowed::Draw, |device, _| {
+            own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature").map(|_| ())
+        });
     }
 
     fn SetComputeRootDescriptorTable(
@@ -254,7 +282,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootDescriptorTable");
+        self.set_state("ID3D12GraphicsCommandList::SetComputeRootDescriptorTable", Allowed::State);
     }
 
     fn SetGraphicsRootDescriptorTable(
@@ -262,7 +290,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootDescriptorTable");
+        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootDescriptorTable", Allowed::Draw);
     }
 
     fn SetComputeRoot32BitConstant(
@@ -271,7 +299,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _srcdata: u32,
         _destoffsetin32bitvalues: u32,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRoot32BitConstant");
+        self.set_state("ID3D12GraphicsCommandList::SetComputeRoot32BitConstant", Allowed::State);
     }
 
     fn SetGraphicsRoot32BitConstant(
@@ -280,7 +308,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _srcdata: u32,
         _destoffsetin32bitvalues: u32,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstant");
+        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstant", Allowed::Draw);
     }
 
     fn SetComputeRoot32BitConstants(
@@ -290,7 +318,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _psrcdata: *const c_void,
         _destoffsetin32bitvalues: u32,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRoot32BitConstants");
+        self.set_state("ID3D12GraphicsCommandList::SetComputeRoot32BitConstants", Allowed::State);
     }
 
     fn SetGraphicsRoot32BitConstants(
@@ -300,7 +328,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _psrcdata: *const c_void,
         _destoffsetin32bitvalues: u32,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstants");
+        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstants", Allowed::Draw);
     }
 
     fn SetComputeRootConstantBufferView(
@@ -308,7 +336,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootConstantBufferView");
+        self.set_state("ID3D12GraphicsCommandList::SetComputeRootConstantBufferView", Allowed::State);
     }
 
     fn SetGraphicsRootConstantBufferView(
@@ -316,7 +344,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootConstantBufferView");
+        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootConstantBufferView", Allowed::Draw);
     }
 
     fn SetComputeRootShaderResourceView(
@@ -324,7 +352,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootShaderResourceView");
+        self.set_state("ID3D12GraphicsCommandList::SetComputeRootShaderResourceView", Allowed::State);
     }
 
     fn SetGraphicsRootShaderResourceView(
@@ -332,7 +360,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootShaderResourceView");
+        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootShaderResourceView", Allowed::Draw);
     }
 
     fn SetComputeRootUnorderedAccessView(
@@ -340,7 +368,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView");
+        self.set_state("ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView", Allowed::State);
     }
 
     fn SetGraphicsRootUnorderedAccessView(
@@ -348,7 +376,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _rootparameterindex: u32,
         _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView");
+        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView", Allowed::Draw);
     }
 
     fn IASetIndexBuffer(&self, _pview: *const D3D12_INDEX_BUFFER_VIEW) {}
@@ -383,7 +411,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             Allowed::Direct,
             |device, recording| {
                 let (values, rects) = ((depth, stencil), (numrects, prects));
-                clears::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe {
+                    clears::clear_depth_stencil(
+                        device,
+                        recording,
+                        *depthstencilview,
+                        clearflags,
+                        values,
+                        rects,
+                    )
+                }
             },
         );
     }
@@ -399,13 +437,16 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             "ID3D12GraphicsCommandList::ClearRenderTargetView",
             Allowed::Direct,
             |device, recording| {
-                clears::clear_render_target(
-                    device,
-                    recording,
-                    *rendertargetview,
-                    colorrgba,
-                    (numrects, prects),
-                )
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe {
+                    clears::clear_render_target(
+                        device,
+                        recording,
+                        *rendertargetview,
+                        colorrgba,
+                        (numrects, prects),
+                    )
+                }
             },
         );
     }
@@ -427,7 +468,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
                 let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
                 let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
                 let values = ClearValues::Uint(values);
-                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe {
+                    clears::clear_unordered_access(
+                        device,
+                        recording,
+                        handles,
+                        presource.as_ref(),
+                        values,
+                        rects,
+                    )
+                }
             },
         );
     }
@@ -449,7 +500,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
                 let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
                 let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
                 let values = ClearValues::Float(values);
-                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe {
+                    clears::clear_unordered_access(
+                        device,
+                        recording,
+                        handles,
+                        presource.as_ref(),
+                        values,
+                        rects,
+                    )
+                }
             },
         );
     }
@@ -460,30 +521,45 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             Allowed::DirectAndCompute,
             |device, recording| {
                 let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
-                self.check_discard(resource, pregion)?;
-                recording.note_discard(self.list_type, resource, pregion)
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe { self.check_discard(resource, pregion)? };
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe { recording.note_discard(self.list_type, resource, pregion) }
             },
         );
     }
 
-    fn BeginQuery(&self, _pqueryheap: Ref<'_, ID3D12QueryHeap>, _type: D3D12_QUERY_TYPE, _index: u32) {
-        self.unsupported("ID3D12GraphicsCommandList::BeginQuery");
+    fn BeginQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
+        self.record("ID3D12GraphicsCommandList::BeginQuery", Allowed::DirectAndCompute, |device, _| {
+            let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
+            heap.check_queries(query_type, index, 1, true)
+        });
     }
 
-    fn EndQuery(&self, _pqueryheap: Ref<'_, ID3D12QueryHeap>, _type: D3D12_QUERY_TYPE, _index: u32) {
-        self.unsupported("ID3D12GraphicsCommandList::EndQuery");
+    fn EndQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
+        self.record("ID3D12GraphicsCommandList::EndQuery", Allowed::DirectAndCompute, |device, _| {
+            let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
+            heap.check_queries(query_type, index, 1, false)
+        });
     }
 
     fn ResolveQueryData(
         &self,
-        _pqueryheap: Ref<'_, ID3D12QueryHeap>,
-        _type: D3D12_QUERY_TYPE,
-        _startindex: u32,
-        _numqueries: u32,
-        _pdestinationbuffer: Ref<'_, ID3D12Resource>,
-        _aligneddestinationbufferoffset: u64,
+        pqueryheap: Ref<'_, ID3D12QueryHeap>,
+        query_type: D3D12_QUERY_TYPE,
+        startindex: u32,
+        numqueries: u32,
+        pdestinationbuffer: Ref<'_, ID3D12Resource>,
+        aligneddestinationbufferoffset: u64,
     ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList::ResolveQueryData");
+        let name = "ID3D12GraphicsCommandList::ResolveQueryData";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            let heap = own::<QueryHeap>(device, pqueryheap.as_ref(), "pQueryHeap")?;
+            heap.check_queries(query_type, startindex, numqueries, false)?;
+            let target = own::<Resource>(device, pdestinationbuffer.as_ref(), "pDestinationBuffer")?;
+            let size = u64::from(numqueries) * query_heap::result_size(query_type);
+            copies::clear_query_results(recording, target, aligneddestinationbufferoffset, size)
+        });
     }
 
     fn SetPredication(
@@ -503,14 +579,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn ExecuteIndirect(
         &self,
-        _pcommandsignature: Ref<'_, ID3D12CommandSignature>,
+        pcommandsignature: Ref<'_, ID3D12CommandSignature>,
         _maxcommandcount: u32,
-        _pargumentbuffer: Ref<'_, ID3D12Resource>,
+        pargumentbuffer: Ref<'_, ID3D12Resource>,
         _argumentbufferoffset: u64,
         _pcountbuffer: Ref<'_, ID3D12Resource>,
         _countbufferoffset: u64,
     ) {
-        self.unsupported("ID3D12GraphicsCommandList::ExecuteIndirect");
+        self.skip("ID3D12GraphicsCommandList::ExecuteIndirect", Allowed::State, |device, _| {
+            own::<CommandSignature>(device, pcommandsignature.as_ref(), "pCommandSignature")?;
+            own::<Resource>(device, pargumentbuffer.as_ref(), "pArgumentBuffer").map(|_| ())
+        });
     }
 }
 
@@ -631,7 +710,8 @@ impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
             let (targets, depth_stencil) = unsafe {
                 (read_array(numrendertargets, prendertargets, "pRenderTargets")?, pdepthstencil.as_ref())
             };
-            render_passes::begin(device, recording, targets, depth_stencil, flags)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { render_passes::begin(device, recording, targets, depth_stencil, flags) }
         });
     }
 
@@ -710,7 +790,7 @@ impl ID3D12GraphicsCommandList5_Impl for CommandList_Impl {
 
 impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
     fn DispatchMesh(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
-        self.unsupported("ID3D12GraphicsCommandList6::DispatchMesh");
+        self.skip("ID3D12GraphicsCommandList6::DispatchMesh", Allowed::Draw, |_, _| Ok(()));
     }
 }
 
@@ -719,9 +799,12 @@ impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
         self.record("ID3D12GraphicsCommandList7::Barrier", Allowed::All, |device, recording| {
             // SAFETY: by the COM contract the array has that many elements.
             let groups = unsafe { read_array(numbarriergroups, pbarriergroups, "pBarrierGroups") }?;
-            self.check_barrier_groups(groups)?;
-            recording.check_pass_barrier_groups(device, groups)?;
-            recording.note_barrier_groups(device, groups)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.check_barrier_groups(groups, &mut recording.notices)? };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.check_pass_barrier_groups(device, groups)? };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.note_barrier_groups(device, groups) }
         });
     }
 }

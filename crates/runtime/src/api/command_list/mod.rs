@@ -5,9 +5,11 @@
 //! * `notes`: what lists record for the tracker of aliasing.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
-//! A command that breaks a rule is not recorded. As in D3D12 the call has no result; the rule goes to the log at once, and
-//! `Close` answers the error. What needs pipelines is not there: it is logged, and `Close` answers E_NOTIMPL, so that no list
-//! executes which does less than it says.
+//! A command that breaks a rule which D3D12's core checks is not recorded. As in D3D12 the call has no result; the rule goes to the
+//! log at once, and `Close` answers the error. What D3D12 leaves to the debug layer (in which state a resource is used, which heaps
+//! are set) is a message, and the command is recorded; `Notices::tolerate` marks these rules. Draws and dispatches are recorded and do
+//! nothing, which the list says once. What else is not there is logged, and `Close` answers E_NOTIMPL, so that no list executes which
+//! does less than it says.
 
 mod barriers;
 mod clears;
@@ -34,7 +36,7 @@ use super::object::{Child, implement_child};
 use crate::aliasing::{Note, RecordedCall};
 use crate::ddi::command::Command;
 use crate::debug::ObjectKind;
-use crate::rules::Refusal;
+use crate::rules::{Notice, Notices, Refusal};
 
 /// A command list of the application.
 #[implement(ID3D12GraphicsCommandList10)]
@@ -59,11 +61,15 @@ struct Recording {
     /// What the tracker of aliasing is told, if it is on: the calls so far, and what the one that records does beside its commands.
     calls: Option<Vec<RecordedCall>>,
     notes: Vec<Note>,
+    /// What the command that records breaks of the rules of the debug layer.
+    notices: Notices,
     /// What the first command that was refused answers.
     error: Option<HRESULT>,
     /// The shader-visible heaps of `SetDescriptorHeaps`.
     descriptor_heaps: Vec<Weak<DescriptorTable>>,
     render_pass: Option<RenderPass>,
+    /// Whether the application was told that draws and dispatches are not executed.
+    has_told: bool,
     turn: Turn,
 }
 
@@ -111,9 +117,14 @@ pub(super) struct Recorded {
 /// Which lists may hold a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
+    /// All but bundles.
     All,
     DirectAndCompute,
     Direct,
+    /// What sets state for pipelines: direct lists, compute lists and bundles.
+    State,
+    /// What draws: direct lists and bundles.
+    Draw,
 }
 
 impl CommandList {
@@ -149,22 +160,22 @@ impl CommandList {
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a list that is open, empty or failed, and for one whose allocator was reset.
+    /// E_INVALIDARG for a list that is empty, and for one whose allocator was reset; DXGI_ERROR_INVALID_CALL, which takes the device
+    /// with it, for one that is open or failed.
     pub(super) fn executable(&self) -> Result<Arc<Recorded>, Refusal> {
-        let (message, id) = match &*self.lock() {
+        match &*self.lock() {
             State::Closed(recorded) if recorded.recordings.holds(recorded.generation) => {
-                return Ok(Arc::clone(recorded));
+                Ok(Arc::clone(recorded))
             }
-            State::Closed(_) => {
-                ("is gone: its command allocator was reset", D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_RESET)
-            }
-            State::Recording(_) => ("is open", D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST),
-            State::Empty => ("was never recorded", D3D12_MESSAGE_ID_CANNOT_EXECUTE_EMPTY_COMMAND_LIST),
-            State::Failed => {
-                ("was closed with an error", D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST)
-            }
-        };
-        Err(Refusal::invalid(message).with_id(id))
+            State::Closed(_) => Err(Refusal::invalid("is gone: its command allocator was reset")
+                .with_id(D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_RESET)),
+            State::Empty => Err(Refusal::invalid("was never recorded")
+                .with_id(D3D12_MESSAGE_ID_CANNOT_EXECUTE_EMPTY_COMMAND_LIST)),
+            State::Recording(_) => Err(Refusal::new(DXGI_ERROR_INVALID_CALL, "is open")
+                .with_id(D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST)),
+            State::Failed => Err(Refusal::new(DXGI_ERROR_INVALID_CALL, "was closed with an error")
+                .with_id(D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST)),
+        }
     }
 
     fn close(&self) -> Result<(), Refusal> {
@@ -217,14 +228,19 @@ impl CommandList {
             self.check_allowed(allowed)?;
             let first_command = recording.commands.len();
             recording.notes.clear();
+            recording.notices = Notices::default();
             body(&self.child.device, recording)?;
             recording.note_call(name, first_command);
-            Ok(())
+            Ok(std::mem::take(&mut recording.notices))
         });
-        if let Err(error) = result
-            && let State::Recording(recording) = &mut *self.lock()
-        {
-            recording.error.get_or_insert(error.code());
+        match result {
+            // Outside of the lock, as refusals are: a callback may call the list.
+            Ok(notices) => self.child.log().notices(name, &notices),
+            Err(error) => {
+                if let State::Recording(recording) = &mut *self.lock() {
+                    recording.error.get_or_insert(error.code());
+                }
+            }
         }
     }
 
@@ -241,6 +257,31 @@ impl CommandList {
         });
     }
 
+    /// Sets state that only pipelines read: nothing comes of it.
+    fn set_state(&self, name: &'static str, allowed: Allowed) {
+        self.record(name, allowed, |_, _| Ok(()));
+    }
+
+    /// What pipelines execute, which is checked by `check` and not executed. The list says so once.
+    fn skip(
+        &self,
+        name: &'static str,
+        allowed: Allowed,
+        check: impl FnOnce(&Device, &mut Recording) -> Result<(), Refusal>,
+    ) {
+        self.record(name, allowed, |device, recording| {
+            check(device, recording)?;
+            if !std::mem::replace(&mut recording.has_told, true) {
+                recording.notices.push(Notice::warning(
+                    D3D12_MESSAGE_ID_UNKNOWN,
+                    "this runtime has no pipelines: what the list draws and dispatches is not executed, and what that would write \
+                     stays as it is",
+                ));
+            }
+            Ok(())
+        });
+    }
+
     /// A command that this runtime does not have: `Close` answers E_NOTIMPL.
     fn unsupported(&self, name: &'static str) {
         self.record(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
@@ -253,15 +294,25 @@ impl CommandList {
 
     fn check_allowed(&self, allowed: Allowed) -> Result<(), Refusal> {
         let is_allowed = match allowed {
-            Allowed::All => true,
-            Allowed::DirectAndCompute => self.list_type != D3D12_COMMAND_LIST_TYPE_COPY,
+            Allowed::All => self.list_type != D3D12_COMMAND_LIST_TYPE_BUNDLE,
+            Allowed::DirectAndCompute => {
+                [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE].contains(&self.list_type)
+            }
             Allowed::Direct => self.list_type == D3D12_COMMAND_LIST_TYPE_DIRECT,
+            Allowed::State => self.list_type != D3D12_COMMAND_LIST_TYPE_COPY,
+            Allowed::Draw => {
+                [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_BUNDLE].contains(&self.list_type)
+            }
         };
         if is_allowed {
             return Ok(());
         }
-        let kind = if self.list_type == D3D12_COMMAND_LIST_TYPE_COPY { "copy" } else { "compute" };
-        Err(Refusal::invalid(format!("a {kind} list cannot hold this command")))
+        let kind = match self.list_type {
+            D3D12_COMMAND_LIST_TYPE_COPY => "copy list",
+            D3D12_COMMAND_LIST_TYPE_BUNDLE => "bundle",
+            _ => "compute list",
+        };
+        Err(Refusal::invalid(format!("a {kind} cannot hold this command")))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -280,9 +331,11 @@ impl Recording {
             commands: Vec::new(),
             calls: device.aliasing().is_on().then(Vec::new),
             notes: Vec::new(),
+            notices: Notices::default(),
             error: None,
             descriptor_heaps: Vec::new(),
             render_pass: None,
+            has_told: false,
             turn,
         })
     }

@@ -30,7 +30,11 @@ impl Recording {
     }
 
     /// `ResourceBarrier`, which is valid.
-    pub(super) fn note_barriers(
+    ///
+    /// # Safety
+    ///
+    /// The members of the unions that `Type` names are initialised.
+    pub(super) unsafe fn note_barriers(
         &mut self,
         device: &Device,
         barriers: &[D3D12_RESOURCE_BARRIER],
@@ -75,7 +79,11 @@ impl Recording {
     }
 
     /// `Barrier`, which is valid: one note, as its barriers have no order.
-    pub(super) fn note_barrier_groups(
+    ///
+    /// # Safety
+    ///
+    /// The groups point to as many barriers of their types as they say.
+    pub(super) unsafe fn note_barrier_groups(
         &mut self,
         device: &Device,
         groups: &[D3D12_BARRIER_GROUP],
@@ -139,7 +147,11 @@ impl Recording {
     }
 
     /// `DiscardResource`, which is valid.
-    pub(super) fn note_discard(
+    ///
+    /// # Safety
+    ///
+    /// `region` is null or points to a region, whose rectangles are as many as it says.
+    pub(super) unsafe fn note_discard(
         &mut self,
         list_type: D3D12_COMMAND_LIST_TYPE,
         resource: &Resource_Impl,
@@ -222,7 +234,7 @@ fn in_range(range: &D3D12_BARRIER_SUBRESOURCE_RANGE, desc: &D3D12_RESOURCE_DESC1
     let span = |first: u32, count: u32| first..first.saturating_add(count);
     let each: Vec<u32> = span(range.FirstPlane, range.NumPlanes)
         .flat_map(|plane| {
-            span(range.FirstArraySlice, range.NumArraySlices).flat_map(move |slice| {
+            span(range.FirstArraySlice, range.NumArraySlices.max(1)).flat_map(move |slice| {
                 span(range.IndexOrFirstMipLevel, range.NumMipLevels)
                     .map(move |mip| mip + (slice + plane * slices) * mips)
             })

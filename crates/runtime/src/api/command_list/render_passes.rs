@@ -39,7 +39,9 @@ struct Attachment {
 enum Beginning {
     Discard,
     Preserve,
-    Clear(D3D12_CLEAR_VALUE),
+    ClearColor([f32; 4]),
+    ClearDepth(f32),
+    ClearStencil(u8),
     NoAccess,
 }
 
@@ -81,6 +83,18 @@ enum Aspect {
     Stencil,
 }
 
+impl Aspect {
+    /// Whether a view leaves the aspect as it is.
+    fn is_read_only(self, view: &View) -> bool {
+        let flag = match self {
+            Self::Color(_) => D3D12_DSV_FLAG_NONE,
+            Self::Depth => D3D12_DSV_FLAG_READ_ONLY_DEPTH,
+            Self::Stencil => D3D12_DSV_FLAG_READ_ONLY_STENCIL,
+        };
+        view.read_only & flag != 0
+    }
+}
+
 impl std::fmt::Display for Aspect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -92,7 +106,11 @@ impl std::fmt::Display for Aspect {
 }
 
 /// `BeginRenderPass`.
-pub(super) fn begin(
+///
+/// # Safety
+///
+/// The members of the unions that `Type` names are initialised, and pointers in them point to as many elements as they say.
+pub(super) unsafe fn begin(
     device: &Device,
     recording: &mut Recording,
     targets: &[D3D12_RENDER_PASS_RENDER_TARGET_DESC],
@@ -116,21 +134,24 @@ pub(super) fn begin(
         let name = format!("pRenderTargets[{index}].cpuDescriptor");
         let view = attached_view(device, target.cpuDescriptor, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &name)?;
         let accesses = (&target.BeginningAccess, &target.EndingAccess);
-        begun.extend(attach(device, view.as_ref(), Aspect::Color(index), accesses)?);
+        // SAFETY: the caller's promise.
+        begun.extend(unsafe { attach(device, view.as_ref(), Aspect::Color(index), accesses) }?);
     }
     if let Some(desc) = depth_stencil {
         let (heap_type, name) = (D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "pDepthStencil->cpuDescriptor");
         let view = attached_view(device, desc.cpuDescriptor, heap_type, name)?;
         let depth = (&desc.DepthBeginningAccess, &desc.DepthEndingAccess);
-        begun.extend(attach(device, view.as_ref(), Aspect::Depth, depth)?);
+        // SAFETY: the caller's promise.
+        begun.extend(unsafe { attach(device, view.as_ref(), Aspect::Depth, depth) }?);
         let stencil = (&desc.StencilBeginningAccess, &desc.StencilEndingAccess);
         // What is said of a stencil that is not there has no effect.
         let view = view.filter(clears::has_stencil);
-        begun.extend(attach(device, view.as_ref(), Aspect::Stencil, stencil)?);
+        // SAFETY: the caller's promise.
+        begun.extend(unsafe { attach(device, view.as_ref(), Aspect::Stencil, stencil) }?);
     }
     let mut attachments = Vec::with_capacity(begun.len());
-    for (attachment, aspect, beginning) in begun {
-        begin_attachment(recording, &attachment, aspect, beginning)?;
+    for (attachment, beginning) in begun {
+        begin_attachment(recording, &attachment, beginning)?;
         attachments.push(attachment);
     }
     recording.render_pass = Some(RenderPass { attachments });
@@ -165,21 +186,24 @@ fn attached_view(
     match clears::find_descriptor(device, handle, heap_type, name)?.1 {
         Some(Descriptor::View(view)) => Ok(Some(view)),
         Some(Descriptor::Null) => Ok(None),
-        Some(Descriptor::ShadersOnly) => {
-            Err(Refusal::not_implemented("render passes with a read-only depth stencil view"))
+        Some(Descriptor::ShadersOnly) | None => {
+            Err(Refusal::invalid(format!("{name} names a descriptor without a view that can be rendered to"))
+                .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE))
         }
-        None => Err(Refusal::invalid(format!("{name} names a descriptor that nothing was written to"))
-            .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
     }
 }
 
 /// Checks what a pass does to one plane of a view.
-fn attach(
+///
+/// # Safety
+///
+/// The members of the unions that `Type` names are initialised, and their pointers point to as many elements as they say.
+unsafe fn attach(
     device: &Device,
     view: Option<&View>,
     aspect: Aspect,
     (begins, ends): (&D3D12_RENDER_PASS_BEGINNING_ACCESS, &D3D12_RENDER_PASS_ENDING_ACCESS),
-) -> Result<Option<(Attachment, Aspect, Beginning)>, Refusal> {
+) -> Result<Option<(Attachment, Beginning)>, Refusal> {
     let no_access = (
         begins.Type == D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS,
         ends.Type == D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS,
@@ -190,7 +214,8 @@ fn attach(
         ))
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_MISMATCHING_NO_ACCESS));
     }
-    let beginning = beginning(begins, aspect)?;
+    // SAFETY: the caller's promise.
+    let beginning = unsafe { beginning(begins, aspect) }?;
     let plane = match (view, aspect) {
         (Some(view), Aspect::Color(_)) => clears::plane_of(view),
         (_, Aspect::Stencil) => 1,
@@ -201,8 +226,8 @@ fn attach(
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE => Ending::Preserve,
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS => Ending::NoAccess,
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_RESOLVE => match view {
-            // SAFETY: Type says which member of the union the application wrote.
-            Some(view) => ending_resolve(device, view, plane, aspect, unsafe { &ends.Anonymous.Resolve })?,
+            // SAFETY: Type says which member of the union the application wrote; it points to what the caller promises.
+            Some(view) => unsafe { ending_resolve(device, view, plane, aspect, &ends.Anonymous.Resolve)? },
             None => return Err(no_resolve(aspect, "the view is of nothing")),
         },
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER
@@ -214,18 +239,40 @@ fn attach(
         }
     };
     let Some(view) = view else { return Ok(None) };
+    let keeps = matches!(beginning, Beginning::Preserve | Beginning::NoAccess);
+    let writes = !keeps || matches!(ending, Ending::Discard);
+    if aspect.is_read_only(view) && writes {
+        return Err(Refusal::invalid(format!(
+            "{aspect}: the view is read-only, and the pass clears or discards it"
+        ))
+        .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
+    }
     let attachment = Attachment { resource: view.resource()?, view: view.clone(), plane, ending };
-    Ok(Some((attachment, aspect, beginning)))
+    Ok(Some((attachment, beginning)))
 }
 
-fn beginning(access: &D3D12_RENDER_PASS_BEGINNING_ACCESS, aspect: Aspect) -> Result<Beginning, Refusal> {
+/// # Safety
+///
+/// The member of the union that `Type` names is initialised, and of a clear value the member that `aspect` is of.
+unsafe fn beginning(
+    access: &D3D12_RENDER_PASS_BEGINNING_ACCESS,
+    aspect: Aspect,
+) -> Result<Beginning, Refusal> {
     match access.Type {
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_DISCARD => Ok(Beginning::Discard),
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE => Ok(Beginning::Preserve),
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS => Ok(Beginning::NoAccess),
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR => {
             // SAFETY: Type says which member of the union the application wrote.
-            Ok(Beginning::Clear(unsafe { access.Anonymous.Clear }.ClearValue))
+            let value = unsafe { access.Anonymous.Clear }.ClearValue.Anonymous;
+            // SAFETY: the kind of view says which member of the clear value the application wrote.
+            Ok(unsafe {
+                match aspect {
+                    Aspect::Color(_) => Beginning::ClearColor(value.Color),
+                    Aspect::Depth => Beginning::ClearDepth(value.DepthStencil.Depth),
+                    Aspect::Stencil => Beginning::ClearStencil(value.DepthStencil.Stencil),
+                }
+            })
         }
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER
         | D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_SRV
@@ -245,7 +292,11 @@ fn no_resolve(aspect: Aspect, why: &str) -> Refusal {
 }
 
 /// The resolves at the end of a pass, checked at its beginning.
-fn ending_resolve(
+///
+/// # Safety
+///
+/// `pSubresourceParameters` is null or points to as many elements as are counted.
+unsafe fn ending_resolve(
     device: &Device,
     view: &View,
     plane: u32,
@@ -307,23 +358,16 @@ fn covers_range(view: &View, mips: (u32, u32), slices: (u32, u32)) -> bool {
 fn begin_attachment(
     recording: &mut Recording,
     attachment: &Attachment,
-    aspect: Aspect,
     beginning: Beginning,
 ) -> Result<(), Refusal> {
     let view = &attachment.view;
-    match (beginning, aspect) {
-        (Beginning::NoAccess, _) => {}
-        (Beginning::Discard, _) => access_contents(recording, attachment, ContentAccess::Discard),
-        (Beginning::Preserve, _) => access_contents(recording, attachment, ContentAccess::Load),
-        (Beginning::Clear(value), aspect) => {
-            // SAFETY: every pattern of bits is a value of each member of the union; the view says which is meant.
-            let (color, depth) = unsafe { (value.Anonymous.Color, value.Anonymous.DepthStencil) };
-            match aspect {
-                Aspect::Color(_) => fill_color(recording, view, color, &[])?,
-                Aspect::Depth => fill_depth(recording, view, depth.Depth, &[])?,
-                Aspect::Stencil => fill_stencil(recording, view, depth.Stencil, &[])?,
-            }
-        }
+    match beginning {
+        Beginning::NoAccess => {}
+        Beginning::Discard => access_contents(recording, attachment, ContentAccess::Discard),
+        Beginning::Preserve => access_contents(recording, attachment, ContentAccess::Load),
+        Beginning::ClearColor(color) => fill_color(recording, view, color, &[])?,
+        Beginning::ClearDepth(depth) => fill_depth(recording, view, depth, &[])?,
+        Beginning::ClearStencil(stencil) => fill_stencil(recording, view, stencil, &[])?,
     }
     Ok(())
 }
@@ -372,7 +416,11 @@ impl Recording {
     ///
     /// A driver may move barriers to the beginning of the pass. So they must not be about what the pass writes, and none is about
     /// aliasing or unordered access.
-    pub(super) fn check_pass_barriers(
+    ///
+    /// # Safety
+    ///
+    /// The members of the unions that `Type` names are initialised.
+    pub(super) unsafe fn check_pass_barriers(
         &self,
         device: &Device,
         barriers: &[D3D12_RESOURCE_BARRIER],
@@ -410,7 +458,11 @@ impl Recording {
     ///
     /// D3D12's documents say nothing of these. They are read as the older barriers that they stand for: UNORDERED_ACCESS on
     /// both sides orders unordered accesses, and a layout of UNDEFINED on one side activates or deactivates a texture.
-    pub(super) fn check_pass_barrier_groups(
+    ///
+    /// # Safety
+    ///
+    /// The groups point to as many barriers of their types as they say.
+    pub(super) unsafe fn check_pass_barrier_groups(
         &self,
         device: &Device,
         groups: &[D3D12_BARRIER_GROUP],
@@ -482,7 +534,7 @@ impl Attachment {
         }
         let is_plane = self.plane.checked_sub(range.FirstPlane).is_some_and(|plane| plane < range.NumPlanes);
         let mips = (range.IndexOrFirstMipLevel, range.NumMipLevels);
-        is_plane && covers_range(&self.view, mips, (range.FirstArraySlice, range.NumArraySlices))
+        is_plane && covers_range(&self.view, mips, (range.FirstArraySlice, range.NumArraySlices.max(1)))
     }
 }
 

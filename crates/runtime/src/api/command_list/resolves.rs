@@ -81,8 +81,11 @@ impl Resolve<'_> {
     /// As [`command`](Self::command), and E_INVALIDARG for subresources of two sizes and for depth stencil formats.
     pub(super) fn whole_command(&self) -> Result<Option<Command>, Refusal> {
         let (target, source) = self.sides()?;
-        let has_resolve =
-            |row: &FormatProperties| row.support().has(D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE);
+        // Depth has no such support and is resolved on Windows all the same.
+        let has_resolve = |row: &FormatProperties| {
+            row.support().has(D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE)
+                || matches!(row.kind, FormatKind::DepthStencil | FormatKind::DepthView)
+        };
         let row = format::properties(self.format).filter(|row| !row.is_typeless());
         if !row.is_some_and(has_resolve) {
             return Err(invalid_format(format!(
@@ -193,7 +196,8 @@ fn invalid_format(message: String) -> Refusal {
     Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_FORMAT)
 }
 
-/// Checks that `Format` reads both textures: a typed texture is read as its own format, a typeless one as one of its family.
+/// Checks that `Format` reads both textures: a typed texture is read as its own format or as one that reads its bits as the same
+/// numbers (UNORM beside sRGB, depth beside its colour), a typeless one as one of its family.
 fn check_formats(
     format: DXGI_FORMAT,
     target: &'static FormatProperties,
@@ -203,7 +207,8 @@ fn check_formats(
         return Err(invalid_format(format!("Format {format} is none that a resolve can have")));
     };
     for (texture, name) in [(target, "pDstResource"), (source, "pSrcResource")] {
-        let is_read = if texture.is_typeless() { row.family == texture.family } else { row == texture };
+        let is_read =
+            row.family == texture.family && (texture.is_typeless() || numbers(row) == numbers(texture));
         if !is_read {
             return Err(invalid_format(format!(
                 "Format {} does not read {name}, which is of {}",
@@ -214,6 +219,17 @@ fn check_formats(
     Ok(row)
 }
 
+/// What kind of numbers a format reads, without the transfer function.
+fn numbers(row: &FormatProperties) -> FormatKind {
+    match row.kind {
+        FormatKind::UnormSrgb => FormatKind::Unorm,
+        FormatKind::DepthStencil if row.format == DXGI_FORMAT_D32_FLOAT => FormatKind::Float,
+        FormatKind::DepthStencil if row.format == DXGI_FORMAT_D16_UNORM => FormatKind::Unorm,
+        FormatKind::DepthView | FormatKind::StencilView => FormatKind::DepthStencil,
+        kind => kind,
+    }
+}
+
 /// What a plane of a texture that is read as `format` holds.
 fn plane_format(format: DXGI_FORMAT, plane: u32) -> Result<DXGI_FORMAT, Refusal> {
     match (format, plane) {
@@ -222,7 +238,9 @@ fn plane_format(format: DXGI_FORMAT, plane: u32) -> Result<DXGI_FORMAT, Refusal>
             DXGI_FORMAT_D32_FLOAT | DXGI_FORMAT_D32_FLOAT_S8X24_UINT | DXGI_FORMAT_R32_FLOAT_X8X24_TYPELESS,
             0,
         ) => Ok(DXGI_FORMAT_R32_FLOAT),
-        (DXGI_FORMAT_D24_UNORM_S8_UINT, 0) => Ok(DXGI_FORMAT_R24_UNORM_X8_TYPELESS),
+        (DXGI_FORMAT_D24_UNORM_S8_UINT | DXGI_FORMAT_R24_UNORM_X8_TYPELESS, 0) => {
+            Ok(DXGI_FORMAT_R24_UNORM_X8_TYPELESS)
+        }
         (
             DXGI_FORMAT_D32_FLOAT_S8X24_UINT
             | DXGI_FORMAT_X32_TYPELESS_G8X24_UINT

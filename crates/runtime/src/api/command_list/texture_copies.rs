@@ -14,7 +14,7 @@ use crate::ddi::Extent;
 use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::TexelRegion;
 use crate::format::{self, FormatProperties};
-use crate::rules::Refusal;
+use crate::rules::{Notices, Refusal};
 
 /// The message ids of one side of a copy: D3D12 has a set for each.
 struct Ids {
@@ -74,7 +74,14 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn check(device: &Device, location: &'a D3D12_TEXTURE_COPY_LOCATION, ids: &Ids) -> Result<Self, Refusal> {
+    /// # Safety
+    ///
+    /// The member of the union that `Type` names is initialised.
+    unsafe fn check(
+        device: &Device,
+        location: &'a D3D12_TEXTURE_COPY_LOCATION,
+        ids: &Ids,
+    ) -> Result<Self, Refusal> {
         let resource =
             own::<Resource>(device, location.pResource.as_ref(), &format!("{}->pResource", ids.name))
                 .map_err(|refusal| refusal.with_id(ids.null))?;
@@ -233,8 +240,48 @@ fn source_region(source: &Side<'_>, source_box: Option<&D3D12_BOX>) -> Result<Op
     Ok(Some(TexelRegion { start, size: [0, 1, 2].map(|axis: usize| end[axis] - start[axis]) }))
 }
 
+/// Checks that blocks of one format can be copied to those of another: of its family, or, between compressed and uncompressed formats, of
+/// its size (the reference of `CopyResource`, "Format Conversion").
+///
+/// Between two uncompressed formats of one size, and two compressed ones, Windows copies and leaves the rule to the debug layer.
+fn check_formats(
+    target: &FormatProperties,
+    source: &FormatProperties,
+    id: D3D12_MESSAGE_ID,
+    notices: &mut Notices,
+) -> Result<(), Refusal> {
+    if target.family == source.family {
+        return Ok(());
+    }
+    let refusal = |what| {
+        Refusal::invalid(format!("{} and {} are not of one {what}", target.name, source.name)).with_id(id)
+    };
+    let is_planar = target.is_planar() || source.is_planar();
+    if target.block_bytes != source.block_bytes || is_planar {
+        return Err(refusal("size of blocks"));
+    }
+    if target.is_block_compressed() == source.is_block_compressed() {
+        notices.tolerate(Err(refusal("family of formats")));
+    }
+    Ok(())
+}
+
+/// The texels that blocks of `source` are as blocks of `target`.
+fn as_texels(size: [u32; 3], source: &FormatProperties, target: &FormatProperties) -> [u32; 3] {
+    let along = |texels: u32, from: u32, to: u32| texels.div_ceil(from.max(1)).saturating_mul(to);
+    [
+        along(size[0], source.block_width, target.block_width),
+        along(size[1], source.block_height, target.block_height),
+        size[2],
+    ]
+}
+
 /// `CopyTextureRegion`.
-pub(super) fn copy_texture_region(
+///
+/// # Safety
+///
+/// The members of the unions that `Type` names are initialised.
+pub(super) unsafe fn copy_texture_region(
     device: &Device,
     recording: &mut Recording,
     target: &D3D12_TEXTURE_COPY_LOCATION,
@@ -242,24 +289,17 @@ pub(super) fn copy_texture_region(
     source: &D3D12_TEXTURE_COPY_LOCATION,
     source_box: Option<&D3D12_BOX>,
 ) -> Result<(), Refusal> {
-    let target = Side::check(device, target, &TARGET)?;
-    let source = Side::check(device, source, &SOURCE)?;
-    check_target(target.resource, "pDst")?;
-    check_source(source.resource, "pSrc")?;
-    if target.format.family != source.format.family {
-        return Err(Refusal::invalid(format!(
-            "{} and {} are not of one family of formats",
-            target.format.name, source.format.name
-        ))
-        .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_FORMATMISMATCH));
-    }
+    // SAFETY: the caller's promise.
+    let target = unsafe { Side::check(device, target, &TARGET) }?;
+    // SAFETY: the caller's promise.
+    let source = unsafe { Side::check(device, source, &SOURCE) }?;
+    recording.notices.tolerate(check_target(target.resource, "pDst"));
+    recording.notices.tolerate(check_source(source.resource, "pSrc"));
+    let mismatch = D3D12_MESSAGE_ID_COPYTEXTUREREGION_FORMATMISMATCH;
+    check_formats(target.format, source.format, mismatch, &mut recording.notices)?;
     if is_buffer(target.resource) && is_buffer(source.resource) {
         return Err(Refusal::invalid("pDst and pSrc are both buffers")
             .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTRESOURCEDIMENSION));
-    }
-    if target.is_same(&source) {
-        return Err(Refusal::invalid("pDst and pSrc are the same subresource")
-            .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
     }
     let Some(region) = source_region(&source, source_box)? else { return Ok(()) };
     let block = [target.format.block_width, target.format.block_height, 1];
@@ -269,15 +309,24 @@ pub(super) fn copy_texture_region(
         ))
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTCOORDINATES));
     }
+    let target_size = as_texels(region.size, source.format, target.format);
     let leaves = |axis: usize| {
-        target_start[axis].checked_add(region.size[axis]).is_none_or(|end| end > target.extent[axis])
+        target_start[axis].checked_add(target_size[axis]).is_none_or(|end| end > target.extent[axis])
     };
     if (0..3).any(leaves) {
         return Err(Refusal::invalid(format!(
-            "{:?} texels at {target_start:?} leave the target of {:?}",
-            region.size, target.extent
+            "{target_size:?} texels at {target_start:?} leave the target of {:?}",
+            target.extent
         ))
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_DSTREGIONOUTOFBOUNDS));
+    }
+    let is_apart = |axis: usize| {
+        let (to, from) = (target_start[axis], region.start[axis]);
+        to.max(from) >= to.min(from).saturating_add(region.size[axis])
+    };
+    if target.is_same(&source) && !(0..3).any(is_apart) {
+        return Err(Refusal::invalid("pDst and pSrc are the same subresource, and the regions overlap")
+            .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
     }
     if target.sample_count != source.sample_count {
         return Err(Refusal::invalid(format!(
@@ -287,35 +336,37 @@ pub(super) fn copy_texture_region(
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCE));
     }
     if source.sample_count > 1 && (region.size != source.extent || region.size != target.extent) {
-        return Err(Refusal::invalid("multisampled subresources are copied as a whole")
-            .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX));
+        // The rule is Direct3D 11's, for CopySubresourceRegion; the reference of CopyTextureRegion has none.
+        recording.notices.tolerate(Err(Refusal::invalid("multisampled subresources are copied as a whole")
+            .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX)));
     }
     recording.commands.push(Command::CopyTexels {
         target: target.location,
         target_start,
+        target_size,
         source: source.location,
         region,
     });
     Ok(())
 }
 
-/// `CopyResource` of textures, whose dimensions, mips and samples are the same.
+/// `CopyResource` of textures, whose dimensions, mips and samples are the same, and whose sizes are in blocks.
 pub(super) fn copy_texture(
     recording: &mut Recording,
     target: &Resource_Impl,
     source: &Resource_Impl,
 ) -> Result<(), Refusal> {
     let (to, from) = (target.desc(), source.desc());
-    let family = |format| format::properties(format).map(|format| format.family);
-    if family(to.Format).is_none() || family(to.Format) != family(from.Format) {
-        return Err(Refusal::invalid(format!(
-            "formats {} and {} are not of one family",
-            to.Format, from.Format
-        ))
-        .with_id(D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE));
-    }
+    let properties = |format| {
+        format::properties(format)
+            .ok_or_else(|| Refusal::invalid(format!("format {format} cannot be copied")))
+    };
+    let (target_format, source_format) = (properties(to.Format)?, properties(from.Format)?);
+    let mismatch = D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE;
+    check_formats(target_format, source_format, mismatch, &mut recording.notices)?;
     let is_alike = to.Layout == from.Layout
         && to.Flags == from.Flags
+        && target_format.family == source_format.family
         && target.driver().existing_allocation_info() == source.driver().existing_allocation_info();
     if is_alike {
         recording.commands.push(Command::CopyTexture {
@@ -328,9 +379,18 @@ pub(super) fn copy_texture(
     for index in 0..subresource_count(to) {
         let target = Side::subresource(target, index, &TARGET)?;
         let source = Side::subresource(source, index, &SOURCE)?;
+        let target_size = as_texels(source.extent, source.format, target.format);
+        if target_size != target.extent {
+            return Err(Refusal::invalid(format!(
+                "subresource {index} has {target_size:?} texels in pSrcResource and {:?} in pDstResource",
+                target.extent
+            ))
+            .with_id(mismatch));
+        }
         commands.push(Command::CopyTexels {
             target: target.location,
             target_start: [0; 3],
+            target_size,
             region: TexelRegion { start: [0; 3], size: source.extent },
             source: source.location,
         });

@@ -13,7 +13,11 @@ use crate::ddi::command::Command;
 use crate::rules::Refusal;
 
 /// `CopyTiles`.
-pub(super) fn copy_tiles(
+///
+/// # Safety
+///
+/// The pointers of `region` are null or point to their structures.
+pub(super) unsafe fn copy_tiles(
     recording: &mut Recording,
     tiled: &Resource_Impl,
     region: (*const D3D12_TILED_RESOURCE_COORDINATE, *const D3D12_TILE_REGION_SIZE),
@@ -30,9 +34,10 @@ pub(super) fn copy_tiles(
         return Err(Refusal::invalid("CopyTiles of packed mips, whose layout is the driver's own"));
     }
     let count: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    // Windows takes no direction for the second one.
     let to_tiles = match flags & !D3D12_TILE_COPY_FLAG_NO_HAZARD {
         D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE => true,
-        D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER => false,
+        D3D12_TILE_COPY_FLAG_NONE | D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER => false,
         _ => return Err(Refusal::invalid(format!("Flags {flags:#x} does not name one direction"))),
     };
     if !is_buffer(buffer) {
@@ -45,9 +50,9 @@ pub(super) fn copy_tiles(
         )));
     }
     if to_tiles {
-        check_source(buffer, "pBuffer")?;
+        recording.notices.tolerate(check_source(buffer, "pBuffer"));
     } else {
-        check_target(buffer, "pBuffer")?;
+        recording.notices.tolerate(check_target(buffer, "pBuffer"));
     }
     if Arc::ptr_eq(tiled.driver(), buffer.driver()) {
         return Err(Refusal::invalid("pTiledResource and pBuffer are the same")

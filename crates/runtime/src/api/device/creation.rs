@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null;
+use std::sync::Arc;
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
@@ -9,6 +10,7 @@ use windows_core::{ComObject, GUID, IUnknownImpl, Interface, Ref};
 use super::Device_Impl;
 use crate::aliasing::CreatedState;
 use crate::api::call;
+use crate::api::command_list::read_array;
 use crate::api::heap::Heap;
 use crate::api::resource::{CommittedPlan, PlacedPlan, ReservedPlan, Resource};
 use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool, ResourceArgs};
@@ -55,24 +57,38 @@ impl ResourceRequest<'_> {
     }
 
     /// The same resource, which the tracker of aliasing knows, if it is on.
-    fn tracked(&self, resource: Resource, args: &ResourceArgs) -> Resource {
+    ///
+    /// # Safety
+    ///
+    /// The clear value of the request is null or points to a clear value, of which the member that its format is of is initialised.
+    unsafe fn tracked(&self, resource: Resource, args: &ResourceArgs) -> Resource {
         let state = match self.initial {
             Initial::State(state) => CreatedState::State(state),
             Initial::Layout(layout) => CreatedState::Layout(layout),
         };
-        // SAFETY: by the COM contract pOptimizedClearValue is null or points to a clear value.
+        // SAFETY: the caller's promise.
         let clear_value = unsafe { self.clear_value.as_ref() }.map(|clear_value| {
-            // SAFETY: every pattern of bits is a colour; of a depth stencil value only the first two words are defined.
-            let bits = unsafe { clear_value.Anonymous.Color }.map(f32::to_bits);
             let is_depth = crate::format::properties(clear_value.Format)
                 .is_some_and(|format| format.support().has(D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL));
-            (clear_value.Format, if is_depth { [bits[0], bits[1] & 0xff, 0, 0] } else { bits })
+            let bits = if is_depth {
+                // SAFETY: the caller's promise.
+                let value = unsafe { clear_value.Anonymous.DepthStencil };
+                [value.Depth.to_bits(), value.Stencil.into(), 0, 0]
+            } else {
+                // SAFETY: the caller's promise.
+                unsafe { clear_value.Anonymous.Color }.map(f32::to_bits)
+            };
+            (clear_value.Format, bits)
         });
         resource.tracked(args, state, clear_value)
     }
 
     /// The rules that do not depend on where the resource goes.
-    fn check_common(
+    ///
+    /// # Safety
+    ///
+    /// The clear value of the request is null or points to a clear value.
+    unsafe fn check_common(
         &self,
         resource: &ResourceRules,
         heap_type: D3D12_HEAP_TYPE,
@@ -130,7 +146,11 @@ pub(super) unsafe fn read_desc1(
 }
 
 impl Device_Impl {
-    pub(super) fn create_heap(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
+    /// for one pointer.
+    pub(super) unsafe fn create_heap(
         &self,
         name: &'static str,
         desc: *const D3D12_HEAP_DESC,
@@ -138,13 +158,8 @@ impl Device_Impl {
         riid: *const GUID,
         ppv: *mut *mut c_void,
     ) -> windows_core::Result<()> {
-        let create_at = self.allocation_address(ppv);
-        call::create(
-            self.log(),
-            name,
-            riid,
-            ppv,
-            || {
+        self.create_at_next_address(|create_at| {
+            let check = || {
                 self.removal().check_present()?;
                 // SAFETY: by the COM contract pDesc is null or points to a description.
                 let desc = unsafe { call::read(desc, "pDesc") }
@@ -156,58 +171,64 @@ impl Device_Impl {
                 check_behaviour(desc.Flags)?;
                 recreate::check_heap(create_at, self.driver().caps())?;
                 Ok((desc, heap))
-            },
-            |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap, create_at)?)),
-        )
+            };
+            let make =
+                |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap, create_at)?));
+            // SAFETY: the caller's promise.
+            unsafe { call::create(self.log(), name, riid, ppv, check, make) }
+        })
     }
 
-    pub(super) fn create_placed_resource(
+    /// # Safety
+    ///
+    /// The pointers of the request are null or point to what their names say.
+    pub(super) unsafe fn create_placed_resource(
         &self,
         name: &'static str,
         heap: Ref<'_, ID3D12Heap>,
         offset: u64,
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
-        let create_at = self.allocation_address(request.ppv);
-        call::create(
-            self.log(),
-            name,
-            request.riid,
-            request.ppv,
-            || {
+        self.create_at_next_address(|create_at| {
+            let check = || {
                 self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let heap = self.own_heap(heap)?;
+                let heap = Arc::clone(self.own_heap(heap)?.inner());
                 let resource = request.check_resource(self, name)?;
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
-                request.check_common(&resource, heap.desc().Properties.Type, self.driver().caps())?;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    request.check_common(&resource, heap.desc().Properties.Type, self.driver().caps())?
+                };
                 let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 placement::check(&resource, allocation, offset, heap.desc())?;
+                recreate::check_placed(create_at, heap.has_address())?;
                 Ok(PlacedPlan { desc, resource, args, allocation, heap, offset })
-            },
-            |plan| {
+            };
+            let make = |plan: PlacedPlan<'_>| {
                 let args = plan.args;
                 let placed = Resource::placed(self.to_object(), plan)?.castable_to(request.castable_formats);
-                Ok(ComObject::new(request.tracked(placed, &args)))
-            },
-        )
+                // SAFETY: the caller's promise.
+                Ok(ComObject::new(unsafe { request.tracked(placed, &args) }))
+            };
+            // SAFETY: the caller's promise.
+            unsafe { call::create(self.log(), name, request.riid, request.ppv, check, make) }
+        })
     }
 
-    pub(super) fn create_committed_resource(
+    /// # Safety
+    ///
+    /// `properties` is null or points to heap properties; the pointers of the request are null or point to what their names say.
+    pub(super) unsafe fn create_committed_resource(
         &self,
         name: &'static str,
         properties: *const D3D12_HEAP_PROPERTIES,
         flags: D3D12_HEAP_FLAGS,
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
-        let create_at = self.allocation_address(request.ppv);
-        call::create(
-            self.log(),
-            name,
-            request.riid,
-            request.ppv,
-            || {
+        self.create_at_next_address(|create_at| {
+            let check = || {
                 self.removal().check_present()?;
                 let caps = self.driver().caps();
                 // SAFETY: by the COM contract pHeapProperties is null or points to properties.
@@ -220,47 +241,54 @@ impl Device_Impl {
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 placement::check_committed(&resource, properties, flags)?;
                 check_behaviour(flags)?;
-                request.check_common(&resource, properties.Type, self.driver().caps())?;
+                // SAFETY: the caller's promise.
+                unsafe { request.check_common(&resource, properties.Type, self.driver().caps())? };
                 let args = ResourceArgs { create_at, ..allocation_info::committed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(CommittedPlan { desc, resource, args, allocation, heap_memory, properties, flags })
-            },
-            |plan| {
+            };
+            let make = |plan: CommittedPlan<'_>| {
                 let committed =
                     Resource::committed(self.to_object(), &plan)?.castable_to(request.castable_formats);
-                Ok(ComObject::new(request.tracked(committed, &plan.args)))
-            },
-        )
+                // SAFETY: the caller's promise.
+                Ok(ComObject::new(unsafe { request.tracked(committed, &plan.args) }))
+            };
+            // SAFETY: the caller's promise.
+            unsafe { call::create(self.log(), name, request.riid, request.ppv, check, make) }
+        })
     }
 
-    pub(super) fn create_reserved_resource(
+    /// # Safety
+    ///
+    /// The pointers of the request are null or point to what their names say.
+    pub(super) unsafe fn create_reserved_resource(
         &self,
         name: &'static str,
         request: &ResourceRequest<'_>,
     ) -> windows_core::Result<()> {
-        let create_at = self.allocation_address(request.ppv);
-        call::create(
-            self.log(),
-            name,
-            request.riid,
-            request.ppv,
-            || {
+        self.create_at_next_address(|create_at| {
+            let check = || {
                 self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
                 let resource = request.check_resource(self, name)?;
-                rules::resource::reserved::check(&resource, self.driver().caps().tiled_resources_tier)?;
+                let tier = self.driver().caps().tiled_resources_tier;
+                rules::resource::reserved::check(&resource, desc.Flags, tier)?;
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
-                request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())?;
+                // SAFETY: the caller's promise.
+                unsafe { request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())? };
                 let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
                 Ok(ReservedPlan { desc, resource, args, allocation })
-            },
-            |plan| {
+            };
+            let make = |plan: ReservedPlan<'_>| {
                 let reserved =
                     Resource::reserved(self.to_object(), &plan)?.castable_to(request.castable_formats);
-                Ok(ComObject::new(request.tracked(reserved, &plan.args)))
-            },
-        )
+                // SAFETY: the caller's promise.
+                Ok(ComObject::new(unsafe { request.tracked(reserved, &plan.args) }))
+            };
+            // SAFETY: the caller's promise.
+            unsafe { call::create(self.log(), name, request.riid, request.ppv, check, make) }
+        })
     }
 
     /// The heap behind an interface, if it is one of this device's.
@@ -329,7 +357,7 @@ impl Device_Impl {
             self.log().refused(name, &refusal);
             return properties;
         };
-        if heap_type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.l1_memory_fully_cpu_accessible {
+        if heap_type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.has_gpu_upload_heaps() {
             self.log().refused(
                 name,
                 &Refusal::invalid("heapType is GPU_UPLOAD, and the device does not support GPU upload heaps"),
@@ -408,7 +436,8 @@ impl CastableFormats {
     }
 }
 
-/// The descriptions behind a pointer and a count.
+/// The descriptions behind a pointer and a count. None are a size of 0 with an alignment of 1
+/// (vkd3d-proton's test_get_resource_allocation_info).
 ///
 /// # Safety
 ///
@@ -418,14 +447,7 @@ pub(super) unsafe fn read_descs<'a, T: 'a>(
     pointer: *const T,
     convert: impl Fn(&T) -> D3D12_RESOURCE_DESC1 + 'a,
 ) -> Result<impl Iterator<Item = D3D12_RESOURCE_DESC1> + 'a, Refusal> {
-    if count == 0 {
-        return Err(Refusal::invalid("numResourceDescs is 0"));
-    }
-    if pointer.is_null() {
-        return Err(Refusal::invalid("pResourceDescs is null"));
-    }
-    let len = usize::try_from(count).map_err(|_| Refusal::invalid("numResourceDescs is too large"))?;
-    // SAFETY: the caller's promise; the pointer is not null.
-    let descs = unsafe { std::slice::from_raw_parts(pointer, len) };
+    // SAFETY: the caller's promise.
+    let descs = unsafe { read_array(count, pointer, "pResourceDescs") }?;
     Ok(descs.iter().map(convert))
 }

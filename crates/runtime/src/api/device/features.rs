@@ -10,7 +10,10 @@ use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
 impl Device_Impl {
-    pub(super) fn check_feature_support(
+    /// # Safety
+    ///
+    /// `data` is null or points to `size` bytes that can be written, aligned as the structure of the feature.
+    pub(super) unsafe fn check_feature_support(
         &self,
         feature: D3D12_FEATURE,
         data: *mut c_void,
@@ -26,7 +29,7 @@ impl Device_Impl {
             match feature {
                 D3D12_FEATURE_ARCHITECTURE => exchange(data, size, |data| self.architecture(data)),
                 D3D12_FEATURE_ARCHITECTURE1 => exchange(data, size, |data| self.architecture1(data)),
-                D3D12_FEATURE_FEATURE_LEVELS => exchange(data, size, feature_levels),
+                D3D12_FEATURE_FEATURE_LEVELS => exchange(data, size, |data| feature_levels(data)),
                 D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT => fill(
                     data,
                     size,
@@ -39,15 +42,32 @@ impl Device_Impl {
                 D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => {
                     exchange(data, size, |data| quality_levels(data, caps.tiled_resources_tier))
                 }
-                // Heaps over memory of the application's are not there.
-                D3D12_FEATURE_EXISTING_HEAPS => {
-                    fill(data, size, D3D12_FEATURE_DATA_EXISTING_HEAPS { Supported: false.into() })
-                }
+                D3D12_FEATURE_FORMAT_INFO => exchange(data, size, format_info),
+                D3D12_FEATURE_SHADER_MODEL => exchange(data, size, shader_model),
+                D3D12_FEATURE_ROOT_SIGNATURE => exchange(data, size, root_signature),
+                D3D12_FEATURE_COMMAND_QUEUE_PRIORITY => exchange(data, size, queue_priority),
+                // Shaders are not executed. These are what shader model 6.6 asks of a device.
+                D3D12_FEATURE_D3D12_OPTIONS1 => fill(
+                    data,
+                    size,
+                    D3D12_FEATURE_DATA_D3D12_OPTIONS1 {
+                        WaveOps: true.into(),
+                        WaveLaneCountMin: 32,
+                        WaveLaneCountMax: 32,
+                        TotalLaneCount: 32,
+                        ExpandedComputeResourceStates: true.into(),
+                        Int64ShaderOps: true.into(),
+                    },
+                ),
                 D3D12_FEATURE_D3D12_OPTIONS => fill(
                     data,
                     size,
                     D3D12_FEATURE_DATA_D3D12_OPTIONS {
-                        ResourceBindingTier: D3D12_RESOURCE_BINDING_TIER_1,
+                        // GPUs of heap tier 2 have binding tier 3, older ones tier 2.
+                        ResourceBindingTier: match caps.resource_heap_tier {
+                            1 => D3D12_RESOURCE_BINDING_TIER_2,
+                            _ => D3D12_RESOURCE_BINDING_TIER_3,
+                        },
                         TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(caps.tiled_resources_tier),
                         MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
                         StandardSwizzle64KBSupported: caps.standard_swizzle.into(),
@@ -96,10 +116,6 @@ impl Device_Impl {
                         RaytracingTier: D3D12_RAYTRACING_TIER_NOT_SUPPORTED,
                     },
                 ),
-                // Its presence says that heaps can be created not resident.
-                D3D12_FEATURE_D3D12_OPTIONS7 => {
-                    fill(data, size, D3D12_FEATURE_DATA_D3D12_OPTIONS7::default())
-                }
                 D3D12_FEATURE_D3D12_OPTIONS12 => fill(
                     data,
                     size,
@@ -114,7 +130,7 @@ impl Device_Impl {
                     size,
                     D3D12_FEATURE_DATA_D3D12_OPTIONS16 {
                         DynamicDepthBiasSupported: false.into(),
-                        GPUUploadHeapSupported: caps.l1_memory_fully_cpu_accessible.into(),
+                        GPUUploadHeapSupported: caps.has_gpu_upload_heaps().into(),
                     },
                 ),
                 // UPLOAD: false unless a tool turns it on.
@@ -142,12 +158,14 @@ impl Device_Impl {
                     data,
                     size,
                     D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
-                        SupportTier: D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier),
+                        SupportTier: if caps.has_tight_alignment() {
+                            D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier)
+                        } else {
+                            D3D12_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED
+                        },
                     },
                 ),
-                other => {
-                    Err(Refusal::not_implemented(format!("CheckFeatureSupport of D3D12_FEATURE {other}")))
-                }
+                _ => absent(feature, data, size),
             }
         }
     }
@@ -170,6 +188,107 @@ impl Device_Impl {
     }
 }
 
+/// Answers features that are not there: of a structure the fields that are named, which the caller asks with, stay, and all others
+/// become 0.
+macro_rules! absent {
+    ($asked:expr, $data:expr, $size:expr; $($feature:ident => $structure:ident { $($field:ident),* },)*) => {
+        match $asked {
+            $($feature => exchange($data, $size, |data: &mut $structure| {
+                *data = $structure { $($field: data.$field,)* ..Default::default() };
+                Ok(())
+            }),)*
+            other => Err(Refusal::invalid(format!("{other} is no D3D12_FEATURE that this runtime knows"))),
+        }
+    };
+}
+
+/// The features that D3D12 knows and this device does not have, and the numbers that are no feature.
+///
+/// # Safety
+///
+/// As for [`exchange`].
+unsafe fn absent(feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<(), Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        absent! { feature, data, size;
+            D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_SUPPORT => D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT { NodeIndex },
+            D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPE_COUNT => D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT { NodeIndex },
+            D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPES => D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES { NodeIndex, pTypes },
+            D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {},
+            // Heaps over memory of the application's.
+            D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
+            D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
+            D3D12_FEATURE_CROSS_NODE => D3D12_FEATURE_DATA_CROSS_NODE {},
+            D3D12_FEATURE_DISPLAYABLE => D3D12_FEATURE_DATA_DISPLAYABLE {},
+            D3D12_FEATURE_PREDICATION => D3D12_FEATURE_DATA_PREDICATION {},
+            D3D12_FEATURE_PLACED_RESOURCE_SUPPORT_INFO => D3D12_FEATURE_DATA_PLACED_RESOURCE_SUPPORT_INFO { Format, Dimension, DestHeapProperties },
+            D3D12_FEATURE_HARDWARE_COPY => D3D12_FEATURE_DATA_HARDWARE_COPY {},
+            D3D12_FEATURE_APPLICATION_SPECIFIC_DRIVER_STATE => D3D12_FEATURE_DATA_APPLICATION_SPECIFIC_DRIVER_STATE {},
+            D3D12_FEATURE_BYTECODE_BYPASS_HASH_SUPPORTED => D3D12_FEATURE_DATA_BYTECODE_BYPASS_HASH_SUPPORTED {},
+            D3D12_FEATURE_SHADER_CACHE_ABI_SUPPORT => D3D12_FEATURE_DATA_SHADERCACHE_ABI_SUPPORT {},
+            D3D12_FEATURE_D3D12_OPTIONS6 => D3D12_FEATURE_DATA_D3D12_OPTIONS6 {},
+            // Its presence says that heaps can be created not resident.
+            D3D12_FEATURE_D3D12_OPTIONS7 => D3D12_FEATURE_DATA_D3D12_OPTIONS7 {},
+            D3D12_FEATURE_D3D12_OPTIONS8 => D3D12_FEATURE_DATA_D3D12_OPTIONS8 {},
+            D3D12_FEATURE_D3D12_OPTIONS9 => D3D12_FEATURE_DATA_D3D12_OPTIONS9 {},
+            D3D12_FEATURE_D3D12_OPTIONS10 => D3D12_FEATURE_DATA_D3D12_OPTIONS10 {},
+            D3D12_FEATURE_D3D12_OPTIONS11 => D3D12_FEATURE_DATA_D3D12_OPTIONS11 {},
+            D3D12_FEATURE_D3D12_OPTIONS13 => D3D12_FEATURE_DATA_D3D12_OPTIONS13 {},
+            D3D12_FEATURE_D3D12_OPTIONS14 => D3D12_FEATURE_DATA_D3D12_OPTIONS14 {},
+            D3D12_FEATURE_D3D12_OPTIONS15 => D3D12_FEATURE_DATA_D3D12_OPTIONS15 {},
+            D3D12_FEATURE_D3D12_OPTIONS18 => D3D12_FEATURE_DATA_D3D12_OPTIONS18 {},
+            D3D12_FEATURE_D3D12_OPTIONS19 => D3D12_FEATURE_DATA_D3D12_OPTIONS19 {},
+            D3D12_FEATURE_D3D12_OPTIONS21 => D3D12_FEATURE_DATA_D3D12_OPTIONS21 {},
+        }
+    }
+}
+
+/// The shader model, which is at most the one that the caller knows. Shaders are not read, so it is the one of the GPUs of the day.
+fn shader_model(data: &mut D3D12_FEATURE_DATA_SHADER_MODEL) -> Result<(), Refusal> {
+    let asked = data.HighestShaderModel;
+    if asked != D3D_SHADER_MODEL_5_1 && !(D3D_SHADER_MODEL_6_0..=D3D_HIGHEST_SHADER_MODEL).contains(&asked) {
+        return Err(Refusal::invalid(format!("HighestShaderModel {asked:#x} is no D3D_SHADER_MODEL")));
+    }
+    data.HighestShaderModel = asked.min(D3D_SHADER_MODEL_6_6);
+    Ok(())
+}
+
+/// The version of root signatures, which is at most the one that the caller knows.
+fn root_signature(data: &mut D3D12_FEATURE_DATA_ROOT_SIGNATURE) -> Result<(), Refusal> {
+    let asked = data.HighestVersion;
+    if !(D3D_ROOT_SIGNATURE_VERSION_1_0..=D3D_ROOT_SIGNATURE_VERSION_1_2).contains(&asked) {
+        return Err(Refusal::invalid(format!("HighestVersion {asked} is no D3D_ROOT_SIGNATURE_VERSION")));
+    }
+    data.HighestVersion = asked.min(D3D_ROOT_SIGNATURE_VERSION_1_1);
+    Ok(())
+}
+
+/// Which priorities queues may have: those that `CreateCommandQueue` takes.
+fn queue_priority(data: &mut D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY) -> Result<(), Refusal> {
+    let is_type =
+        [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
+            .contains(&data.CommandListType);
+    let is_priority = [D3D12_COMMAND_QUEUE_PRIORITY_NORMAL, D3D12_COMMAND_QUEUE_PRIORITY_HIGH]
+        .iter()
+        .any(|&priority| u32::try_from(priority) == Ok(data.Priority));
+    data.PriorityForTypeIsSupported = (is_type && is_priority).into();
+    Ok(())
+}
+
+/// How many planes a format has. vkd3d-proton's test_format_info records what Windows says of UNKNOWN and of R1_UNORM.
+fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal> {
+    data.PlaneCount = match data.Format {
+        DXGI_FORMAT_UNKNOWN => 1,
+        DXGI_FORMAT_R1_UNORM => return Err(Refusal::invalid("R1_UNORM is no format of D3D12's")),
+        DXGI_FORMAT_NV12 | DXGI_FORMAT_P010 | DXGI_FORMAT_P016 | DXGI_FORMAT_NV11 => 2,
+        format => {
+            let known = properties(format).ok_or_else(|| Refusal::invalid(unknown_format(format)))?;
+            u8::try_from(known.plane_count()).unwrap_or(1)
+        }
+    };
+    Ok(())
+}
+
 /// What the device can do with a format.
 fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Refusal> {
     if data.Format == DXGI_FORMAT_UNKNOWN {
@@ -178,8 +297,8 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
         data.Support2 = D3D12_FORMAT_SUPPORT2_NONE;
         return Ok(());
     }
-    let format = known_format(data.Format)?;
-    let support = format.support();
+    (data.Support1, data.Support2) = (D3D12_FORMAT_SUPPORT1_NONE, D3D12_FORMAT_SUPPORT2_NONE);
+    let support = known_format(data.Format)?.support();
     (data.Support1, data.Support2) = (support.support1, support.support2);
     Ok(())
 }
@@ -189,8 +308,15 @@ fn quality_levels(
     data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS,
     tiled_resources_tier: u8,
 ) -> Result<(), Refusal> {
+    // vkd3d-proton's test_multisample_quality_levels: no samples are E_FAIL and no levels.
+    data.NumQualityLevels = 0;
     if data.SampleCount == 0 || data.SampleCount > 32 {
-        return Err(Refusal::invalid(format!("SampleCount {} is not 1 to 32", data.SampleCount)));
+        let message = format!("SampleCount {} is not 1 to 32", data.SampleCount);
+        return Err(Refusal::new(E_FAIL, message));
+    }
+    if data.Format == DXGI_FORMAT_UNKNOWN {
+        data.NumQualityLevels = u32::from(data.SampleCount == 1);
+        return Ok(());
     }
     let tiled = data.Flags & D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE != 0;
     let format = known_format(data.Format)?;
@@ -200,12 +326,21 @@ fn quality_levels(
     Ok(())
 }
 
+/// E_FAIL for a format that the device does not know, as vkd3d-proton's test_format_support records of Windows.
 fn known_format(format: DXGI_FORMAT) -> Result<&'static FormatProperties, Refusal> {
-    properties(format).ok_or_else(|| Refusal::invalid(format!("{format} is no DXGI_FORMAT that D3D12 knows")))
+    properties(format).ok_or_else(|| Refusal::new(E_FAIL, unknown_format(format)))
+}
+
+fn unknown_format(format: DXGI_FORMAT) -> String {
+    format!("{format} is no DXGI_FORMAT that the device knows")
 }
 
 /// The highest of the levels that the caller asks for.
-fn feature_levels(data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS) -> Result<(), Refusal> {
+///
+/// # Safety
+///
+/// `pFeatureLevelsRequested` is null or points to as many levels as are counted.
+unsafe fn feature_levels(data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS) -> Result<(), Refusal> {
     let len = usize::try_from(data.NumFeatureLevels).unwrap_or(0);
     if len == 0 || data.pFeatureLevelsRequested.is_null() {
         return Err(Refusal::invalid("pFeatureLevelsRequested names no feature level"));
@@ -241,7 +376,7 @@ unsafe fn fill<T: Copy>(data: *mut c_void, size: u32, answer: T) -> Result<(), R
     }
 }
 
-/// Lets `answer` read and write the caller's structure, when its size is right.
+/// Lets `answer` read and write the caller's structure, when its size is right; what it wrote stays where it fails.
 ///
 /// # Safety
 ///
@@ -261,8 +396,8 @@ unsafe fn exchange<T: Copy>(
     let data = data.cast::<T>();
     // SAFETY: the caller's promise, with the size checked.
     let mut value = unsafe { data.read_unaligned() };
-    answer(&mut value)?;
+    let result = answer(&mut value);
     // SAFETY: as above.
     unsafe { data.write_unaligned(value) };
-    Ok(())
+    result
 }

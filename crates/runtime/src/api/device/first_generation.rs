@@ -85,7 +85,7 @@ pass_on! {
         // No message: asking is how a program finds out what there is.
         fn CheckFeatureSupport(&self, feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<()> {
             if !FIRST_FEATURES.contains(&feature) {
-                return Err(windows_core::Error::from_hresult(E_NOTIMPL));
+                return Err(windows_core::Error::from_hresult(E_INVALIDARG));
             }
             self.device.CheckFeatureSupport(feature, data, size)
         }

@@ -165,8 +165,12 @@ impl Device {
         &self.trim_notifications
     }
 
-    fn set_object_name(&self, name: PCWSTR) -> Result<(), Refusal> {
-        self.private_data.set_name(name)
+    /// # Safety
+    ///
+    /// `name` is null or a zero-terminated UTF-16 string.
+    unsafe fn set_object_name(&self, name: PCWSTR) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise.
+        unsafe { self.private_data.set_name(name) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `ID3D12DeviceTools`: where the next heap or resource that a thread creates is to be (document RECREATE).
 
 use std::cell::RefCell;
-use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
 use heapwright_core::GpuVirtualAddress;
@@ -21,8 +20,8 @@ struct Identity;
 
 /// The address that a device's next heap or resource is to have, for each thread its own.
 ///
-/// The call that creates an object takes the address, whether it succeeds or not: an address that stayed after a refused call
-/// would go to whatever is created next. A call that only checks takes nothing and is checked with the address.
+/// The call that creates an object takes the address (document RECREATE: "cleared after the object is created"). A call that is
+/// refused, and one that only checks, leaves it to the next.
 #[derive(Debug, Default)]
 pub(super) struct NextAllocationAddress(Arc<Identity>);
 
@@ -37,17 +36,7 @@ impl NextAllocationAddress {
         });
     }
 
-    /// This thread's address, which is set no more.
-    pub(super) fn take(&self) -> Option<GpuVirtualAddress> {
-        let taken = ADDRESSES.try_with(|addresses| {
-            let mut addresses = addresses.borrow_mut();
-            let index = addresses.iter().position(|(device, _)| self.is(device))?;
-            Some(addresses.swap_remove(index).1)
-        });
-        taken.ok().flatten()
-    }
-
-    /// This thread's address, which stays.
+    /// This thread's address.
     fn get(&self) -> Option<GpuVirtualAddress> {
         let found = ADDRESSES.try_with(|addresses| {
             addresses.borrow().iter().find(|(device, _)| self.is(device)).map(|&(_, address)| address)
@@ -62,9 +51,18 @@ impl NextAllocationAddress {
 }
 
 impl Device_Impl {
-    /// The address for the object that a call creates into `ppv`; a null `ppv` asks for a check alone.
-    pub(super) fn allocation_address(&self, ppv: *mut *mut c_void) -> Option<GpuVirtualAddress> {
-        if ppv.is_null() { self.next_allocation_address.get() } else { self.next_allocation_address.take() }
+    /// Creates an object at the address that this thread has set, if it has, and clears it if the object was created.
+    pub(super) fn create_at_next_address(
+        &self,
+        create: impl FnOnce(Option<GpuVirtualAddress>) -> windows_core::Result<()>,
+    ) -> windows_core::Result<()> {
+        let address = self.next_allocation_address.get();
+        // A call that only checks is answered S_FALSE, which is an error here.
+        let result = create(address);
+        if address.is_some() && result.is_ok() {
+            self.next_allocation_address.set(None);
+        }
+        result
     }
 }
 
@@ -85,17 +83,17 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_devices_and_a_threads_and_is_taken_once() {
+    fn an_address_is_a_devices_and_a_threads() {
         let (first, second) = (NextAllocationAddress::default(), NextAllocationAddress::default());
         first.set(address(1));
         second.set(address(2));
         first.set(address(3));
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!((first.get(), second.take()), (None, None)));
+            scope.spawn(|| assert_eq!((first.get(), second.get()), (None, None)));
         });
-        assert_eq!((first.get(), first.take(), first.take()), (address(3), address(3), None));
-        second.set(None);
-        assert_eq!(second.take(), None);
+        assert_eq!((first.get(), second.get()), (address(3), address(2)));
+        first.set(None);
+        assert_eq!((first.get(), second.get()), (None, address(2)));
     }
 
     #[test]
@@ -103,10 +101,10 @@ mod tests {
         let kept = NextAllocationAddress::default();
         for value in 1..100 {
             NextAllocationAddress::default().set(address(value));
-            assert_eq!(NextAllocationAddress::default().take(), None, "another device");
+            assert_eq!(NextAllocationAddress::default().get(), None, "another device");
         }
         kept.set(address(1));
         assert_eq!(ADDRESSES.with(|addresses| addresses.borrow().len()), 1);
-        assert_eq!(kept.take(), address(1));
+        assert_eq!(kept.get(), address(1));
     }
 }

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crate::ddi::PagingWork;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 
-/// What one call enqueued: memory to page in, and what to signal then.
-type Job = (Vec<PagingWork>, Arc<Fence>, u64);
+/// What one call enqueued: when, memory to page in, and what to signal then.
+type Job = (Instant, Vec<PagingWork>, Arc<Fence>, u64);
 
 /// Pages in and signals, in the order of the calls. The thread begins with the first call and ends with the device.
 #[derive(Default)]
@@ -30,17 +31,19 @@ impl PagingQueue {
             Some(sender) => sender,
             None => jobs.insert(start()?),
         };
-        sender.send((works, fence, value)).map_err(|_| Refusal::out_of_memory("the paging thread has ended"))
+        sender
+            .send((Instant::now(), works, fence, value))
+            .map_err(|_| Refusal::out_of_memory("the paging thread has ended"))
     }
 }
 
 fn start() -> Result<Sender<Job>, Refusal> {
     let (sender, received) = mpsc::channel::<Job>();
     let page = move || {
-        while let Ok((works, fence, value)) = received.recv() {
-            for work in works {
-                work();
-            }
+        // When the engine is done with what came so far, however late this thread is.
+        let mut end = Instant::now();
+        while let Ok((enqueued, works, fence, value)) = received.recv() {
+            end = PagingWork::run_all(works, end.max(enqueued));
             fence.set(value);
         }
     };

@@ -3,15 +3,16 @@
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, GUID, IUnknownImpl};
+use windows_core::{ComObject, ComObjectInner, GUID, IUnknownImpl};
 
-use super::Device_Impl;
+use super::{Device, Device_Impl};
 use crate::api::call;
 use crate::api::command_allocator::{CommandAllocator, check_list_type};
 use crate::api::command_list::{CommandList, read_array};
 use crate::api::command_queue::{self, CommandQueue, check_node_mask};
 use crate::api::descriptor_heap::{self, DescriptorHeap};
 use crate::api::fence::{self, Fence};
+use crate::api::inert::PipelineState;
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::Resource_Impl;
@@ -22,7 +23,11 @@ use crate::rules::Refusal;
 pub(super) type Out = (*const GUID, *mut *mut c_void);
 
 impl Device_Impl {
-    pub(super) fn create_command_queue(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
+    /// for one pointer.
+    pub(super) unsafe fn create_command_queue(
         &self,
         name: &'static str,
         desc: *const D3D12_COMMAND_QUEUE_DESC,
@@ -35,12 +40,18 @@ impl Device_Impl {
             command_queue::check_desc(desc)?;
             Ok(desc)
         };
-        call::create(self.log(), name, riid, ppv, check, |desc| {
-            Ok(ComObject::new(CommandQueue::new(self.to_object(), desc)?))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), name, riid, ppv, check, |desc| {
+                Ok(ComObject::new(CommandQueue::new(self.to_object(), desc)?))
+            })
+        }
     }
 
-    pub(super) fn create_command_allocator(
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    pub(super) unsafe fn create_command_allocator(
         &self,
         list_type: D3D12_COMMAND_LIST_TYPE,
         (riid, ppv): Out,
@@ -49,12 +60,18 @@ impl Device_Impl {
             self.removal().check_present()?;
             check_list_type(list_type)
         };
-        call::create(self.log(), "ID3D12Device::CreateCommandAllocator", riid, ppv, check, |()| {
-            Ok(ComObject::new(CommandAllocator::new(self.to_object(), list_type)))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), "ID3D12Device::CreateCommandAllocator", riid, ppv, check, |()| {
+                Ok(ComObject::new(CommandAllocator::new(self.to_object(), list_type)))
+            })
+        }
     }
 
-    pub(super) fn create_command_list(
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    pub(super) unsafe fn create_command_list(
         &self,
         node_mask: u32,
         list_type: D3D12_COMMAND_LIST_TYPE,
@@ -66,18 +83,40 @@ impl Device_Impl {
             check_node_mask(node_mask)?;
             check_list_type(list_type)?;
             if initial_state.is_some() {
-                return Err(Refusal::invalid(
-                    "pInitialState is a pipeline state that this device did not make",
-                ));
+                own::<PipelineState>(self, initial_state, "pInitialState")?;
             }
             own::<CommandAllocator>(self, allocator, "pCommandAllocator")
         };
-        call::create(self.log(), "ID3D12Device::CreateCommandList", riid, ppv, check, |allocator| {
-            Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), "ID3D12Device::CreateCommandList", riid, ppv, check, |allocator| {
+                Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?))
+            })
+        }
     }
 
-    pub(super) fn create_command_list1(
+    /// An object that is checked by `check` and nothing more.
+    ///
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    pub(super) unsafe fn create_inert<T: ComObjectInner>(
+        &self,
+        name: &'static str,
+        riid: *const GUID,
+        ppv: *mut *mut c_void,
+        check: impl FnOnce() -> Result<(), Refusal>,
+        create: impl FnOnce(ComObject<Device>) -> ComObject<T>,
+    ) -> windows_core::Result<()> {
+        let check = || self.removal().check_present().and_then(|()| check());
+        // SAFETY: the caller's promise.
+        unsafe { call::create(self.log(), name, riid, ppv, check, |()| Ok(create(self.to_object()))) }
+    }
+
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    pub(super) unsafe fn create_command_list1(
         &self,
         node_mask: u32,
         list_type: D3D12_COMMAND_LIST_TYPE,
@@ -92,12 +131,18 @@ impl Device_Impl {
             }
             check_list_type(list_type)
         };
-        call::create(self.log(), "ID3D12Device4::CreateCommandList1", riid, ppv, check, |()| {
-            Ok(ComObject::new(CommandList::closed(self.to_object(), list_type)))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), "ID3D12Device4::CreateCommandList1", riid, ppv, check, |()| {
+                Ok(ComObject::new(CommandList::closed(self.to_object(), list_type)))
+            })
+        }
     }
 
-    pub(super) fn create_fence(
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    pub(super) unsafe fn create_fence(
         &self,
         value: u64,
         flags: D3D12_FENCE_FLAGS,
@@ -107,12 +152,18 @@ impl Device_Impl {
             self.removal().check_present()?;
             fence::check_flags(flags)
         };
-        call::create(self.log(), "ID3D12Device::CreateFence", riid, ppv, check, |()| {
-            Ok(ComObject::new(Fence::new(self.to_object(), value, flags)))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), "ID3D12Device::CreateFence", riid, ppv, check, |()| {
+                Ok(ComObject::new(Fence::new(self.to_object(), value, flags)))
+            })
+        }
     }
 
-    pub(super) fn set_event_on_multiple_fence_completion(
+    /// # Safety
+    ///
+    /// `fences` and `values` are null or have `count` elements; `event` is null or an event's.
+    pub(super) unsafe fn set_event_on_multiple_fence_completion(
         &self,
         fences: *const Option<ID3D12Fence>,
         values: *const u64,
@@ -140,14 +191,19 @@ impl Device_Impl {
             })
             .collect::<Result<Vec<_>, Refusal>>()?;
         let any = flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0;
-        fence::complete_several(&waits, any, event)?;
-        for (fence, value) in &waits {
-            self.aliasing().cpu_awaits(fence, *value);
-        }
+        let seen: Vec<_> =
+            waits.iter().filter_map(|(fence, value)| self.aliasing().cpu_wait(fence, *value)).collect();
+        // SAFETY: the caller's promise.
+        unsafe { fence::complete_several(&waits, any, event)? };
+        self.aliasing().cpu_awaits(seen);
         Ok(())
     }
 
-    pub(super) fn create_descriptor_heap(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
+    /// for one pointer.
+    pub(super) unsafe fn create_descriptor_heap(
         &self,
         desc: *const D3D12_DESCRIPTOR_HEAP_DESC,
         (riid, ppv): Out,
@@ -159,12 +215,19 @@ impl Device_Impl {
             descriptor_heap::check_desc(desc)?;
             Ok(desc)
         };
-        call::create(self.log(), "ID3D12Device::CreateDescriptorHeap", riid, ppv, check, |desc| {
-            Ok(ComObject::new(DescriptorHeap::new(self.to_object(), desc)?))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), "ID3D12Device::CreateDescriptorHeap", riid, ppv, check, |desc| {
+                Ok(ComObject::new(DescriptorHeap::new(self.to_object(), desc)?))
+            })
+        }
     }
 
-    pub(super) fn create_query_heap(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
+    /// for one pointer.
+    pub(super) unsafe fn create_query_heap(
         &self,
         desc: *const D3D12_QUERY_HEAP_DESC,
         (riid, ppv): Out,
@@ -172,11 +235,16 @@ impl Device_Impl {
         let check = || {
             self.removal().check_present()?;
             // SAFETY: by the COM contract pDesc is null or points to a description.
-            query_heap::check_desc(unsafe { call::read(desc, "pDesc") }?)
+            let desc = unsafe { call::read(desc, "pDesc") }?;
+            query_heap::check_desc(desc)?;
+            Ok(desc)
         };
-        call::create(self.log(), "ID3D12Device::CreateQueryHeap", riid, ppv, check, |()| {
-            Ok(ComObject::new(QueryHeap::new(self.to_object())))
-        })
+        // SAFETY: the caller's promise.
+        unsafe {
+            call::create(self.log(), "ID3D12Device::CreateQueryHeap", riid, ppv, check, |desc| {
+                Ok(ComObject::new(QueryHeap::new(self.to_object(), desc)))
+            })
+        }
     }
 
     pub(super) fn descriptor_increment(&self, heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
@@ -208,7 +276,10 @@ impl Device_Impl {
         });
     }
 
-    pub(super) fn render_target_view(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description, of whose union the member that `ViewDimension` names is initialised.
+    pub(super) unsafe fn render_target_view(
         &self,
         resource: Option<&ID3D12Resource>,
         desc: *const D3D12_RENDER_TARGET_VIEW_DESC,
@@ -249,9 +320,12 @@ impl Device_Impl {
                     let v = view.Texture3D;
                     (d3, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
                 }
-                D3D12_RTV_DIMENSION_BUFFER => {
-                    return Err(Refusal::not_implemented("render target views of buffers"));
+                D3D12_RTV_DIMENSION_BUFFER
+                    if resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER =>
+                {
+                    return views::buffer_rtv(resource, desc.Format, &view.Buffer);
                 }
+                D3D12_RTV_DIMENSION_BUFFER => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),
                 other => {
                     return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_RTV_DIMENSION")));
                 }
@@ -260,7 +334,10 @@ impl Device_Impl {
         texture_view(resource, dimension, desc.Format, slices)
     }
 
-    pub(super) fn depth_stencil_view(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description, of whose union the member that `ViewDimension` names is initialised.
+    pub(super) unsafe fn depth_stencil_view(
         &self,
         resource: Option<&ID3D12Resource>,
         desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
@@ -275,10 +352,6 @@ impl Device_Impl {
         let flags = D3D12_DSV_FLAG_READ_ONLY_DEPTH | D3D12_DSV_FLAG_READ_ONLY_STENCIL;
         if desc.Flags & !flags != 0 {
             return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_DSV_FLAGS", desc.Flags)));
-        }
-        if desc.Flags != 0 {
-            // Nothing can be cleared through it, and nothing is drawn.
-            return Ok(Descriptor::ShadersOnly);
         }
         // SAFETY: ViewDimension says which member of the union the application wrote.
         let (dimension, slices): (_, Slices) = unsafe {
@@ -304,10 +377,17 @@ impl Device_Impl {
                 }
             }
         };
-        texture_view(resource, dimension, desc.Format, slices)
+        let mut descriptor = texture_view(resource, dimension, desc.Format, slices)?;
+        if let Descriptor::View(view) = &mut descriptor {
+            view.read_only = desc.Flags;
+        }
+        Ok(descriptor)
     }
 
-    pub(super) fn unordered_access_view(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description, of whose union the member that `ViewDimension` names is initialised.
+    pub(super) unsafe fn unordered_access_view(
         &self,
         resource: Option<&ID3D12Resource>,
         counter: Option<&ID3D12Resource>,
@@ -384,7 +464,10 @@ impl Device_Impl {
         }
     }
 
-    pub(super) fn constant_buffer_view(
+    /// # Safety
+    ///
+    /// `desc` is null or points to a description.
+    pub(super) unsafe fn constant_buffer_view(
         &self,
         desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
@@ -408,8 +491,12 @@ impl Device_Impl {
     }
 
     /// `CopyDescriptors`: the ranges of both sides one after the other, and as many descriptors on each.
+    ///
+    /// # Safety
+    ///
+    /// The starts are null or as many as are counted, the sizes null or as many.
     #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
-    pub(super) fn copy_descriptors(
+    pub(super) unsafe fn copy_descriptors(
         &self,
         target_count: u32,
         target_starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,

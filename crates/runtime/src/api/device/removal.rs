@@ -81,6 +81,12 @@ impl Removal {
         self.lose(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, message).with_id(id));
     }
 
+    /// The device is lost for a call that D3D12 does not forgive.
+    pub(in crate::api) fn remove_for(&self, refusal: &Refusal) {
+        let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT;
+        self.lose(Refusal::new(refusal.hresult(), refusal.to_string()).with_id(id));
+    }
+
     fn lose(&self, why: Refusal) {
         let fences = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
 //! `MakeResident`, `Evict`, `EnqueueMakeResident` and residency priorities.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use heapwright_d3d12::*;
 use windows_core::Interface;
@@ -112,9 +113,7 @@ impl Device_Impl {
         let works = count_all(&pageables)?;
         batch.made_resident(pageables.iter().map(Pageable::record));
         // Outside of the batch: paging takes time, and other calls need not wait for it.
-        for work in works {
-            work();
-        }
+        PagingWork::run_all(works, Instant::now());
         Ok(())
     }
 
@@ -186,7 +185,11 @@ impl Device_Impl {
     }
 
     /// `SetResidencyPriority`: the simulated GPU has no use for priorities, but they are checked.
-    pub(super) fn set_residency_priority(
+    ///
+    /// # Safety
+    ///
+    /// `priorities` is null or points to as many priorities as there are objects.
+    pub(super) unsafe fn set_residency_priority(
         &self,
         objects: &[Option<ID3D12Pageable>],
         priorities: *const D3D12_RESIDENCY_PRIORITY,

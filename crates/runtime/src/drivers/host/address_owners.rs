@@ -115,14 +115,14 @@ impl AddressOwners {
         }
     }
 
-    /// Reserves the pages of `ranges` for a device: in any order, aligned to nothing, and one may overlap another. Nothing is
-    /// reserved when that fails. O(n log n).
+    /// Reserves the pages of `ranges` for a device: in any order, aligned to nothing, and one may overlap another or be empty.
+    /// Nothing is reserved when that fails. O(n log n).
     pub(super) fn reserve(
         &mut self,
         ranges: &[GpuVirtualAddressRange],
     ) -> Result<ReservationId, DriverError> {
         let mut all = Vec::with_capacity(ranges.len());
-        for &range in ranges {
+        for &range in ranges.iter().filter(|range| range.size != ByteSize::ZERO) {
             let pages = self.pages(range).ok_or(DriverError::AddressesInvalid { range })?;
             let parts = [(&self.below, self.below_place(pages)), (&self.above, self.above_place(pages))];
             if parts.into_iter().any(|(free, part)| free.first_missing(part).is_some()) {
@@ -170,11 +170,11 @@ impl AddressOwners {
         range.intersection(Interval { start: self.place, ..self.whole })
     }
 
-    /// The pages that have bytes of `range`; `None` where it has none, or some outside of the space.
+    /// The pages that have bytes of `range`, which is not empty; `None` where some are outside of the space.
     fn pages(&self, range: GpuVirtualAddressRange) -> Option<Interval> {
         let start = range.start.get();
         let bytes = Interval { start, end: start.checked_add(range.size.get())? };
-        if bytes.is_empty() || !self.whole.contains(bytes) {
+        if !self.whole.contains(bytes) {
             return None;
         }
         let page = KIB_64.get();

@@ -27,7 +27,7 @@ impl Executor {
             Command::CopyBuffer { target, source, size } => {
                 memory.copy(address(&target.0) + target.1, address(&source.0) + source.1, *size)
             }
-            Command::CopyTexels { target, target_start, source, region } => {
+            Command::CopyTexels { target, target_start, source, region, target_size: _ } => {
                 texels::copy(memory, target, *target_start, source, *region)
             }
             Command::CopyTexture { target, source } => {

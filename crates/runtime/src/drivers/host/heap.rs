@@ -4,12 +4,13 @@ use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::address_space::{AddressRange, FaultCause, PageFault, Target};
 use super::reservation::Reservation;
-use super::segment::{Charge, Segments};
+use super::segment::{Charge, Residence, Segments};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::residency::{PageableRecord, ResidencyLedger};
 
@@ -20,7 +21,7 @@ pub(super) struct HostHeap {
     addresses: AddressRange,
     size: ByteSize,
     segments: Arc<Segments>,
-    group: SegmentGroup,
+    residence: Residence,
     residency: Mutex<Residency>,
     /// Signalled when the heap arrives, and when it is evicted.
     changed: Condvar,
@@ -36,6 +37,8 @@ struct Residency {
     count: u32,
     /// Held while the count is not zero.
     charge: Option<Charge>,
+    /// The segment group of the charge, or of the last one.
+    group: SegmentGroup,
     /// The bytes are where the GPU can reach them; not before they are paged in.
     has_arrived: bool,
     /// Number of the stay in the segment group, from a first `MakeResident` to the last `Evict`: what is paged in for one stay is
@@ -51,24 +54,25 @@ impl Residency {
 }
 
 impl HostHeap {
-    /// Makes a heap of `size` bytes in a segment group. Each step gives back what it took when a later one fails.
+    /// Makes a heap of `size` bytes in the segment group that takes it. Each step gives back what it took when a later one
+    /// fails.
     pub(super) fn create(
         args: &HeapArgs,
         size: ByteSize,
         segments: &Arc<Segments>,
-        group: SegmentGroup,
+        residence: Residence,
         addresses: AddressRange,
         ledger: &Arc<ResidencyLedger>,
     ) -> Result<Arc<Self>, DriverError> {
         let residency = if args.not_resident {
-            Residency { count: 0, charge: None, has_arrived: false, stay: 0 }
+            let group = match residence {
+                Residence::In(group) => group,
+                Residence::LocalOrSystem => SegmentGroup::Local,
+            };
+            Residency { count: 0, charge: None, group, has_arrived: false, stay: 0 }
         } else {
-            Residency {
-                count: 1,
-                charge: Some(Charge::new(segments, group, size)?),
-                has_arrived: true,
-                stay: 0,
-            }
+            let charge = Charge::of_resident(segments, residence, size)?;
+            Residency { count: 1, group: charge.group(), charge: Some(charge), has_arrived: true, stay: 0 }
         };
         let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
         let record = ledger.created(args.pageable, size, !args.not_resident);
@@ -78,7 +82,7 @@ impl HostHeap {
             addresses,
             size,
             segments: Arc::clone(segments),
-            group,
+            residence,
             residency: Mutex::new(residency),
             changed: Condvar::new(),
             record,
@@ -161,14 +165,16 @@ impl DriverHeap for HostHeap {
     }
 
     fn segment_group(&self) -> SegmentGroup {
-        self.group
+        self.residency().group
     }
 
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         let mut residency = self.residency();
         let is_first = residency.count == 0;
         if is_first {
-            residency.charge = Some(Charge::new(&self.segments, self.group, self.size)?);
+            let charge = Charge::of_resident(&self.segments, self.residence, self.size)?;
+            residency.group = charge.group();
+            residency.charge = Some(charge);
             residency.stay += 1;
         }
         residency.count = residency.count.saturating_add(1);
@@ -176,11 +182,8 @@ impl DriverHeap for HostHeap {
             return Ok(None);
         }
         let (heap, stay) = (self.downgrade(), residency.stay);
-        let time = self.segments.paging_time(self.size);
-        Ok(Some(Box::new(move || {
-            if is_first && let Some(time) = time {
-                std::thread::sleep(time);
-            }
+        let time = if is_first { self.segments.paging_time(self.size) } else { Duration::ZERO };
+        Ok(Some(PagingWork::new(time, move || {
             // Released meanwhile: then there is nothing to arrive.
             if let Some(heap) = heap.upgrade() {
                 if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
@@ -217,7 +220,7 @@ impl fmt::Debug for HostHeap {
         f.debug_struct("HostHeap")
             .field("size", &self.size)
             .field("start", &self.addresses.start())
-            .field("group", &self.group)
+            .field("residence", &self.residence)
             .finish_non_exhaustive()
     }
 }

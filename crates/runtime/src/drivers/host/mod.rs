@@ -44,14 +44,14 @@ use self::layout::TextureLayout;
 use self::profile::HostProfile;
 use self::queue::HostQueue;
 use self::resource::HostResource;
-use self::segment::{Listener, Segments};
+use self::segment::{Listener, Residence, Segments};
 use self::tiles::NullAccess;
 use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
-    AdapterIdentity, Architecture, CpuPageProperty, DeviceArgs, Driver, DriverCaps, DriverDevice,
-    DriverError, DriverHeap, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs, ResourceKind,
-    SegmentGroup, TextureArgs, VideoMemory,
+    AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DeviceArgs,
+    Driver, DriverCaps, DriverDevice, DriverError, DriverHeap, HeapArgs, MemoryPool, ResourceAllocation,
+    ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
 };
 use crate::residency::ResidencyLedger;
 
@@ -110,7 +110,8 @@ impl HostDriver {
                 architecture: profile.architecture,
                 resource_heap_tier: profile.resource_heap_tier,
                 tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
-                l1_memory_fully_cpu_accessible: profile.l1_memory_fully_cpu_accessible,
+                l1_memory_fully_cpu_accessible: on_uma || profile.l1_memory_fully_cpu_accessible,
+                developer_mode: profile.developer_mode,
                 is_first_generation: profile.is_first_generation,
                 trim_notifications: profile.has_trim_notifications,
                 tiled_resources_tier: profile.tiled_resources_tier,
@@ -162,21 +163,30 @@ impl HostDriver {
         ResourceAllocation { size: padded.align_up(alignment).unwrap_or(padded), alignment }
     }
 
-    /// The segment group that a heap is charged to.
+    /// Where a heap is when it is resident.
     ///
-    /// On UMA everything is local. CPU-visible video memory falls back to system memory when it would exceed
-    /// the local budget (document UPLOAD); memory without CPU access does not.
-    fn segment_for(&self, args: &HeapArgs) -> SegmentGroup {
+    /// On UMA everything is local. CPU-visible video memory falls back to system memory, each time that it becomes resident;
+    /// memory without CPU access does not.
+    fn residence(&self, args: &HeapArgs) -> Residence {
         match (self.caps.architecture, args.memory_pool) {
-            (Architecture::Discrete, MemoryPool::L0) => SegmentGroup::NonLocal,
+            (Architecture::Discrete, MemoryPool::L0) => Residence::In(SegmentGroup::NonLocal),
             (Architecture::Discrete, MemoryPool::L1)
-                if args.cpu_page_property != CpuPageProperty::NotAvailable
-                    && !self.segments.get(SegmentGroup::Local).fits_budget(args.size) =>
+                if args.cpu_page_property != CpuPageProperty::NotAvailable =>
             {
-                SegmentGroup::NonLocal
+                Residence::LocalOrSystem
             }
-            _ => SegmentGroup::Local,
+            _ => Residence::In(SegmentGroup::Local),
         }
+    }
+
+    /// What the size of a heap is a multiple of: 64 KiB, and VidMm's 4 KiB for the heap of a committed resource, where the
+    /// driver can tell it: from DDI 0111 on by an alignment below 64 KiB (document TIGHT, *Committed Resources*), from 0115 on by
+    /// its flag.
+    fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
+        let version = self.caps.ddi_version;
+        let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
+        let is_implicit = version >= DDI_IMPLICIT_HEAP && args.implicit;
+        if is_small || is_implicit { KIB_4 } else { KIB_64 }
     }
 }
 
@@ -255,11 +265,11 @@ impl HostDriver {
     }
 
     fn create_host_heap(&self, args: &HeapArgs, at: Option<CreateAt>) -> Result<Arc<HostHeap>, DriverError> {
-        let granularity = if args.implicit { KIB_4 } else { KIB_64 };
+        let granularity = self.heap_granularity(args);
         let too_large = DriverError::OutOfAddressSpace { requested: args.size };
         let size = args.size.align_up(granularity).ok_or(too_large)?;
         let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
-        HostHeap::create(args, size, &self.segments, self.segment_for(args), addresses, &self.residency)
+        HostHeap::create(args, size, &self.segments, self.residence(args), addresses, &self.residency)
     }
 }
 

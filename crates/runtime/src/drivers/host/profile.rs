@@ -37,11 +37,15 @@ pub struct HostProfile {
     pub tight_texture_alignment: Option<Alignment>,
     /// Compression data beside render targets and depth-stencil textures, in thousandths of their size.
     pub texture_padding_per_mille: u32,
-    /// The CPU sees all of video memory (always true on UMA).
+    /// The CPU sees all of video memory. On UMA it does, whatever this says.
     pub l1_memory_fully_cpu_accessible: bool,
-    /// DDI version.
+    /// DDI version. A driver has no tight alignment and no addresses of the application's choice before 0111, and no GPU upload
+    /// heaps before 0098.
     pub ddi_version: u32,
-    /// Its device is what the first D3D12 had: `ID3D12Device` and no numbered interface, E_NOTIMPL to every feature that came
+    /// The system is in developer mode; without, there are neither GPU upload heaps (document UPLOAD) nor addresses of the
+    /// application's choice (document RECREATE).
+    pub developer_mode: bool,
+    /// Its device is what the first D3D12 had: `ID3D12Device` and no numbered interface, E_INVALIDARG to every feature that came
     /// later, and none of the later heap and resource flags.
     pub is_first_generation: bool,
     /// Whether its device takes callbacks for trim notifications (`ID3D12Device15`); without, it answers E_NOTIMPL to them.
@@ -116,6 +120,7 @@ const DISCRETE: HostProfile = HostProfile {
     texture_padding_per_mille: 0,
     l1_memory_fully_cpu_accessible: true,
     ddi_version: 115,
+    developer_mode: true,
     is_first_generation: false,
     has_trim_notifications: true,
     has_adapter: true,

@@ -112,8 +112,8 @@ impl Worker {
                 fence.set(value);
                 Ok(())
             }
-            Work::Wait(fence, value) => {
-                while !fence.wait_for(value, WAIT_SLICE) && !self.ended.load(Ordering::Relaxed) {}
+            Work::Wait(wait) => {
+                while !wait.block_for(WAIT_SLICE) && !self.ended.load(Ordering::Relaxed) {}
                 Ok(())
             }
             Work::UpdateTileMappings { resource, mappings } => {

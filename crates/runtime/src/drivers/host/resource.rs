@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
+use heapwright_d3d12::DXGI_FORMAT_R24G8_TYPELESS;
 
 use super::address_space::{AddressRange, AddressSpace, CreateAt, Target};
 use super::layout::TextureLayout;
@@ -90,6 +91,14 @@ impl HostResource {
             Memory::Reserved { tiles, .. } => Some(tiles),
             Memory::Heap { .. } => None,
         }
+    }
+
+    /// Whether a plane keeps three bytes of four: depth of 24 bits. A copy into it leaves the fourth byte zero, as
+    /// vkd3d-proton's test_copy_texture_ds_edge_cases records of Windows.
+    pub(super) fn keeps_24_bits(&self, subresource: u32) -> bool {
+        let ResourceKind::Texture(texture) = &self.args.kind else { return false };
+        texture.format.family == DXGI_FORMAT_R24G8_TYPELESS
+            && texture.subresource(subresource).is_some_and(|at| at.plane == 0)
     }
 
     /// How the texels lie; `None` for a buffer.

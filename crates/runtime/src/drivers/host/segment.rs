@@ -56,11 +56,10 @@ impl Segments {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(listener));
     }
 
-    /// How long paging in takes by the profile; `None` for no time at all.
-    pub(super) fn paging_time(&self, size: ByteSize) -> Option<Duration> {
-        let mib = size.get().div_ceil(1 << 20);
-        let nanos = mib.saturating_mul(self.paging_nanos_per_mib);
-        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    /// How long paging in takes by the profile.
+    pub(super) fn paging_time(&self, size: ByteSize) -> Duration {
+        let nanos = (u128::from(size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 
@@ -163,6 +162,16 @@ impl Segment {
     }
 }
 
+/// Which segment group a heap is charged to when it becomes resident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Residence {
+    /// Always this one.
+    In(SegmentGroup),
+    /// Video memory that the CPU sees: the local one within its budget, else system memory (document UPLOAD, *How to find if
+    /// GPU upload heaps are supported* and *Support for VRAM-only lockable surfaces*).
+    LocalOrSystem,
+}
+
 /// Bytes charged to a segment group until dropped.
 #[derive(Debug)]
 pub(super) struct Charge {
@@ -179,6 +188,29 @@ impl Charge {
     ) -> Result<Self, DriverError> {
         segments.get(group).charge(size)?;
         Ok(Self { segments: Arc::clone(segments), group, size })
+    }
+
+    /// Charges what becomes resident to the group that takes it as of now.
+    pub(super) fn of_resident(
+        segments: &Arc<Segments>,
+        residence: Residence,
+        size: ByteSize,
+    ) -> Result<Self, DriverError> {
+        let (local, system) = (SegmentGroup::Local, SegmentGroup::NonLocal);
+        match residence {
+            Residence::In(group) => Self::new(segments, group, size),
+            Residence::LocalOrSystem if segments.get(local).fits_budget(size) => {
+                Self::new(segments, local, size).or_else(|_| Self::new(segments, system, size))
+            }
+            // Above the budget video memory is the last resort.
+            Residence::LocalOrSystem => Self::new(segments, system, size)
+                .or_else(|error| Self::new(segments, local, size).map_err(|_| error)),
+        }
+    }
+
+    /// The segment group that is charged.
+    pub(super) fn group(&self) -> SegmentGroup {
+        self.group
     }
 }
 

@@ -1,7 +1,10 @@
 //! The simulated GPU below the COM objects.
 
+use std::time::{Duration, Instant};
+
 use heapwright_core::GpuVirtualAddress;
 
+use super::profile::SegmentProfile;
 use super::*;
 use crate::ddi::{GpuVirtualAddressRange, PagingWork};
 use crate::residency::PageableKind;
@@ -147,6 +150,105 @@ fn gpu_upload_heaps_fall_back_to_system_memory_over_budget() {
     drop((held, over, local));
 }
 
+/// The same when memory that was evicted, or created not resident, becomes resident; and back, when there is room again.
+#[test]
+fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
+    let driver = driver("discrete");
+    let gib = 1 << 30;
+    for page in [CpuPageProperty::WriteCombine, CpuPageProperty::NotAvailable] {
+        let desc = args(ByteSize::from_gib(1), MemoryPool::L1, page);
+        let heap = driver.make_heap(&desc).expect("within budget");
+        let absent = driver.make_heap(&HeapArgs { not_resident: true, ..desc }).expect("it takes nothing");
+        assert_eq!(usage(&driver), (gib, 0));
+        heap.evict().expect("resident");
+        let full = driver.make_heap(&video(ByteSize::from_gib(16))).expect("all of video memory");
+        if page == CpuPageProperty::NotAvailable {
+            assert!(
+                heap.make_resident().is_err() && absent.make_resident().is_err(),
+                "no fallback without CPU access"
+            );
+            assert_eq!(usage(&driver), (16 * gib, 0));
+            continue;
+        }
+        for heap in [&heap, &absent] {
+            assert!(heap.make_resident().is_ok(), "in system memory");
+            assert_eq!(heap.segment_group(), SegmentGroup::NonLocal);
+        }
+        assert_eq!(usage(&driver), (16 * gib, 2 * gib));
+        heap.evict().expect("resident");
+        drop(full);
+        assert_eq!(usage(&driver), (0, gib));
+        assert!(heap.make_resident().is_ok());
+        assert_eq!((usage(&driver), heap.segment_group()), ((gib, gib), SegmentGroup::Local));
+    }
+}
+
+/// Above the budget there is video memory still, where system memory is full.
+#[test]
+fn memory_without_system_memory_to_fall_back_to_stays_in_video_memory() {
+    let none = SegmentProfile::EMPTY;
+    let driver = HostDriver::new(&HostProfile { non_local: none, ..*HostProfile::default_profile() });
+    let gpu_upload = |gib| args(ByteSize::from_gib(gib), MemoryPool::L1, CpuPageProperty::WriteCombine);
+    let heap = driver.make_heap(&gpu_upload(16)).expect("above the budget, within the capacity");
+    assert_eq!(heap.segment_group(), SegmentGroup::Local);
+    let error = driver.make_heap(&gpu_upload(1)).err();
+    assert!(matches!(error, Some(DriverError::OutOfMemory { .. })), "{error:?}");
+}
+
+/// What the DDI has from which version on (documents TIGHT and UPLOAD).
+#[test]
+fn caps_begin_with_their_ddi_versions() {
+    let caps = |ddi_version, profile: &HostProfile| {
+        *HostDriver::new(&HostProfile { ddi_version, ..*profile }).caps()
+    };
+    let discrete = HostProfile::default_profile();
+    for (version, upload, tight) in [
+        (88, false, false),
+        (97, false, false),
+        (98, true, false),
+        (110, true, false),
+        (111, true, true),
+        (115, true, true),
+    ] {
+        let caps = caps(version, discrete);
+        assert_eq!(
+            (caps.has_gpu_upload_heaps(), caps.has_tight_alignment()),
+            (upload, tight),
+            "DDI {version}"
+        );
+    }
+    let user = HostDriver::new(&HostProfile { developer_mode: false, ..*discrete });
+    let user = user.caps();
+    assert_eq!(
+        (user.has_gpu_upload_heaps(), user.has_recreate_at(), user.has_tight_alignment()),
+        (false, false, true)
+    );
+    // The CPU sees all of an integrated GPU's memory.
+    for name in ["uma", "cache-coherent-uma"] {
+        let uma = HostProfile::find(name).expect("a profile of that name");
+        assert!(
+            caps(98, &HostProfile { l1_memory_fully_cpu_accessible: false, ..*uma }).has_gpu_upload_heaps()
+        );
+    }
+}
+
+/// TIGHT, *Committed Resources*: 4 KiB begin with tight alignment, DDI 0111, and not with the flag of 0115.
+#[test]
+fn committed_resources_are_charged_in_4_kib_from_the_ddi_of_tight_alignment_on() {
+    for (ddi_version, tight, implicit) in
+        [(88, 64, 64), (110, 64, 64), (111, 4, 64), (114, 4, 64), (115, 4, 4)]
+    {
+        let driver = HostDriver::new(&HostProfile { ddi_version, ..*HostProfile::default_profile() });
+        let small = HeapArgs { alignment: KIB_4, ..video(ByteSize::new(100)) };
+        let heap = driver.make_heap(&small).expect("there is room");
+        assert_eq!(usage(&driver).0, tight * 1024, "DDI {ddi_version}");
+        drop(heap);
+        let marked = HeapArgs { implicit: true, ..video(ByteSize::new(100)) };
+        let _heap = driver.make_heap(&marked).expect("there is room");
+        assert_eq!(usage(&driver).0, implicit * 1024, "DDI {ddi_version}");
+    }
+}
+
 #[test]
 fn addresses_are_aligned_and_apart() {
     let driver = driver("discrete");
@@ -251,7 +353,6 @@ fn a_range_to_reserve_lies_within_the_address_space() {
     let driver = driver("discrete");
     let end = 1_u64 << driver.caps().gpu_va_bits_per_process;
     let wrong = [
-        addresses(FIRST, 0),
         addresses(1, 1),
         addresses(FIRST - 1, 2),
         addresses(end - 1, 2),
@@ -264,6 +365,13 @@ fn a_range_to_reserve_lies_within_the_address_space() {
         let error = device(&driver, &[addresses(FIRST + 65_536, 65_536), range]).err();
         assert_eq!(error, Some(DriverError::AddressesInvalid { range }), "{range}");
     }
+    let empty = [addresses(FIRST, 0), addresses(1, 0), addresses(end, 0), addresses(u64::MAX, 0)];
+    let reserved = device(&driver, &empty).expect("they name no address");
+    assert!(
+        device(&driver, &[empty[0], addresses(FIRST, 65_536), empty[1]]).is_ok(),
+        "nothing is reserved by them"
+    );
+    drop(reserved);
     let all = device(&driver, &[addresses(FIRST, end - FIRST)]).expect("the whole space");
     let full = driver.make_heap(&video(ByteSize::new(1))).err();
     assert_eq!(full, Some(DriverError::OutOfAddressSpace { requested: ByteSize::from_kib(64) }));
@@ -316,8 +424,20 @@ fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
     heap
 }
 
-fn begin(heap: &Arc<dyn DriverHeap>) -> PagingWork {
-    heap.make_resident().expect("there is room").expect("it is not paged in yet")
+fn begin(heap: &Arc<dyn DriverHeap>) -> impl FnOnce() + Send + 'static {
+    let work = heap.make_resident().expect("there is room").expect("it is not paged in yet");
+    || {
+        PagingWork::run_all([work], Instant::now());
+    }
+}
+
+/// Many small heaps take as long as one of their size: what a thread oversleeps is not added up.
+#[test]
+fn paging_times_of_a_call_are_added_before_they_are_waited_for() {
+    let start = Instant::now().checked_sub(Duration::from_secs(1)).expect("the clock began before");
+    let works = (0..1000).map(|_| PagingWork::new(Duration::from_millis(1), || {}));
+    assert_eq!(PagingWork::run_all(works, start), start + Duration::from_secs(1));
+    assert!(start.elapsed() < Duration::from_millis(1500), "all were late already, and none was waited for");
 }
 
 #[test]

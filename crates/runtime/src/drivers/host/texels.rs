@@ -18,6 +18,8 @@ struct Blocks {
     block_bytes: u64,
     /// Texels in a block, in x and y.
     block_texels: [u32; 2],
+    /// The fourth byte of four is not kept.
+    keeps_24_bits: bool,
 }
 
 enum Arrangement {
@@ -35,6 +37,7 @@ impl Blocks {
                     arrangement: Arrangement::Rows { row_pitch: *row_pitch, slice_pitch: *slice_pitch },
                     block_bytes: u64::from(*block_size),
                     block_texels: *block_texels,
+                    keeps_24_bits: false,
                 })
             }
         }
@@ -47,6 +50,7 @@ impl Blocks {
             base: resource.gpu_virtual_address().get(),
             block_bytes: layout.block_bytes,
             block_texels: [layout.block_extent.0, layout.block_extent.1],
+            keeps_24_bits: resource.keeps_24_bits(index),
             arrangement: Arrangement::Subresource(layout),
         })
     }
@@ -105,12 +109,26 @@ pub(super) fn copy(
                 let from =
                     source.address([from_x + x, from_y + y, from_z + z]).ok_or_else(|| outside(&source))?;
                 let to = target.address([to_x + x, to_y + y, to_z + z]).ok_or_else(|| outside(&target))?;
-                memory.copy(to, from, u64::from(run) * source.block_bytes)?;
+                let size = u64::from(run) * source.block_bytes;
+                if target.keeps_24_bits && !source.keeps_24_bits {
+                    copy_24_bits(memory, to, from, size)?;
+                } else {
+                    memory.copy(to, from, size)?;
+                }
                 x += run;
             }
         }
     }
     Ok(())
+}
+
+/// Copies numbers of 32 bits whose upper 8 become zero.
+fn copy_24_bits(memory: &GpuMemory, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
+    let mut bytes =
+        vec![0; usize::try_from(size).map_err(|_| PageFault::new(source, FaultCause::HostOutOfMemory))?];
+    memory.read(source, &mut bytes)?;
+    bytes.iter_mut().skip(3).step_by(4).for_each(|byte| *byte = 0);
+    memory.write(target, &bytes)
 }
 
 /// Fills a region of a subresource with one texel; the samples of a texel all get it.

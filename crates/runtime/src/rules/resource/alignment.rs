@@ -90,7 +90,7 @@ fn check_tight(
     if desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT == 0 {
         return Ok(None);
     }
-    if caps.tight_alignment_tier == 0 {
+    if !caps.has_tight_alignment() {
         return Err(Refusal::invalid(
             "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on a device whose tight alignment tier is NOT_SUPPORTED",
         ));

@@ -16,6 +16,8 @@ pub(crate) struct Buffer {
     pub(crate) alignment: AlignmentRequest,
     /// `D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER`.
     pub(crate) cross_adapter: bool,
+    /// `D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET` or `ALLOW_UNORDERED_ACCESS`.
+    pub(crate) gpu_writes: bool,
 }
 
 pub(super) fn check(
@@ -84,5 +86,8 @@ pub(super) fn check(
         width: ByteSize::new(desc.Width),
         alignment,
         cross_adapter: desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0,
+        gpu_writes: desc.Flags
+            & (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS)
+            != 0,
     })
 }

@@ -7,7 +7,13 @@ use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
 /// Flags that a buffer may carry.
-const BUFFER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
+///
+/// The reference of `D3D12_RESOURCE_FLAGS` excludes buffers from ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS alone: render
+/// target views of buffers exist (`D3D12_BUFFER_RTV`). It has DENY_SHADER_RESOURCE go with ALLOW_DEPTH_STENCIL, which Windows asks
+/// of textures only; readback buffers of many programs carry it.
+const BUFFER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
+    | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
+    | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE
     | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER
     | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE
     | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
@@ -157,7 +163,7 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
     }
 }
 
-/// A flag needs a format that can do it: the texture's own, one of its family if it is typeless, or a castable one.
+/// A flag needs a format that can do it: the texture's own, one of its family that its views may have, or a castable one.
 fn check_format(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<(), Refusal> {
     let needs = [
         (usage.render_target, D3D12_FORMAT_SUPPORT1_RENDER_TARGET, "ALLOW_RENDER_TARGET"),
@@ -167,7 +173,7 @@ fn check_format(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<(), R
     for (wanted, support, flag) in needs {
         let castable = || texture.castable_formats.iter().filter_map(|&format| properties(format));
         if wanted
-            && !texture.format.resource_support().has(support)
+            && !texture.format.flag_support().has(support)
             && !castable().any(|format| format.resource_support().has(support))
         {
             return Err(Refusal::invalid(format!(

@@ -1,6 +1,9 @@
 //! What reserved resources ask beyond a valid description.
 
-use heapwright_d3d12::D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT;
+use heapwright_d3d12::{
+    D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS,
+    D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, D3D12_RESOURCE_FLAGS,
+};
 
 use super::Resource;
 use crate::ddi::{TextureDimension, TextureMemoryLayout};
@@ -8,13 +11,23 @@ use crate::rules::Refusal;
 
 /// Checks that a valid resource can be a reserved one on a device of `tiled_resources_tier` (0 to 4).
 ///
-/// Reserved buffers may carry the tight alignment flag, which changes nothing: their tiles are 64 KiB (document TIGHT
-/// excludes reserved resources by their layout, which buffers do not have).
-pub(crate) fn check(resource: &Resource, tiled_resources_tier: u8) -> Result<(), Refusal> {
+/// Document TIGHT, *Validation*, supports no reserved resources with the tight alignment flag, buffers included: their tiles are
+/// 64 KiB.
+pub(crate) fn check(
+    resource: &Resource,
+    flags: D3D12_RESOURCE_FLAGS,
+    tiled_resources_tier: u8,
+) -> Result<(), Refusal> {
     if tiled_resources_tier == 0 {
         return Err(Refusal::invalid(
             "a reserved resource on a device whose tiled resources tier is NOT_SUPPORTED",
         ));
+    }
+    if flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
+        return Err(Refusal::invalid(
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on a reserved resource, whose tiles are 64 KiB",
+        )
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS));
     }
     let Some(texture) = resource.texture() else { return Ok(()) };
     let args = &texture.args;

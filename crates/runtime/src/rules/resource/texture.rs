@@ -26,6 +26,7 @@ const SIZE_3D: u32 = limit(D3D12_REQ_TEXTURE3D_U_V_OR_W_DIMENSION);
 const SLICES_1D: u32 = limit(D3D12_REQ_TEXTURE1D_ARRAY_AXIS_DIMENSION);
 const SLICES_2D: u32 = limit(D3D12_REQ_TEXTURE2D_ARRAY_AXIS_DIMENSION);
 const SUBRESOURCES: u32 = limit(D3D12_REQ_SUBRESOURCES);
+const MIP_LEVELS: u32 = limit(D3D12_REQ_MIP_LEVELS);
 
 pub(super) fn check(
     desc: &D3D12_RESOURCE_DESC1,
@@ -139,7 +140,10 @@ fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal
     Ok(())
 }
 
-/// How many mip levels there are; 0 stands for all of them.
+/// How many mip levels there are; 0 stands for the full chain.
+///
+/// Windows takes more than that, as vkd3d-proton's tests record (`test_create_committed_resource`, 10 levels of 32 by 32): the levels
+/// beyond have one texel, like the last of the chain. `D3D12_REQ_MIP_LEVELS` bounds them.
 fn check_mips(
     desc: &D3D12_RESOURCE_DESC1,
     extent: Extent,
@@ -152,10 +156,10 @@ fn check_mips(
         // A multisampled texture has one level; that is what 0 stands for there.
         0 if desc.SampleDesc.Count > 1 => 1,
         0 => all,
-        levels if levels <= all => levels,
+        levels if levels <= MIP_LEVELS => levels,
         levels => {
             return Err(Refusal::invalid(format!(
-                "D3D12_RESOURCE_DESC::MipLevels {levels} is above the {all} that a texture of this size has"
+                "D3D12_RESOURCE_DESC::MipLevels {levels} is above the {MIP_LEVELS} that a texture may have"
             )));
         }
     };

@@ -4,7 +4,7 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::*;
 use crate::ddi::GpuVirtualAddressRange;
-use crate::rules::recreate::{check_heap, check_ranges, check_resource};
+use crate::rules::recreate::{check_heap, check_placed, check_ranges, check_resource};
 use crate::rules::resource;
 
 #[test]
@@ -23,6 +23,16 @@ fn heaps_and_buffers_may_and_textures_may_not() {
 }
 
 #[test]
+fn a_placed_buffer_needs_a_heap_at_an_address() {
+    let address = GpuVirtualAddress::new(1 << 36);
+    check_placed(address, true).expect("the heap has one");
+    check_placed(None, false).expect("of the driver's choice");
+    check_placed(None, true).expect("where its heap is");
+    let refusal = check_placed(address, false).expect_err("the heap has none");
+    assert_eq!((refusal.hresult(), refusal.id()), (E_INVALIDARG, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET));
+}
+
+#[test]
 fn nothing_may_without_the_tier() {
     let old = caps("old-ddi");
     let start = GpuVirtualAddress::new(1 << 36).expect("not zero");
@@ -34,5 +44,10 @@ fn nothing_may_without_the_tier() {
         let expected = (DXGI_ERROR_UNSUPPORTED, D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT);
         assert_eq!((refusal.hresult(), refusal.id()), expected, "{refusal}");
     }
+    check_ranges(&[GpuVirtualAddressRange { size: ByteSize::ZERO, ..range }], &old)
+        .expect("nothing to reserve");
     check_ranges(&[range], &caps("discrete")).expect("the tier is there");
+    let user = DriverCaps { developer_mode: false, ..caps("discrete") };
+    let refusal = check_ranges(&[range], &user).expect_err("not in developer mode");
+    assert!(refusal.to_string().contains("developer mode"), "{refusal}");
 }

@@ -28,7 +28,7 @@ fn texture_descriptions_are_checked_field_by_field() {
         (|d| d.Height = 16_385, E_INVALIDARG, "Height"),
         (|d| d.DepthOrArraySize = 0, E_INVALIDARG, "DepthOrArraySize"),
         (|d| d.DepthOrArraySize = 2049, E_INVALIDARG, "DepthOrArraySize"),
-        (|d| d.MipLevels = 8, E_INVALIDARG, "MipLevels"),
+        (|d| d.MipLevels = 16, E_INVALIDARG, "MipLevels"),
         (|d| d.Format = DXGI_FORMAT_UNKNOWN, E_INVALIDARG, "Format"),
         (|d| d.Format = 116, E_INVALIDARG, "Format"),
         (|d| d.Format = -1, E_INVALIDARG, "Format"),
@@ -95,7 +95,12 @@ fn mip_levels_are_counted_from_the_largest_side() {
     assert_eq!(mips(texture2d(16_384, 1), 15), Some(15));
     assert_eq!(mips(texture2d(16_384, 1), 16), None);
     assert_eq!(mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE3D, 4, 4, 64), 7), Some(7));
-    assert_eq!(mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7), None, "slices have no mips");
+    assert_eq!(
+        mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 0),
+        Some(3),
+        "slices have no mips"
+    );
+    assert_eq!(mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7), Some(7), "beyond the chain");
     // 15 * 2,048 is exactly the limit; two planes are above it.
     let deep = D3D12_RESOURCE_DESC1 { DepthOrArraySize: 2048, ..texture2d(16_384, 1) };
     assert_eq!(mips(deep, 15), Some(15));
@@ -158,7 +163,7 @@ fn flags_need_formats_that_can_do_it() {
     // Render target, depth-stencil, unordered access.
     let table = [
         (DXGI_FORMAT_R8G8B8A8_UNORM, [true, false, true]),
-        (DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, [true, false, false]),
+        (DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, [true, false, true]),
         (DXGI_FORMAT_R8G8B8A8_TYPELESS, [true, false, true]),
         (DXGI_FORMAT_R32_TYPELESS, [true, true, true]),
         (DXGI_FORMAT_R16_TYPELESS, [true, true, true]),
@@ -333,7 +338,7 @@ fn standard_swizzle_is_for_plain_images_on_gpus_that_have_it() {
     }
     // Reserved resources have the other layout.
     let found = resource::check(&desc, &caps("uma"), &PLAIN).expect("valid");
-    let refusal = resource::reserved::check(&found, 4).expect_err("a defined swizzle");
+    let refusal = resource::reserved::check(&found, desc.Flags, 4).expect_err("a defined swizzle");
     assert!(refusal.to_string().contains("UNDEFINED_SWIZZLE"), "{refusal}");
 }
 
@@ -366,7 +371,8 @@ fn row_major_textures_need_their_cap() {
 
 #[test]
 fn reserved_textures_are_swizzled() {
-    let check = |desc: &D3D12_RESOURCE_DESC1, tier| resource::reserved::check(&valid(desc), tier).is_ok();
+    let check =
+        |desc: &D3D12_RESOURCE_DESC1, tier| resource::reserved::check(&valid(desc), desc.Flags, tier).is_ok();
     let tiled = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         ..desc
@@ -374,6 +380,13 @@ fn reserved_textures_are_swizzled() {
     assert!(check(&tiled(texture2d(256, 256)), 1));
     assert!(!check(&texture2d(256, 256), 4));
     assert!(check(&buffer(65_536), 1) && !check(&buffer(65_536), 0));
+    // TIGHT, Validation: not with the flag, not even where ALLOW_CROSS_ADAPTER overrules it.
+    let across = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+    for desc in [tight(65_536), D3D12_RESOURCE_DESC1 { Flags: across, ..buffer(65_536) }] {
+        let refusal = resource::reserved::check(&valid(&desc), desc.Flags, 4).expect_err("tight alignment");
+        assert_eq!(refusal.hresult(), E_INVALIDARG);
+        assert!(refusal.to_string().contains("USE_TIGHT_ALIGNMENT"), "{refusal}");
+    }
     let volume = tiled(texture(D3D12_RESOURCE_DIMENSION_TEXTURE3D, 64, 64, 64));
     assert!(!check(&volume, 2) && check(&volume, 3));
     let array = tiled(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 512, 512, 4));
@@ -491,7 +504,7 @@ fn refusals_of_descriptions_carry_d3d12_s_ids() {
     };
     assert_eq!(id(|d| d.Dimension = 9), D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY);
     assert_eq!(id(|d| d.Width = 0), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS);
-    assert_eq!(id(|d| d.MipLevels = 15), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS);
+    assert_eq!(id(|d| d.MipLevels = 16), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS);
     assert_eq!(id(|d| d.Format = 0), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT);
     assert_eq!(id(|d| d.SampleDesc.Count = 3), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC);
     assert_eq!(id(|d| d.Layout = 1), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT);

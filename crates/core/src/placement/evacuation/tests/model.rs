@@ -21,6 +21,11 @@ enum Operation {
         size: u64,
         alignment_log2: u32,
     },
+    /// In memory that is held, whatever the request wastes there; slabs give their free slots to the heaps.
+    AllocateAnywhere {
+        size: u64,
+        alignment_log2: u32,
+    },
     Free(Index),
     FreeMany {
         first: Index,
@@ -46,6 +51,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     let operation = prop_oneof![
         24 => (0_u32..4, size, prop_oneof![2 => Just(8), 3 => 0..=16_u32])
             .prop_map(|(lane, size, alignment_log2)| Operation::Allocate { lane, size, alignment_log2 }),
+        2 => (3000_u64..300_000, 0..=16_u32)
+            .prop_map(|(size, alignment_log2)| Operation::AllocateAnywhere { size, alignment_log2 }),
         6 => any::<Index>().prop_map(Operation::Free),
         1 => (any::<Index>(), 2_usize..9).prop_map(|(first, of_ten)| Operation::FreeMany { first, of_ten }),
         8 => (1_u32..20, 1_u64..200_000, 1_u32..60)
@@ -148,9 +155,27 @@ impl<'a> Scene<'a> {
             "{placed:?} is in a closed heap"
         );
         assert!(placed.range.start().is_aligned(alignment) && placed.range.size() == size);
+        self.note(placed, alignment);
+    }
+
+    fn note(&mut self, placed: SharedPlaced<Heap>, alignment: Alignment) {
         self.next += 1;
         self.write(&placed, self.next);
         self.live.insert(self.next, Live { placed, alignment });
+    }
+
+    fn allocate_anywhere(&mut self, size: u64, alignment: Alignment) {
+        let closed = self.closed();
+        let size = ByteSize::new(size.next_multiple_of(alignment.get()));
+        let placed = self.set.allocate_anywhere(size, alignment).unwrap();
+        if let Some(placed) = placed {
+            assert!(
+                self.run.is_gathering() || !closed.contains(&placed.heap.0),
+                "{placed:?} is in a closed heap"
+            );
+            assert!(placed.range.start().is_aligned(alignment) && placed.range.size() == size);
+            self.note(placed, alignment);
+        }
     }
 
     fn free(&mut self, number: u32) {
@@ -306,6 +331,9 @@ impl<'a> Scene<'a> {
             Operation::Allocate { lane, size, alignment_log2 } => {
                 self.allocate(lane, size, Alignment::from_log2(alignment_log2).unwrap());
             }
+            Operation::AllocateAnywhere { size, alignment_log2 } => {
+                self.allocate_anywhere(size, Alignment::from_log2(alignment_log2).unwrap());
+            }
             Operation::Free(at) => {
                 if let Some(number) = self.number_at(at) {
                     self.free(number);
@@ -405,7 +433,13 @@ proptest! {
         let set = set(2);
         let mut scene = Scene::new(&set);
         for operation in operations {
-            if matches!(operation, Operation::Allocate { .. } | Operation::Free(_) | Operation::FreeMany { .. }) {
+            if matches!(
+                operation,
+                Operation::Allocate { .. }
+                    | Operation::AllocateAnywhere { .. }
+                    | Operation::Free(_)
+                    | Operation::FreeMany { .. }
+            ) {
                 scene.perform(operation);
             }
         }

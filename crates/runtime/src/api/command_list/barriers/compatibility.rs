@@ -31,8 +31,8 @@ pub(super) const BUFFER_ONLY: D3D12_BARRIER_ACCESS = VERTEX_BUFFER
     | STRUCTURE_READ
     | STRUCTURE_WRITE;
 
-/// What only textures are accessed as.
-pub(super) const TEXTURE_ONLY: D3D12_BARRIER_ACCESS = DEPTH_WRITE | DEPTH_READ | RENDER_TARGET | SHADING_RATE;
+/// What only textures are accessed as. RENDER_TARGET is none of it: buffers have render target views.
+pub(super) const TEXTURE_ONLY: D3D12_BARRIER_ACCESS = DEPTH_WRITE | DEPTH_READ | SHADING_RATE;
 
 /// What a resource in an UPLOAD heap is accessed as.
 pub(super) const IN_UPLOAD_HEAPS: D3D12_BARRIER_ACCESS = VERTEX_BUFFER

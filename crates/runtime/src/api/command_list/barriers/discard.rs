@@ -12,7 +12,11 @@ impl CommandList {
     ///
     /// The states that the subresources must be in are not known here. Rectangles may lie anywhere: what is outside of the
     /// texture is nothing.
-    pub(in crate::api::command_list) fn check_discard(
+    ///
+    /// # Safety
+    ///
+    /// `region` is null or points to a region, whose rectangles are as many as it says.
+    pub(in crate::api::command_list) unsafe fn check_discard(
         &self,
         resource: &Resource_Impl,
         region: *const D3D12_DISCARD_REGION,

@@ -1,4 +1,6 @@
 //! `Barrier`: groups of global, texture and buffer barriers.
+//!
+//! DirectX-Specs, D3D12EnhancedBarriers.md, has the runtime check them ("Runtime barrier validation"), with or without the debug layer.
 
 use heapwright_d3d12::*;
 
@@ -6,21 +8,35 @@ use super::{at, compatibility, extents};
 use crate::api::command_list::copies::is_buffer;
 use crate::api::command_list::{CommandList, read_array};
 use crate::api::resource::Resource;
-use crate::rules::Refusal;
+use crate::rules::{Notices, Refusal};
 
 impl CommandList {
     /// `Barrier`.
-    pub(in crate::api::command_list) fn check_barrier_groups(
+    ///
+    /// # Safety
+    ///
+    /// The groups point to as many barriers of their types as they say.
+    pub(in crate::api::command_list) unsafe fn check_barrier_groups(
         &self,
         groups: &[D3D12_BARRIER_GROUP],
+        notices: &mut Notices,
     ) -> Result<(), Refusal> {
         for (index, group) in groups.iter().enumerate() {
-            self.check_barrier_group(group).map_err(|refusal| at("pBarrierGroups", index, &refusal))?;
+            // SAFETY: the caller's promise.
+            unsafe { self.check_barrier_group(group, notices) }
+                .map_err(|refusal| at("pBarrierGroups", index, &refusal))?;
         }
         Ok(())
     }
 
-    fn check_barrier_group(&self, group: &D3D12_BARRIER_GROUP) -> Result<(), Refusal> {
+    /// # Safety
+    ///
+    /// The group points to as many barriers of its type as it says.
+    unsafe fn check_barrier_group(
+        &self,
+        group: &D3D12_BARRIER_GROUP,
+        notices: &mut Notices,
+    ) -> Result<(), Refusal> {
         let count = group.NumBarriers;
         // SAFETY: Type says which member of the union the application wrote; by the COM contract it has NumBarriers
         // elements.
@@ -34,12 +50,12 @@ impl CommandList {
                 D3D12_BARRIER_TYPE_TEXTURE => {
                     read_array(count, group.Anonymous.pTextureBarriers, "pTextureBarriers")?
                         .iter()
-                        .try_for_each(|barrier| self.check_texture_barrier(barrier))
+                        .try_for_each(|barrier| self.check_texture_barrier(barrier, notices))
                 }
                 D3D12_BARRIER_TYPE_BUFFER => {
                     read_array(count, group.Anonymous.pBufferBarriers, "pBufferBarriers")?
                         .iter()
-                        .try_for_each(|barrier| self.check_buffer_barrier(barrier))
+                        .try_for_each(|barrier| self.check_buffer_barrier(barrier, notices))
                 }
                 other => Err(Refusal::invalid(format!("Type {other} is no D3D12_BARRIER_TYPE"))
                     .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_TYPE)),
@@ -56,7 +72,11 @@ impl CommandList {
         self.check_sides([(SyncBefore, AccessBefore), (SyncAfter, AccessAfter)])
     }
 
-    fn check_buffer_barrier(&self, barrier: &D3D12_BUFFER_BARRIER) -> Result<(), Refusal> {
+    fn check_buffer_barrier(
+        &self,
+        barrier: &D3D12_BUFFER_BARRIER,
+        notices: &mut Notices,
+    ) -> Result<(), Refusal> {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         if !is_buffer(resource) {
             return Err(Refusal::invalid("a buffer barrier for a texture")
@@ -66,8 +86,10 @@ impl CommandList {
             (barrier.SyncBefore, barrier.AccessBefore),
             (barrier.SyncAfter, barrier.AccessAfter),
         ])?;
-        check_resource(resource, barrier.AccessBefore, "AccessBefore")?;
-        check_resource(resource, barrier.AccessAfter, "AccessAfter")?;
+        for (access, name) in [(barrier.AccessBefore, "AccessBefore"), (barrier.AccessAfter, "AccessAfter")] {
+            check_resource(resource, access, name)?;
+            notices.tolerate(check_heap_type(resource, access, name));
+        }
         let width = resource.desc().Width;
         if barrier.Offset != 0 || (barrier.Size != u64::MAX && barrier.Size != width) {
             return Err(Refusal::invalid(format!(
@@ -79,7 +101,11 @@ impl CommandList {
         Ok(())
     }
 
-    fn check_texture_barrier(&self, barrier: &D3D12_TEXTURE_BARRIER) -> Result<(), Refusal> {
+    fn check_texture_barrier(
+        &self,
+        barrier: &D3D12_TEXTURE_BARRIER,
+        notices: &mut Notices,
+    ) -> Result<(), Refusal> {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         if is_buffer(resource) {
             return Err(Refusal::invalid("a texture barrier for a buffer")
@@ -100,8 +126,10 @@ impl CommandList {
             (barrier.SyncBefore, barrier.AccessBefore),
             (barrier.SyncAfter, barrier.AccessAfter),
         ])?;
-        check_resource(resource, barrier.AccessBefore, "AccessBefore")?;
-        check_resource(resource, barrier.AccessAfter, "AccessAfter")?;
+        for (access, name) in [(barrier.AccessBefore, "AccessBefore"), (barrier.AccessAfter, "AccessAfter")] {
+            check_resource(resource, access, name)?;
+            notices.tolerate(check_heap_type(resource, access, name));
+        }
         let (before, after) = (barrier.LayoutBefore, barrier.LayoutAfter);
         // UNDEFINED on both sides leaves the layout, whatever it is, as it is.
         if (before, after) != (D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_UNDEFINED) {
@@ -253,13 +281,24 @@ fn check_resource(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str)
     if denied && access & D3D12_BARRIER_ACCESS_SHADER_RESOURCE != 0 {
         return refuse("is a shader's, and the resource has DENY_SHADER_RESOURCE".to_owned());
     }
+    Ok(())
+}
+
+/// Checks that the heap of a resource goes with an access, which is the debug layer's: states of resources in UPLOAD and READBACK heaps
+/// are.
+fn check_heap_type(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str) -> Result<(), Refusal> {
+    if access == D3D12_BARRIER_ACCESS_NO_ACCESS {
+        return Ok(());
+    }
     let (allowed, heap_type) = match resource.heap_type() {
         Some(D3D12_HEAP_TYPE_UPLOAD) => (compatibility::IN_UPLOAD_HEAPS, "an UPLOAD"),
         Some(D3D12_HEAP_TYPE_READBACK) => (compatibility::IN_READBACK_HEAPS, "a READBACK"),
         _ => return Ok(()),
     };
     if access & !allowed != 0 {
-        return refuse(format!("has {:#x}, which is no access in {heap_type} heap", access & !allowed));
+        let why = format!("has {:#x}, which is no access in {heap_type} heap", access & !allowed);
+        return Err(Refusal::invalid(format!("{name} {access:#x} {why}"))
+            .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS));
     }
     Ok(())
 }
@@ -281,7 +320,8 @@ fn check_subresources(
     }
     for (first, count, all, name) in [
         (range.IndexOrFirstMipLevel, range.NumMipLevels, mips, "mip levels"),
-        (range.FirstArraySlice, range.NumArraySlices, slices, "array slices"),
+        // Windows takes no slices for one.
+        (range.FirstArraySlice, range.NumArraySlices.max(1), slices, "array slices"),
         (range.FirstPlane, range.NumPlanes, planes, "planes"),
     ] {
         if count == 0 || first.checked_add(count).is_none_or(|end| end > all) {

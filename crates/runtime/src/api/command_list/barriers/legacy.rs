@@ -4,7 +4,8 @@ use heapwright_d3d12::*;
 
 use super::{at, subresource_count};
 use crate::api::command_list::CommandList;
-use crate::rules::Refusal;
+use crate::api::resource::Resource;
+use crate::rules::{Notices, Refusal};
 
 /// States that write; each stands alone.
 const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
@@ -28,9 +29,8 @@ const BUFFER_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VERTEX_AND_CONST
     | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
     | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// States that only textures can be in.
-const TEXTURE_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
-    | D3D12_RESOURCE_STATE_DEPTH_WRITE
+/// States that only textures can be in. RENDER_TARGET is none of them: buffers have render target views.
+const TEXTURE_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_DEPTH_WRITE
     | D3D12_RESOURCE_STATE_DEPTH_READ
     | D3D12_RESOURCE_STATE_RESOLVE_DEST
     | D3D12_RESOURCE_STATE_RESOLVE_SOURCE
@@ -66,17 +66,31 @@ const FLAG_STATES: [(D3D12_RESOURCE_STATES, D3D12_RESOURCE_FLAGS, &str); 3] = [
 
 impl CommandList {
     /// `ResourceBarrier`.
-    pub(in crate::api::command_list) fn check_barriers(
+    ///
+    /// # Safety
+    ///
+    /// The members of the unions that `Type` names are initialised.
+    pub(in crate::api::command_list) unsafe fn check_barriers(
         &self,
         barriers: &[D3D12_RESOURCE_BARRIER],
+        notices: &mut Notices,
     ) -> Result<(), Refusal> {
         for (index, barrier) in barriers.iter().enumerate() {
-            self.check_barrier(barrier).map_err(|refusal| at("pBarriers", index, &refusal))?;
+            // SAFETY: the caller's promise.
+            unsafe { self.check_barrier(barrier, notices) }
+                .map_err(|refusal| at("pBarriers", index, &refusal))?;
         }
         Ok(())
     }
 
-    fn check_barrier(&self, barrier: &D3D12_RESOURCE_BARRIER) -> Result<(), Refusal> {
+    /// # Safety
+    ///
+    /// The member of the union that `Type` names is initialised.
+    unsafe fn check_barrier(
+        &self,
+        barrier: &D3D12_RESOURCE_BARRIER,
+        notices: &mut Notices,
+    ) -> Result<(), Refusal> {
         let split = D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY | D3D12_RESOURCE_BARRIER_FLAG_END_ONLY;
         if barrier.Flags & !split != 0 || barrier.Flags == split {
             return Err(Refusal::invalid(format!(
@@ -89,7 +103,7 @@ impl CommandList {
         unsafe {
             match barrier.Type {
                 D3D12_RESOURCE_BARRIER_TYPE_TRANSITION => {
-                    self.check_transition(&barrier.Anonymous.Transition)
+                    self.check_transition(&barrier.Anonymous.Transition, notices)
                 }
                 D3D12_RESOURCE_BARRIER_TYPE_ALIASING => self.check_aliasing(&barrier.Anonymous.Aliasing),
                 D3D12_RESOURCE_BARRIER_TYPE_UAV => self.check_uav_barrier(&barrier.Anonymous.UAV),
@@ -99,7 +113,11 @@ impl CommandList {
         }
     }
 
-    fn check_transition(&self, barrier: &D3D12_RESOURCE_TRANSITION_BARRIER) -> Result<(), Refusal> {
+    fn check_transition(
+        &self,
+        barrier: &D3D12_RESOURCE_TRANSITION_BARRIER,
+        notices: &mut Notices,
+    ) -> Result<(), Refusal> {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         let count = subresource_count(resource.desc());
         if barrier.Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES && barrier.Subresource >= count {
@@ -113,11 +131,7 @@ impl CommandList {
             ))
             .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES));
         }
-        if let Some(heap_type @ (D3D12_HEAP_TYPE_UPLOAD | D3D12_HEAP_TYPE_READBACK)) = resource.heap_type() {
-            let heap_type = if heap_type == D3D12_HEAP_TYPE_UPLOAD { "an UPLOAD" } else { "a READBACK" };
-            return Err(Refusal::invalid(format!("a resource in {heap_type} heap keeps its state"))
-                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP));
-        }
+        notices.tolerate(check_heap_type(resource));
         self.check_state(barrier.StateBefore, resource.desc(), "StateBefore")?;
         self.check_state(barrier.StateAfter, resource.desc(), "StateAfter")
     }
@@ -206,4 +220,16 @@ impl CommandList {
         }
         Ok(())
     }
+}
+
+/// What is in an UPLOAD or READBACK heap keeps its state. Since Agility SDK 606 such resources begin in more than one state, and Windows
+/// leaves the rule to the debug layer.
+fn check_heap_type(resource: &Resource) -> Result<(), Refusal> {
+    let heap_type = match resource.heap_type() {
+        Some(D3D12_HEAP_TYPE_UPLOAD) => "an UPLOAD",
+        Some(D3D12_HEAP_TYPE_READBACK) => "a READBACK",
+        _ => return Ok(()),
+    };
+    Err(Refusal::invalid(format!("a resource in {heap_type} heap keeps its state"))
+        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
 }

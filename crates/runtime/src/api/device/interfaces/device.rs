@@ -11,6 +11,8 @@ use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
+use crate::api::inert::{self, CommandSignature, PipelineState, RootSignature};
+use crate::api::object::own;
 use crate::api::{call, shared_handle};
 use crate::rules;
 
@@ -26,7 +28,8 @@ impl ID3D12Device_Impl for Device_Impl {
         ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
         let out = (riid, ppcommandqueue);
-        self.create_command_queue("ID3D12Device::CreateCommandQueue", pdesc, out)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_command_queue("ID3D12Device::CreateCommandQueue", pdesc, out) }
     }
 
     fn CreateCommandAllocator(
@@ -35,25 +38,34 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandallocator: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_command_allocator(list_type, (riid, ppcommandallocator))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_command_allocator(list_type, (riid, ppcommandallocator)) }
     }
 
     fn CreateGraphicsPipelineState(
         &self,
-        _pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
-        _riid: *const GUID,
-        _pppipelinestate: *mut *mut c_void,
+        pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
+        riid: *const GUID,
+        pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateGraphicsPipelineState")
+        let name = "ID3D12Device::CreateGraphicsPipelineState";
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        let check = || unsafe { inert::check_graphics(pdesc) };
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
     }
 
     fn CreateComputePipelineState(
         &self,
-        _pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
-        _riid: *const GUID,
-        _pppipelinestate: *mut *mut c_void,
+        pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
+        riid: *const GUID,
+        pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateComputePipelineState")
+        let name = "ID3D12Device::CreateComputePipelineState";
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        let check = || unsafe { inert::check_compute(pdesc) };
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
     }
 
     fn CreateCommandList(
@@ -66,7 +78,8 @@ impl ID3D12Device_Impl for Device_Impl {
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
         let (allocator, state) = (pcommandallocator.as_ref(), pinitialstate.as_ref());
-        self.create_command_list(nodemask, list_type, allocator, state, (riid, ppcommandlist))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_command_list(nodemask, list_type, allocator, state, (riid, ppcommandlist)) }
     }
 
     fn CheckFeatureSupport(
@@ -76,7 +89,8 @@ impl ID3D12Device_Impl for Device_Impl {
         featuresupportdatasize: u32,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device::CheckFeatureSupport", || {
-            self.check_feature_support(feature, pfeaturesupportdata, featuresupportdatasize)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.check_feature_support(feature, pfeaturesupportdata, featuresupportdatasize) }
         })
     }
 
@@ -86,7 +100,8 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_descriptor_heap(pdescriptorheapdesc, (riid, ppvheap))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_descriptor_heap(pdescriptorheapdesc, (riid, ppvheap)) }
     }
 
     fn GetDescriptorHandleIncrementSize(&self, descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
@@ -95,13 +110,18 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateRootSignature(
         &self,
-        _nodemask: u32,
-        _pblobwithrootsignature: *const c_void,
-        _bloblengthinbytes: usize,
-        _riid: *const GUID,
-        _ppvrootsignature: *mut *mut c_void,
+        nodemask: u32,
+        pblobwithrootsignature: *const c_void,
+        bloblengthinbytes: usize,
+        riid: *const GUID,
+        ppvrootsignature: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateRootSignature")
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        let check =
+            || unsafe { inert::check_root_signature(nodemask, pblobwithrootsignature, bloblengthinbytes) };
+        let name = "ID3D12Device::CreateRootSignature";
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_inert(name, riid, ppvrootsignature, check, RootSignature::create) }
     }
 
     fn CreateConstantBufferView(
@@ -111,7 +131,10 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) =
             ("ID3D12Device::CreateConstantBufferView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        self.write_descriptor(name, *destdescriptor, heap_type, || self.constant_buffer_view(pdesc));
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        self.write_descriptor(name, *destdescriptor, heap_type, || unsafe {
+            self.constant_buffer_view(pdesc)
+        });
     }
 
     fn CreateShaderResourceView(
@@ -137,7 +160,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let (name, heap_type) =
             ("ID3D12Device::CreateUnorderedAccessView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
         self.write_descriptor(name, *destdescriptor, heap_type, || {
-            self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc) }
         });
     }
 
@@ -149,7 +173,8 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) = ("ID3D12Device::CreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
         self.write_descriptor(name, *destdescriptor, heap_type, || {
-            self.render_target_view(presource.as_ref(), pdesc)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.render_target_view(presource.as_ref(), pdesc) }
         });
     }
 
@@ -161,7 +186,8 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) = ("ID3D12Device::CreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
         self.write_descriptor(name, *destdescriptor, heap_type, || {
-            self.depth_stencil_view(presource.as_ref(), pdesc)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.depth_stencil_view(presource.as_ref(), pdesc) }
         });
     }
 
@@ -170,7 +196,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_SAMPLER_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device::CreateSampler");
+        // Nothing samples.
     }
 
     fn CopyDescriptors(
@@ -185,15 +211,18 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         // The call has no result; `run` has logged a refusal.
         let _ = call::run(self.log(), "ID3D12Device::CopyDescriptors", || {
-            self.copy_descriptors(
-                numdestdescriptorranges,
-                pdestdescriptorrangestarts,
-                pdestdescriptorrangesizes,
-                numsrcdescriptorranges,
-                psrcdescriptorrangestarts,
-                psrcdescriptorrangesizes,
-                descriptorheapstype,
-            )
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                self.copy_descriptors(
+                    numdestdescriptorranges,
+                    pdestdescriptorrangestarts,
+                    pdestdescriptorrangesizes,
+                    numsrcdescriptorranges,
+                    psrcdescriptorrangestarts,
+                    psrcdescriptorrangesizes,
+                    descriptorheapstype,
+                )
+            }
         });
     }
 
@@ -207,7 +236,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let (target, source, count) = (destdescriptorrangestart, srcdescriptorrangestart, &numdescriptors);
         // The call has no result; `run` has logged a refusal.
         let _ = call::run(self.log(), "ID3D12Device::CopyDescriptorsSimple", || {
-            self.copy_descriptors(1, target, count, 1, source, count, descriptorheapstype)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.copy_descriptors(1, target, count, 1, source, count, descriptorheapstype) }
         });
     }
 
@@ -254,7 +284,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let initial = Initial::State(initialresourcestate);
         let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource);
         let name = "ID3D12Device::CreateCommittedResource";
-        self.create_committed_resource(name, pheapproperties, heapflags, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
     }
 
     fn CreateHeap(
@@ -263,7 +294,8 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_heap("ID3D12Device::CreateHeap", pdesc, None, riid, ppvheap)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_heap("ID3D12Device::CreateHeap", pdesc, None, riid, ppvheap) }
     }
 
     fn CreatePlacedResource(
@@ -280,7 +312,10 @@ impl ID3D12Device_Impl for Device_Impl {
         let desc = unsafe { read_desc(pdesc) };
         let initial = Initial::State(initialstate);
         let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        self.create_placed_resource("ID3D12Device::CreatePlacedResource", pheap, heapoffset, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe {
+            self.create_placed_resource("ID3D12Device::CreatePlacedResource", pheap, heapoffset, &request)
+        }
     }
 
     fn CreateReservedResource(
@@ -295,7 +330,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let desc = unsafe { read_desc(pdesc) };
         let initial = Initial::State(initialstate);
         let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        self.create_reserved_resource("ID3D12Device::CreateReservedResource", &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_reserved_resource("ID3D12Device::CreateReservedResource", &request) }
     }
 
     fn CreateSharedHandle(
@@ -313,7 +349,8 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn OpenSharedHandle(&self, nthandle: HANDLE, riid: *const GUID, ppvobj: *mut *mut c_void) -> Result<()> {
         call::run(self.log(), "ID3D12Device::OpenSharedHandle", || {
-            shared_handle::open(&self.to_object(), nthandle, riid, ppvobj)
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { shared_handle::open(&self.to_object(), nthandle, riid, ppvobj) }
         })
     }
 
@@ -345,7 +382,8 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppfence: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_fence(initialvalue, flags, (riid, ppfence))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_fence(initialvalue, flags, (riid, ppfence)) }
     }
 
     fn GetDeviceRemovedReason(&self) -> Result<()> {
@@ -387,7 +425,8 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_query_heap(pdesc, (riid, ppvheap))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_query_heap(pdesc, (riid, ppvheap)) }
     }
 
     fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
@@ -396,12 +435,21 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn CreateCommandSignature(
         &self,
-        _pdesc: *const D3D12_COMMAND_SIGNATURE_DESC,
-        _prootsignature: Ref<'_, ID3D12RootSignature>,
-        _riid: *const GUID,
-        _ppvcommandsignature: *mut *mut c_void,
+        pdesc: *const D3D12_COMMAND_SIGNATURE_DESC,
+        prootsignature: Ref<'_, ID3D12RootSignature>,
+        riid: *const GUID,
+        ppvcommandsignature: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::CreateCommandSignature")
+        let check = || {
+            if prootsignature.is_some() {
+                own::<RootSignature>(self, prootsignature.as_ref(), "pRootSignature")?;
+            }
+            // SAFETY: by the COM contract pDesc is null or points to a description.
+            unsafe { inert::check_command_signature(pdesc) }
+        };
+        let name = "ID3D12Device::CreateCommandSignature";
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_inert(name, riid, ppvcommandsignature, check, CommandSignature::create) }
     }
 
     fn GetResourceTiling(

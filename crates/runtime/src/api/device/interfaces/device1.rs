@@ -9,6 +9,7 @@ use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
 use crate::api::device::residency::read_objects;
+use crate::api::inert::{self, PipelineState};
 use crate::rules;
 
 impl ID3D12Device1_Impl for Device_Impl {
@@ -31,7 +32,10 @@ impl ID3D12Device1_Impl for Device_Impl {
         hevent: HANDLE,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion", || {
-            self.set_event_on_multiple_fence_completion(ppfences, pfencevalues, numfences, flags, hevent)
+            // SAFETY: by the COM contract both arrays have that many elements, and the handle is null or an event's.
+            unsafe {
+                self.set_event_on_multiple_fence_completion(ppfences, pfencevalues, numfences, flags, hevent)
+            }
         })
     }
 
@@ -43,7 +47,7 @@ impl ID3D12Device1_Impl for Device_Impl {
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device1::SetResidencyPriority", || {
             // SAFETY: by the COM contract both arrays have that many elements.
-            self.set_residency_priority(unsafe { read_objects(numobjects, ppobjects) }?, ppriorities)
+            unsafe { self.set_residency_priority(read_objects(numobjects, ppobjects)?, ppriorities) }
         })
     }
 }
@@ -51,11 +55,15 @@ impl ID3D12Device1_Impl for Device_Impl {
 impl ID3D12Device2_Impl for Device_Impl {
     fn CreatePipelineState(
         &self,
-        _pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
-        _riid: *const GUID,
-        _pppipelinestate: *mut *mut c_void,
+        pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
+        riid: *const GUID,
+        pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device2::CreatePipelineState")
+        let name = "ID3D12Device2::CreatePipelineState";
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        let check = || unsafe { inert::check_stream(pdesc) };
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
     }
 }
 
@@ -103,7 +111,8 @@ impl ID3D12Device4_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_command_list1(nodemask, list_type, flags, (riid, ppcommandlist))
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_command_list1(nodemask, list_type, flags, (riid, ppcommandlist)) }
     }
 
     fn CreateProtectedResourceSession(
@@ -134,7 +143,8 @@ impl ID3D12Device4_Impl for Device_Impl {
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
         };
         let name = "ID3D12Device4::CreateCommittedResource1";
-        self.create_committed_resource(name, pheapproperties, heapflags, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
     }
 
     fn CreateHeap1(
@@ -144,7 +154,10 @@ impl ID3D12Device4_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
-        self.create_heap("ID3D12Device4::CreateHeap1", pdesc, pprotectedsession.as_ref(), riid, ppvheap)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe {
+            self.create_heap("ID3D12Device4::CreateHeap1", pdesc, pprotectedsession.as_ref(), riid, ppvheap)
+        }
     }
 
     fn CreateReservedResource1(
@@ -163,7 +176,8 @@ impl ID3D12Device4_Impl for Device_Impl {
             protected_session: pprotectedsession.as_ref(),
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
         };
-        self.create_reserved_resource("ID3D12Device4::CreateReservedResource1", &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_reserved_resource("ID3D12Device4::CreateReservedResource1", &request) }
     }
 
     fn GetResourceAllocationInfo1(

@@ -36,7 +36,8 @@ impl ID3D12Device10_Impl for Device_Impl {
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
         };
         let name = "ID3D12Device10::CreateCommittedResource3";
-        self.create_committed_resource(name, pheapproperties, heapflags, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
     }
 
     fn CreatePlacedResource2(
@@ -60,7 +61,10 @@ impl ID3D12Device10_Impl for Device_Impl {
             castable_formats: formats.unwrap_or_default(),
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
         };
-        self.create_placed_resource("ID3D12Device10::CreatePlacedResource2", pheap, heapoffset, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe {
+            self.create_placed_resource("ID3D12Device10::CreatePlacedResource2", pheap, heapoffset, &request)
+        }
     }
 
     fn CreateReservedResource2(
@@ -84,7 +88,8 @@ impl ID3D12Device10_Impl for Device_Impl {
             castable_formats: formats.unwrap_or_default(),
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
         };
-        self.create_reserved_resource("ID3D12Device10::CreateReservedResource2", &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_reserved_resource("ID3D12Device10::CreateReservedResource2", &request) }
     }
 }
 
@@ -94,7 +99,7 @@ impl ID3D12Device11_Impl for Device_Impl {
         _pdesc: *const D3D12_SAMPLER_DESC2,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        call::ignored(self.log(), "ID3D12Device11::CreateSampler2");
+        // Nothing samples.
     }
 }
 

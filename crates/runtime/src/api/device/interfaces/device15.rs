@@ -39,7 +39,8 @@ impl ID3D12Device15_Impl for Device_Impl {
             // As the specification has it for a registration that fails.
             data.CallbackCookie = 0;
             self.check_trim_notifications()?;
-            data.CallbackCookie = self.trim_notifications().register(data)?;
+            // SAFETY: the caller's promise.
+            data.CallbackCookie = unsafe { self.trim_notifications().register(data) }?;
             Ok(())
         }))
     }

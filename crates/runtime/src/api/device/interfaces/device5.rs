@@ -152,7 +152,8 @@ impl ID3D12Device8_Impl for Device_Impl {
             ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
         };
         let name = "ID3D12Device8::CreateCommittedResource2";
-        self.create_committed_resource(name, pheapproperties, heapflags, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
     }
 
     fn CreatePlacedResource1(
@@ -169,7 +170,10 @@ impl ID3D12Device8_Impl for Device_Impl {
         let desc = unsafe { read_desc1(pdesc) };
         let initial = Initial::State(initialstate);
         let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        self.create_placed_resource("ID3D12Device8::CreatePlacedResource1", pheap, heapoffset, &request)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe {
+            self.create_placed_resource("ID3D12Device8::CreatePlacedResource1", pheap, heapoffset, &request)
+        }
     }
 
     fn CreateSamplerFeedbackUnorderedAccessView(
@@ -235,6 +239,7 @@ impl ID3D12Device9_Impl for Device_Impl {
     ) -> Result<()> {
         // Creators tell queues of one process apart in schedulers; there is none here.
         let out = (riid, ppcommandqueue);
-        self.create_command_queue("ID3D12Device9::CreateCommandQueue1", pdesc, out)
+        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        unsafe { self.create_command_queue("ID3D12Device9::CreateCommandQueue1", pdesc, out) }
     }
 }

@@ -1,0 +1,127 @@
+//! The ranges of heaps that slabs lie in, and how free slots go back to the heaps.
+
+use super::super::PlacementId;
+use super::super::heap_set::{HeapSet, SlabPlace};
+use super::Lane;
+use crate::ByteSize;
+use crate::suballoc::slab::table::{CutSlots, MAX_SLOTS};
+
+/// Where in the set the memory of a slab is, and what the owner holds for that heap.
+#[derive(Debug, Clone)]
+pub(super) struct SlabMemory<H> {
+    ranges: SlabRanges,
+    pub(super) heap: H,
+}
+
+/// The ranges of one heap that a slab lies in.
+#[derive(Debug, Clone)]
+pub(in crate::placement) enum SlabRanges {
+    /// All slots.
+    Whole(PlacementId),
+    /// The slots that were left when free ones were cut off, each with a range of its own. At least one.
+    Slots(Vec<(u32, PlacementId)>),
+}
+
+impl SlabRanges {
+    /// The ids of the ranges.
+    pub(in crate::placement) fn ids(&self) -> impl Iterator<Item = PlacementId> {
+        let (whole, slots) = match self {
+            Self::Whole(id) => (Some(*id), [].as_slice()),
+            Self::Slots(slots) => (None, slots.as_slice()),
+        };
+        whole.into_iter().chain(slots.iter().map(|&(_, id)| id))
+    }
+
+    /// The number of ranges beyond the first.
+    pub(super) fn further(&self) -> u64 {
+        match self {
+            Self::Whole(_) => 0,
+            Self::Slots(slots) => ByteSize::from_usize(slots.len()).get().saturating_sub(1),
+        }
+    }
+
+    /// The slot whose range this is, `Some(None)` for the range of all slots, and `None` for a range of something else.
+    pub(super) fn slot_of(&self, range: PlacementId) -> Option<Option<u32>> {
+        match self {
+            Self::Whole(id) => (*id == range).then_some(None),
+            Self::Slots(slots) => slots.iter().find(|(_, id)| *id == range).map(|&(slot, _)| Some(slot)),
+        }
+    }
+}
+
+impl<H> SlabMemory<H> {
+    pub(super) fn new(id: PlacementId, heap: H) -> Self {
+        Self { ranges: SlabRanges::Whole(id), heap }
+    }
+
+    pub(super) fn ranges(&self) -> &SlabRanges {
+        &self.ranges
+    }
+
+    pub(super) fn into_ranges(self) -> SlabRanges {
+        self.ranges
+    }
+
+    /// The id of the first range.
+    pub(super) fn first_id(&self) -> PlacementId {
+        match &self.ranges {
+            SlabRanges::Whole(id) => *id,
+            SlabRanges::Slots(slots) => slots[0].1,
+        }
+    }
+
+    /// Frees the ranges of the slots that were cut off.
+    fn cut(&mut self, heaps: &mut HeapSet<H>, place: SlabPlace, slots: CutSlots) {
+        let ranges = match &mut self.ranges {
+            SlabRanges::Whole(id) => divided(*id, heaps, slots),
+            SlabRanges::Slots(ranges) => std::mem::take(ranges),
+        };
+        let mut kept = Vec::new();
+        for (slot, id) in ranges {
+            if slots.keeps(slot) {
+                heaps.note_slab(id, place);
+                kept.push((slot, id));
+            } else {
+                let freed = heaps.free_and_keep(id);
+                debug_assert!(freed.is_ok(), "the memory of a slot is freed once");
+            }
+        }
+        self.ranges = SlabRanges::Slots(kept);
+    }
+}
+
+/// Divides the range of a whole slab into ranges of its slots.
+fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Vec<(u32, PlacementId)> {
+    let mut ranges = Vec::new();
+    for slot in slots.highest_first() {
+        let start = ByteSize::new(slots.slot_size.get() * u64::from(slot));
+        let range = if slot == 0 { Some(whole) } else { heaps.divide(whole, start) };
+        debug_assert!(range.is_some(), "the heap has numbers for as many ranges");
+        ranges.extend(range.map(|range| (slot, range)));
+    }
+    ranges
+}
+
+impl<H: Clone> Lane<H> {
+    /// Gives the free slots of slabs back to the heaps, those of slabs that something is in among them; returns whether there were
+    /// any. O(slots).
+    ///
+    /// What was allocated stays where it is. Slabs in closed heaps are left alone.
+    #[cold]
+    pub(in crate::placement) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
+        let mut any = self.give_up_empty(heaps);
+        let Some(slabs) = self.slabs.as_mut() else { return any };
+        for number in 0..slabs.place_count() {
+            if !slabs.parent(number).is_some_and(|memory| heaps.may_divide(memory.first_id(), MAX_SLOTS)) {
+                continue;
+            }
+            let Some(slots) = slabs.cut_free_slots(number) else { continue };
+            let Some(memory) = slabs.parent_mut(number) else { continue };
+            let before = memory.ranges.further();
+            memory.cut(heaps, SlabPlace { lane: self.number, number }, slots);
+            self.further_ranges = self.further_ranges - before + memory.ranges.further();
+            any = true;
+        }
+        any
+    }
+}

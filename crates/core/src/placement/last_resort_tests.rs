@@ -1,0 +1,199 @@
+//! The invariant of a set that can have no new heap: a request fails only if no free range of its heaps holds it.
+
+use proptest::prelude::*;
+
+use super::engine::{EngineDesc, HeapEngine, PlacementRequest};
+use super::{HeapRetention, HeapSizing, HeapSurvey, Room, SharedPlaced, SharedPlacementId, SurveyedRange};
+use crate::{Alignment, ByteSize, HeapRange};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Allocate {
+        size: u64,
+        alignment_log2: u32,
+        own_heap: bool,
+    },
+    Free(prop::sample::Index),
+    /// Frees three of four allocations.
+    FreeMost,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![1_u64..300, 300_u64..20_000, 20_000_u64..400_000, Just(65_536), Just(16_384)];
+    let allocate =
+        (size, 0_u32..17, prop::bool::weighted(0.05)).prop_map(|(size, alignment_log2, own_heap)| {
+            let alignment_log2 = if alignment_log2 > 9 { 0 } else { alignment_log2 };
+            Step::Allocate { size, alignment_log2, own_heap }
+        });
+    let step = prop_oneof![
+        60 => allocate,
+        19 => any::<prop::sample::Index>().prop_map(Step::Free),
+        1 => Just(Step::FreeMost),
+    ];
+    prop::collection::vec(step, 1..400)
+}
+
+struct Live {
+    id: SharedPlacementId,
+    heap: u32,
+    own_heap: bool,
+}
+
+fn fits(range: HeapRange, size: u64, alignment: Alignment) -> bool {
+    let start = range.start().get().next_multiple_of(alignment.get());
+    start + size <= range.end().get()
+}
+
+/// Whether any heap that the request may be in has a free range for it.
+fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest) -> bool {
+    survey.iter().any(|heap| {
+        let is_alone = live.iter().any(|live| live.own_heap && live.heap == heap.heap);
+        let is_empty = !heap.ranges.iter().any(|range| matches!(range, SurveyedRange::Used { .. }));
+        if request.own_heap {
+            return is_empty && heap.size >= request.size;
+        }
+        !is_alone
+            && heap.ranges.iter().any(|range| match range {
+                SurveyedRange::Free(free) => fits(*free, request.size.get(), request.alignment),
+                // What a used slot has more than was asked for is at most an eighth of 16 KiB; anything larger is a free slot.
+                SurveyedRange::InSlab(rest) => {
+                    rest.size().get() > 2048 && fits(*rest, request.size.get(), request.alignment)
+                }
+                SurveyedRange::Used { .. } | SurveyedRange::Padding(_) => false,
+            })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 128 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_request_fails_only_if_no_free_range_of_the_heaps_holds_it(
+        heaps in prop::collection::vec(1_u64..24, 1..5),
+        steps in steps(),
+    ) {
+        let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::Default {
+            sizing: HeapSizing::default(),
+            retention: HeapRetention::default(),
+            slots_up_to: ByteSize::from_kib(16),
+            lanes: 2,
+        });
+        for (number, size) in (0..).zip(heaps) {
+            engine.insert(ByteSize::from_kib(64 * size), number).unwrap();
+        }
+        let mut live: Vec<Live> = Vec::new();
+        let free = |engine: &HeapEngine<u32>, one: Live| {
+            for number in engine.free(one.id).unwrap() {
+                engine.insert(ByteSize::from_kib(64), number).unwrap();
+            }
+        };
+        for step in steps {
+            match step {
+                Step::Allocate { size, alignment_log2, own_heap } => {
+                    let alignment = Alignment::from_log2(alignment_log2).unwrap();
+                    let request = PlacementRequest { own_heap, ..PlacementRequest::new(ByteSize::new(size), alignment) };
+                    let told = engine.has_room_anywhere(&request).unwrap();
+                    let room = engine.room_for(&request).unwrap();
+                    let placed = engine.allocate_anywhere(&request).unwrap();
+                    prop_assert_eq!(placed.is_some(), told, "{:?}", request);
+                    prop_assert!(placed.is_some() || room != Room::Held, "{:?}", request);
+                    match placed {
+                        Some(SharedPlaced { id, range, heap }) => {
+                            prop_assert!(range.start().get().is_multiple_of(alignment.get()));
+                            live.push(Live { id, heap, own_heap });
+                        }
+                        None => {
+                            let survey = engine.survey();
+                            prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
+                        }
+                    }
+                }
+                Step::Free(index) => {
+                    if !live.is_empty() {
+                        free(&engine, live.swap_remove(index.index(live.len())));
+                    }
+                }
+                Step::FreeMost => {
+                    let mut number = 0;
+                    let (gone, kept) = live.drain(..).partition(|_| { number += 1; number % 4 != 0 });
+                    live = kept;
+                    let gone: Vec<Live> = gone;
+                    gone.into_iter().for_each(|one| free(&engine, one));
+                }
+            }
+            engine.audit().unwrap();
+            let totals = engine.totals();
+            prop_assert_eq!(totals.allocation_count, live.len() as u64);
+        }
+        for one in live.drain(..) {
+            free(&engine, one);
+        }
+        engine.take_empty(ByteSize::MAX);
+        engine.audit().unwrap();
+        prop_assert_eq!(engine.totals(), Default::default());
+    }
+}
+
+/// A set with one heap, filled with requests of one size, of which every `step`th is left.
+fn thinned(heap: ByteSize, size: u64, step: usize) -> HeapEngine<u32> {
+    let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
+    engine.insert(heap, 0).unwrap();
+    let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
+    let all: Vec<_> = std::iter::from_fn(|| engine.allocate_anywhere(&request).unwrap()).collect();
+    for (number, placed) in all.iter().enumerate() {
+        if number % step != 0 {
+            assert_eq!(engine.free(placed.id).unwrap(), []);
+        }
+    }
+    engine
+}
+
+#[test]
+fn small_and_large_requests_share_a_heap_before_one_is_refused() {
+    for sizes in [[1000, 100_000], [100_000, 1000]] {
+        let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
+        engine.insert(ByteSize::from_mib(16), 0).unwrap();
+        for size in sizes {
+            let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
+            assert!(engine.allocate_anywhere(&request).unwrap().is_some(), "{sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn free_slots_of_slabs_serve_larger_requests_before_one_is_refused() {
+    // Every slab has a used slot, and nearly all memory is free.
+    let engine = thinned(ByteSize::from_mib(1), 1000, 7);
+    let request = PlacementRequest::new(ByteSize::from_kib(5), Alignment::ONE);
+    assert_eq!(engine.allocate(&request).unwrap(), None);
+    assert!(engine.has_room_anywhere(&request).unwrap());
+    let mut count = 0;
+    while engine.allocate_anywhere(&request).unwrap().is_some() {
+        count += 1;
+    }
+    engine.audit().unwrap();
+    assert!(count >= 140, "{count} in some 149 gaps of 6 KiB");
+}
+
+#[test]
+fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
+    let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
+    let request = |kib| {
+        let plain = PlacementRequest::new(ByteSize::from_kib(kib), Alignment::ONE);
+        PlacementRequest { own_heap: true, ..plain }
+    };
+    let planned = engine.plan(&request(100)).unwrap();
+    assert_eq!(planned.size, ByteSize::from_kib(128), "the size rounded up to 64 KiB");
+    let first = engine.allocate_in_new(planned.size, 1, &request(100)).unwrap();
+    let shared = PlacementRequest::new(ByteSize::from_kib(1), Alignment::ONE);
+    assert_eq!(engine.allocate_anywhere(&shared).unwrap(), None, "nothing else is placed in it");
+    assert_eq!(engine.free(first.id).unwrap(), []);
+    // However often it comes and goes, it is the same heap.
+    for _ in 0..10 {
+        let again = engine.allocate(&request(90)).unwrap().expect("the heap is kept");
+        engine.free(again.id).unwrap();
+    }
+    let placed = engine.allocate_anywhere(&shared).unwrap();
+    assert!(placed.is_some(), "empty, it serves all");
+    engine.audit().unwrap();
+}

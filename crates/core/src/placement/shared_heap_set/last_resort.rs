@@ -1,0 +1,63 @@
+//! What is done before a request is refused: every free byte that it may have is tried.
+
+use super::{SharedHeapSet, SharedPlaced, directly};
+use crate::placement::{HeapSet, PlacementError};
+use crate::sync::lock;
+use crate::{Alignment, ByteSize};
+
+impl<H: Clone> SharedHeapSet<H> {
+    /// Places a request in any heap that has a free range for it, or returns `None` if none has: for when there can be no new heap.
+    ///
+    /// It does what [`allocate`](Self::allocate) does, and then what that leaves out: sizes that are kept apart share heaps, no empty
+    /// heap is too large, and the free slots of slabs count as free. O(n) for n free ranges and slots.
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate_anywhere(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        if let Some(placed) = self.allocate(size, alignment)? {
+            return Ok(Some(placed));
+        }
+        self.in_all_memory(|heaps| Ok(heaps.allocate_anywhere(size, alignment)?.map(directly)))
+    }
+
+    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread. Nothing is placed.
+    ///
+    /// Slabs may give the memory of free slots back to the heaps, as `allocate_anywhere` has them do.
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
+        if self.room_for(size, alignment)? == crate::placement::Room::Held {
+            return Ok(true);
+        }
+        let found =
+            self.in_all_memory(|heaps| Ok(heaps.has_room_anywhere(size, alignment)?.then_some(())))?;
+        Ok(found.is_some())
+    }
+
+    /// Looks for something in the heaps, and again each time that a lane has given the free slots of its slabs back to them.
+    fn in_all_memory<T>(
+        &self,
+        mut find: impl FnMut(&mut HeapSet<H>) -> Result<Option<T>, PlacementError>,
+    ) -> Result<Option<T>, PlacementError> {
+        if let Some(found) = find(&mut lock(&self.heaps.0))? {
+            return Ok(Some(found));
+        }
+        for lane in self.used_lanes() {
+            let mut lane = lock(&lane.0);
+            let mut heaps = lock(&self.heaps.0);
+            if lane.give_up_free_slots(&mut heaps)
+                && let Some(found) = find(&mut heaps)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}

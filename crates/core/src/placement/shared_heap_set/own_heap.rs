@@ -1,0 +1,97 @@
+//! Requests that asked for a heap of their own.
+
+use super::{SharedHeapSet, SharedPlaced, directly};
+use crate::placement::{NewHeap, PlacementError, Room};
+use crate::sync::lock;
+use crate::{Alignment, ByteSize};
+
+impl<H: Clone> SharedHeapSet<H> {
+    /// See [`HeapSet::allocate_alone`](crate::placement::HeapSet::allocate_alone).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate_alone(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        Ok(lock(&self.heaps.0).allocate_alone(size, alignment)?.map(directly))
+    }
+
+    /// Places a request in any empty heap that holds it, or in one that only unused slabs lie in: for when there can be no new heap.
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    pub fn allocate_alone_anywhere(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        self.give_up_unused_slabs();
+        Ok(lock(&self.heaps.0).allocate_alone_anywhere(size, alignment)?.map(directly))
+    }
+
+    /// See [`HeapSet::allocate_alone_in_new`](crate::placement::HeapSet::allocate_alone_in_new).
+    ///
+    /// # Errors
+    ///
+    /// The same as there.
+    pub fn allocate_alone_in_new(
+        &self,
+        heap_size: ByteSize,
+        payload: H,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<SharedPlaced<H>, PlacementError> {
+        let mut heaps = lock(&self.heaps.0);
+        heaps.allocate_alone_in_new(heap_size, payload, size, alignment).map(directly)
+    }
+
+    /// See [`HeapSet::plan_alone`](crate::placement::HeapSet::plan_alone).
+    ///
+    /// # Errors
+    ///
+    /// The same as there.
+    pub fn plan_alone(&self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
+        lock(&self.heaps.0).plan_alone(size)
+    }
+
+    /// Returns what [`allocate_alone`](Self::allocate_alone) and then [`plan_alone`](Self::plan_alone) would do. Nothing is placed.
+    ///
+    /// # Errors
+    ///
+    /// The same as theirs.
+    pub fn room_alone(&self, size: ByteSize) -> Result<Room, PlacementError> {
+        let heaps = lock(&self.heaps.0);
+        if heaps.has_room_alone(size)? {
+            return Ok(Room::Held);
+        }
+        Ok(Room::NewHeap { size: heaps.new_heap_size_alone(size)? })
+    }
+
+    /// The size of the heap that [`plan_alone`](Self::plan_alone) would return.
+    ///
+    /// # Errors
+    ///
+    /// The same as there.
+    pub fn new_heap_size_alone(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
+        lock(&self.heaps.0).new_heap_size_alone(size)
+    }
+
+    /// Whether [`allocate_alone_anywhere`](Self::allocate_alone_anywhere) would place the request. Nothing is placed.
+    #[must_use]
+    pub fn has_room_alone_anywhere(&self, size: ByteSize) -> bool {
+        self.give_up_unused_slabs();
+        lock(&self.heaps.0).has_room_alone_anywhere(size)
+    }
+
+    /// Has slabs that nothing is in return their memory to the heaps. O(lanes), and O(1) for each slab.
+    pub fn give_up_unused_slabs(&self) {
+        for lane in self.used_lanes() {
+            let mut lane = lock(&lane.0);
+            let _any = lane.give_up_empty(&mut lock(&self.heaps.0));
+        }
+    }
+}

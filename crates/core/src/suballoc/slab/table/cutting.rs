@@ -1,0 +1,127 @@
+//! Slabs that give up their free slots: the slots in use stay where they are, and the memory between them serves others.
+
+use super::super::class::SizeClass;
+use super::super::slabs::SlabIndex;
+use super::SlabTable;
+use crate::{ByteSize, HeapOffset};
+
+/// The slots that a slab has and had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CutSlots {
+    kept: u64,
+    cut: u64,
+    /// The bytes of each.
+    pub(crate) slot_size: ByteSize,
+}
+
+impl CutSlots {
+    /// The slots that were there before, from the highest down.
+    pub(crate) fn highest_first(self) -> impl Iterator<Item = u32> {
+        let mut rest = self.kept | self.cut;
+        std::iter::from_fn(move || {
+            let slot = rest.checked_ilog2()?;
+            rest &= !(1 << slot);
+            Some(slot)
+        })
+    }
+
+    /// Whether a slot is still there.
+    pub(crate) const fn keeps(self, slot: u32) -> bool {
+        self.kept >> slot & 1 == 1
+    }
+}
+
+impl<P> SlabTable<P> {
+    /// Cuts the free slots off a slab that has free and used ones; `None` for any other slab, for a closed one, and if there is none
+    /// of this number. O(1).
+    ///
+    /// The memory of the cut slots is the owner's from then on.
+    pub(crate) fn cut_free_slots(&mut self, number: u32) -> Option<CutSlots> {
+        self.parent(number)?;
+        let index = SlabIndex::of(number);
+        let slab = self.slabs[index];
+        let (kept, cut) = (slab.all & !slab.free, slab.free);
+        if kept == 0 || cut == 0 || slab.class == SizeClass::CLOSED {
+            return None;
+        }
+        self.slabs.unlink(index);
+        (self.slabs[index].all, self.slabs[index].free) = (kept, 0);
+        self.slabs.keep_alone(index);
+        self.with_room.set(slab.class, self.slabs.first(slab.class) != SlabIndex::head(slab.class));
+        self.class_slots[slab.class.index()] -= cut.count_ones();
+        self.totals.slab_bytes -= u64::from(cut.count_ones()) * slab.slot_size;
+        Some(CutSlots { kept, cut, slot_size: ByteSize::new(slab.slot_size) })
+    }
+
+    /// What is held for the memory of a slab.
+    pub(crate) fn parent_mut(&mut self, number: u32) -> Option<&mut P> {
+        self.parents.get_mut(super::position(number))?.as_mut()
+    }
+
+    /// The slot of a slab in which an offset lies, if there is one of this number.
+    pub(crate) fn slot_at(&self, number: u32, offset: HeapOffset) -> Option<u32> {
+        self.parent(number)?;
+        let slab = self.slabs[SlabIndex::of(number)];
+        u32::try_from(offset.get().checked_sub(slab.start)? / slab.slot_size).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Alignment;
+
+    #[test]
+    fn only_used_slots_are_left_and_they_are_used_again() {
+        let mut table = SlabTable::default();
+        let size = ByteSize::new(100);
+        let class = SizeClass::of(size, Alignment::ONE).unwrap();
+        let (number, first) = table.insert(table.shape(class), HeapOffset::ZERO, "memory", size).unwrap();
+        assert_eq!(table.cut_free_slots(number + 1), None, "there is no such slab");
+        let others: Vec<_> = (0..4).map(|_| table.allocate(class, size).unwrap().0).collect();
+        table.free(others[1].id).unwrap();
+        let cut = table.cut_free_slots(number).unwrap();
+        let (kept, cut_off): (Vec<_>, Vec<_>) = cut.highest_first().partition(|&slot| cut.keeps(slot));
+        assert_eq!((kept, cut_off), (vec![4, 3, 1, 0], vec![7, 6, 5, 2]));
+        table.audit().unwrap();
+        assert_eq!(table.totals().slab_bytes, 4 * cut.slot_size.get());
+        assert!(!table.has_room(class));
+        assert_eq!(table.cut_free_slots(number), None, "it has none left");
+
+        table.free(others[2].id).unwrap();
+        table.audit().unwrap();
+        let again = table.allocate(class, size).unwrap().0;
+        assert_eq!(again.range, others[2].range, "a slot that is kept is used again");
+        for live in [first, others[0], again, others[3]] {
+            table.free(live.id).unwrap();
+            table.audit().unwrap();
+        }
+        assert_eq!(table.cut_free_slots(number), None, "nothing is used");
+        assert_eq!(table.take_empty(), Some("memory"));
+        table.audit().unwrap();
+        // Its numbers serve a new slab, all of them.
+        let records = table.slots.len();
+        table.insert(table.shape(class), HeapOffset::ZERO, "memory", size).unwrap();
+        assert_eq!(table.slots.len(), records);
+    }
+
+    #[test]
+    fn a_closed_slab_is_not_cut_and_a_cut_one_is_closed_and_opened() {
+        let mut table = SlabTable::default();
+        let size = ByteSize::new(100);
+        let class = SizeClass::of(size, Alignment::ONE).unwrap();
+        let (number, _) = table.insert(table.shape(class), HeapOffset::ZERO, "memory", size).unwrap();
+        let second = table.allocate(class, size).unwrap().0;
+        table.close(number);
+        assert_eq!(table.cut_free_slots(number), None);
+        table.reopen(number);
+        assert!(table.cut_free_slots(number).is_some());
+        table.close(number);
+        table.audit().unwrap();
+        table.free(second.id).unwrap();
+        assert!(!table.has_room(class));
+        table.reopen(number);
+        table.audit().unwrap();
+        assert!(table.has_room(class));
+    }
+}

@@ -1,0 +1,230 @@
+//! The CPU's view of a texture.
+
+use std::marker::PhantomData;
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::residency::KeptResident;
+use crate::Error;
+use crate::requirements::{Block, texel_block};
+
+/// A subresource of a mapped texture. Dropping it unmaps.
+///
+/// The device copies texels in and out (`WriteToSubresource`, `ReadFromSubresource`), whatever the texture's layout; no reference to
+/// them is handed out. Executing commands that touch the texture is unsafe, and whoever does it orders it with a fence.
+///
+/// No other mapping has the same texels: it borrows its allocation mutably, allocations do not overlap, and whoever
+/// [imports](crate::ResourceAllocator::import) a texture promises it.
+///
+/// # Invariants
+///
+/// The subresource stays mapped until the drop, which happens before `resource` is released.
+#[derive(Debug)]
+pub struct TextureMapping<'a> {
+    resource: &'a ID3D12Resource,
+    subresource: u32,
+    extent: Extent,
+    has_written: bool,
+    /// The allocation is borrowed mutably: one mapping at a time.
+    _exclusive: PhantomData<&'a mut ()>,
+    /// Dropped after the drop below: it is unmapped while it is resident.
+    _kept: Option<KeptResident<'a>>,
+}
+
+/// How texels lie in the program's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TexelPitches {
+    /// Bytes from one row to the next.
+    pub row: u32,
+    /// Bytes from one slice of a volume to the next.
+    pub slice: u32,
+}
+
+/// What a subresource is like, as `GetCopyableFootprints` tells.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    format: DXGI_FORMAT,
+    /// In texels, rounded up to whole blocks.
+    width: u32,
+    height: u32,
+    depth: u32,
+    rows: u32,
+    row_bytes: u64,
+}
+
+impl<'a> TextureMapping<'a> {
+    pub(super) fn new(
+        resource: &'a ID3D12Resource,
+        subresource: u32,
+        kept: Option<KeptResident<'a>>,
+    ) -> Result<Self, Error> {
+        let extent = Extent::of(resource, subresource)?;
+        // SAFETY: the resource is a live COM object, and has the subresource. A texture may be mapped without a pointer.
+        let hresult = unsafe { resource.Map(subresource, None, std::ptr::null_mut()) };
+        if hresult.is_err() {
+            return Err(Error::device("ID3D12Resource::Map", hresult));
+        }
+        Ok(Self { resource, subresource, extent, has_written: false, _exclusive: PhantomData, _kept: kept })
+    }
+
+    /// Copies texels from `bytes` to a box of the subresource, or to all of it.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument when the box leaves the subresource, or has more texels than `bytes`; whatever the device answers. Nothing is
+    /// written then.
+    pub fn write(
+        &mut self,
+        texels: Option<&D3D12_BOX>,
+        bytes: &[u8],
+        pitches: TexelPitches,
+    ) -> Result<(), Error> {
+        if self.extent.check(texels, bytes.len(), pitches)? {
+            return Ok(());
+        }
+        let source = bytes.as_ptr().cast();
+        let (at, TexelPitches { row, slice }) = (texels.map(std::ptr::from_ref), pitches);
+        // SAFETY: the resource is live and mapped (type invariant), the box is readable, and the source has bytes for all its texels
+        // at these pitches, as was checked.
+        let hresult = unsafe { self.resource.WriteToSubresource(self.subresource, at, source, row, slice) };
+        if hresult.is_err() {
+            return Err(Error::device("ID3D12Resource::WriteToSubresource", hresult));
+        }
+        self.has_written = true;
+        Ok(())
+    }
+
+    /// Copies the texels of a box of the subresource, or of all of it, into `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write); what `bytes` holds is not specified after an error of the device.
+    pub fn read(
+        &self,
+        texels: Option<&D3D12_BOX>,
+        bytes: &mut [u8],
+        pitches: TexelPitches,
+    ) -> Result<(), Error> {
+        if self.extent.check(texels, bytes.len(), pitches)? {
+            return Ok(());
+        }
+        let target = bytes.as_mut_ptr().cast();
+        let (at, TexelPitches { row, slice }) = (texels.map(std::ptr::from_ref), pitches);
+        // SAFETY: as in `write`, with source and target exchanged; the target is borrowed mutably.
+        let hresult = unsafe { self.resource.ReadFromSubresource(target, row, slice, self.subresource, at) };
+        if hresult.is_err() {
+            return Err(Error::device("ID3D12Resource::ReadFromSubresource", hresult));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TextureMapping<'_> {
+    fn drop(&mut self) {
+        // An empty range: nothing was written. What was written of a texture is told by no range of bytes.
+        let nothing = D3D12_RANGE::default();
+        let written = if self.has_written { None } else { Some(std::ptr::from_ref(&nothing)) };
+        // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
+        unsafe { self.resource.Unmap(self.subresource, written) };
+    }
+}
+
+impl Extent {
+    fn of(resource: &ID3D12Resource, subresource: u32) -> Result<Self, Error> {
+        let mut device: Option<ID3D12Device> = None;
+        // SAFETY: the resource is a live COM object, and the result is of the interface that is asked for.
+        let answered = unsafe { resource.GetDevice(&mut device) };
+        let device = device.filter(|_| answered.is_ok());
+        let device = device.ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
+        // SAFETY: the resource is a live COM object.
+        let found = unsafe { resource.GetDesc() };
+        // What `GetDesc` says of the alignment is what was found, not what may be asked for; it changes no footprint.
+        let flags = found.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
+        let desc = D3D12_RESOURCE_DESC { Alignment: 0, Flags: flags, ..found };
+        let count = subresource_count(&device, &desc);
+        if u64::from(subresource) >= count {
+            let rule = format!("{subresource} of a texture that has {count}");
+            return Err(Error::invalid_argument("subresource", rule));
+        }
+        let (mut layout, mut rows, mut row_bytes, mut total) = Default::default();
+        // SAFETY: the device is a live COM object; the description is readable, and the results are writable, one of each.
+        unsafe {
+            device.GetCopyableFootprints(
+                &desc,
+                subresource,
+                1,
+                0,
+                Some(&mut layout),
+                Some(&mut rows),
+                Some(&mut row_bytes),
+                Some(&mut total),
+            );
+        }
+        if total == u64::MAX {
+            let rule = "the device does not say what its texels take (GetCopyableFootprints)";
+            return Err(Error::invalid_argument("resource", rule));
+        }
+        let D3D12_PLACED_SUBRESOURCE_FOOTPRINT { Footprint: footprint, .. } = layout;
+        Ok(Self {
+            format: footprint.Format,
+            width: footprint.Width,
+            height: footprint.Height,
+            depth: footprint.Depth.max(1),
+            rows,
+            row_bytes,
+        })
+    }
+
+    /// Checks that a box lies within the subresource and that its texels need no more than `len` bytes. Whether it has none.
+    fn check(&self, texels: Option<&D3D12_BOX>, len: usize, pitches: TexelPitches) -> Result<bool, Error> {
+        let (mut rows, mut row_bytes, mut slices) = (self.rows, self.row_bytes, self.depth);
+        if let Some(&D3D12_BOX { left, top, front, right, bottom, back }) = texels {
+            if right > self.width || bottom > self.height || back > self.depth {
+                let (width, height, depth) = (self.width, self.height, self.depth);
+                let rule = format!(
+                    "ends at {right}, {bottom}, {back}, and the subresource has {width} x {height} x {depth} texels"
+                );
+                return Err(Error::invalid_argument("texels", rule));
+            }
+            if left >= right || top >= bottom || front >= back {
+                return Ok(true);
+            }
+            // Of formats that are not known here, each row is taken to be a whole one.
+            if let Some(Block { side, bytes }) = texel_block(self.format) {
+                let blocks = |begin: u32, end: u32| u64::from(end).div_ceil(side) - u64::from(begin) / side;
+                row_bytes = blocks(left, right).saturating_mul(u64::from(bytes));
+                rows = u32::try_from(blocks(top, bottom)).unwrap_or(self.rows);
+            }
+            slices = back - front;
+        }
+        let steps = |count: u32, pitch: u32| u64::from(count.saturating_sub(1)) * u64::from(pitch);
+        let needed =
+            steps(slices, pitches.slice).saturating_add(steps(rows, pitches.row)).saturating_add(row_bytes);
+        if needed > ByteSize::from_usize(len).get() {
+            let rule = format!("has {len} bytes, and the texels take {needed} at these pitches");
+            return Err(Error::invalid_argument("bytes", rule));
+        }
+        Ok(false)
+    }
+}
+
+/// How many subresources a texture has, in all planes of its format.
+fn subresource_count(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> u64 {
+    let slices = match desc.Dimension {
+        D3D12_RESOURCE_DIMENSION_TEXTURE3D => 1,
+        _ => u64::from(desc.DepthOrArraySize.max(1)),
+    };
+    // Formats whose blocks are known have one plane; the device is asked about the others.
+    let planes = if texel_block(desc.Format).is_some() { 1 } else { plane_count(device, desc) };
+    u64::from(desc.MipLevels.max(1)) * slices * planes
+}
+
+fn plane_count(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> u64 {
+    let mut format = D3D12_FEATURE_DATA_FORMAT_INFO { Format: desc.Format, PlaneCount: 1 };
+    let size = u32::try_from(size_of_val(&format)).unwrap_or(0);
+    // SAFETY: the device is a live COM object; the data is the feature's structure, writable, with its size.
+    let answered =
+        unsafe { device.CheckFeatureSupport(D3D12_FEATURE_FORMAT_INFO, (&raw mut format).cast(), size) };
+    if answered.is_ok() { u64::from(format.PlaneCount.max(1)) } else { 1 }
+}

@@ -1,0 +1,9 @@
+//! The caller promises that what the lists use lives and is resident.
+use heapwright::ResidencyManager;
+use heapwright::d3d12::ID3D12CommandQueue;
+
+fn execute(manager: &ResidencyManager, queue: &ID3D12CommandQueue) {
+    let _ = manager.execute_command_lists(queue, &[], &[]);
+}
+
+fn main() {}

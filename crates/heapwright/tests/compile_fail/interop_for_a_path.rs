@@ -1,0 +1,4 @@
+//! So is a path.
+heapwright::windows_interop!(mod interop for crate::windows);
+
+fn main() {}

@@ -1,0 +1,77 @@
+//! Which types may be used from any thread, as their documentation says; checked when this is compiled.
+
+use heapwright::d3d12::{ID3D12CommandAllocator, ID3D12Pageable};
+use heapwright::{
+    Defragmentation, Error, Mapping, Move, Pool, PressureRegistration, ResidencyHeap, ResidencyList,
+    ResidencyManager, ResourceAllocation, ResourceAllocator,
+};
+
+const fn is_send_and_sync<T: Send + Sync>() {}
+
+const _: () = {
+    is_send_and_sync::<ResourceAllocator>();
+    is_send_and_sync::<ResourceAllocation>();
+    is_send_and_sync::<Pool>();
+    is_send_and_sync::<Defragmentation>();
+    is_send_and_sync::<Move>();
+    is_send_and_sync::<ResidencyManager>();
+    is_send_and_sync::<ResidencyHeap>();
+    is_send_and_sync::<ResidencyList>();
+    is_send_and_sync::<PressureRegistration>();
+    is_send_and_sync::<Error>();
+};
+
+/// Has one implementation for types that are not `Send`, and two, so that it is ambiguous, for those that are.
+trait NotSend<Reason> {
+    const HOLDS: () = ();
+}
+
+impl<T: ?Sized> NotSend<()> for T {}
+impl<T: ?Sized + Send> NotSend<u8> for T {}
+
+const _: () = {
+    // One of the objects behind it may be a command allocator.
+    let () = <ID3D12Pageable as NotSend<_>>::HOLDS;
+    let () = <ID3D12CommandAllocator as NotSend<_>>::HOLDS;
+    // Its pointer is the buffer's.
+    let () = <Mapping<'static> as NotSend<_>>::HOLDS;
+};
+
+/// A residency heap is used by any thread although `ID3D12Pageable` is not: what it holds is never a command allocator.
+#[test]
+fn a_command_allocator_is_no_residency_heap() {
+    use heapwright::ResidencyHeapDesc;
+    use heapwright::d3d12::windows_core::Interface as _;
+    use heapwright::d3d12::{D3D12_COMMAND_LIST_TYPE_DIRECT, ID3D12CommandQueue, ID3D12Fence};
+    use heapwright::{ByteSize, SegmentGroup};
+
+    let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile()).unwrap();
+    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), Default::default()).unwrap();
+    // SAFETY: a live device, and results of the interfaces that are asked for.
+    let (allocator, queue, fence) = unsafe {
+        (
+            gpu.device
+                .CreateCommandAllocator::<ID3D12CommandAllocator>(D3D12_COMMAND_LIST_TYPE_DIRECT)
+                .unwrap(),
+            gpu.device.CreateCommandQueue::<ID3D12CommandQueue>(&Default::default()).unwrap(),
+            gpu.device.CreateFence::<ID3D12Fence>(0, 0).unwrap(),
+        )
+    };
+    let pageables: [ID3D12Pageable; 3] =
+        [allocator.cast().unwrap(), queue.cast().unwrap(), fence.cast().unwrap()];
+    let desc = ResidencyHeapDesc {
+        size: ByteSize::from_kib(64),
+        segment_group: Some(SegmentGroup::Local),
+        ..Default::default()
+    };
+    for pageable in &pageables {
+        for manager in [None, Some(&manager)] {
+            let refused = ResidencyHeap::new(&desc, manager, pageable).unwrap_err().to_string();
+            assert!(refused.contains("is none of heap"), "{refused}");
+            let refused = ResidencyHeap::create_with(&desc, manager, || Ok(pageable.clone()));
+            let refused = refused.map(drop).map_err(|error| error.to_string());
+            assert!(refused.is_err());
+        }
+    }
+    manager.audit().unwrap();
+}

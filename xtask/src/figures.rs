@@ -1,0 +1,260 @@
+//! The tables of README.md that anybody can measure again: what replays of traces hold, what policies page in, and what suballocators
+//! take. The first two are the same on every machine; the last is taken from `bench/TABLE.md`, which `cargo xtask bench-table` writes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What `figures` is told.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Where the traces are that are not in the repository [default: ../shared/traces beside the repository].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Change nothing; fail when a line of README.md differs from what would be written. Traces that are not found are left out.
+    #[arg(long)]
+    check: bool,
+}
+
+/// A recorded trace, and what other allocators reserve for it over its peak: measured once, on a Vulkan device with memory alignment 256,
+/// by VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with their default settings.
+struct Recorded {
+    name: &'static str,
+    vma: &'static str,
+    gpu_allocator: &'static str,
+}
+
+const fn recorded(name: &'static str, vma: &'static str, gpu_allocator: &'static str) -> Recorded {
+    Recorded { name, vma, gpu_allocator }
+}
+
+const RECORDED: [Recorded; 5] = [
+    recorded("bert_finetune", "1.033", "1.300"),
+    recorded("gpt2_generate", "1.144", "1.103"),
+    recorded("resnet50_train", "1.049", "1.066"),
+    recorded("unet_diffusion", "1.584", "2.112"),
+    recorded("vision_serving", "1.410", "1.158"),
+];
+
+/// The traces that the eviction policy `next-use` was developed with, as it was with all scenarios that come with the program. The others
+/// were looked at when it was done.
+const TUNED_ON: [&str; 2] = ["vision_serving", "unet_diffusion"];
+
+/// A table: lines that depend on one trace or scenario, and lines about all of them.
+struct Figures {
+    name: &'static str,
+    heading: Vec<String>,
+    rows: Vec<String>,
+    /// Empty where something was left out.
+    summary: Vec<String>,
+}
+
+/// Measures, and writes the tables or compares them.
+pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
+    let elsewhere = args.traces.clone().unwrap_or_else(|| root.join("../shared/traces"));
+    let mut traces = Vec::new();
+    for recorded in &RECORDED {
+        let file = format!("{}.csv.gz", recorded.name);
+        let found = [root.join("traces").join(&file), elsewhere.join(&file)];
+        match found.into_iter().find(|path| path.exists()) {
+            Some(path) => traces.push((recorded, path)),
+            None if args.check => eprintln!("left out: {file}"),
+            None => return Err(format!("{file} is in neither traces nor {}", elsewhere.display())),
+        }
+    }
+    let tables = [heaps(root, &traces)?, residency(root, &traces)?, suballocators(root)?];
+
+    let path = root.join("README.md");
+    let readme = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if args.check {
+        let mut missing = Vec::new();
+        for table in &tables {
+            let (_, old, _) = split(&readme, table.name)?;
+            let lines = table.heading.iter().chain(&table.rows).chain(&table.summary);
+            missing.extend(lines.filter(|line| !old.lines().any(|old| old == *line)).cloned());
+        }
+        return match &missing[..] {
+            [] => Ok(()),
+            missing => Err(format!(
+                "README.md does not have what `cargo xtask figures` measures:\n{}",
+                missing.join("\n")
+            )),
+        };
+    }
+    let mut written = readme;
+    for table in &tables {
+        let (before, _, after) = split(&written, table.name)?;
+        let lines: Vec<&str> =
+            table.heading.iter().chain(&table.rows).chain(&table.summary).map(String::as_str).collect();
+        written = format!("{before}\n{}\n{after}", lines.join("\n"));
+    }
+    fs::write(&path, written).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What is before, between and behind the comments around a table.
+fn split<'a>(text: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str), String> {
+    let (begin, end) = (format!("<!-- figures: {name} -->"), format!("<!-- end: {name} -->"));
+    let missing = |comment: &str| format!("README.md lacks {comment}");
+    let begins = text.find(&begin).ok_or_else(|| missing(&begin))? + begin.len();
+    let ends = begins + text[begins..].find(&end).ok_or_else(|| missing(&end))?;
+    Ok((&text[..begins], &text[begins..ends], &text[ends..]))
+}
+
+/// What the program prints with `--json`, a value a line.
+fn program(root: &Path, args: &[&str], paths: &[&Path]) -> Result<Vec<Value>, String> {
+    let mut command = Command::new("cargo");
+    command.args(["run", "--release", "--quiet", "-p", "heapwright-cli", "--"]).args(args).args(paths);
+    let output = command.current_dir(root).output().map_err(|error| format!("starting cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("heapwright {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr)));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines =
+        text.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{error}: {line}")));
+    lines.collect()
+}
+
+fn number(object: &Value, key: &str) -> Result<f64, String> {
+    object[key].as_f64().ok_or_else(|| format!("there is no {key} in {object}"))
+}
+
+fn find<'a>(objects: &'a [Value], facts: &[(&str, &str)]) -> Result<&'a Value, String> {
+    let is_it = |object: &&Value| facts.iter().all(|(key, value)| object[*key] == *value);
+    objects.iter().find(is_it).ok_or_else(|| format!("heapwright printed nothing of {facts:?}"))
+}
+
+fn geometric_mean(ratios: &[f64]) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "they are few")]
+    let count = ratios.len() as f64;
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp()
+}
+
+/// What replays hold.
+fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
+    let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
+    let objects = program(root, &["replay", "--json", "--compare"], &paths)?;
+    let mut rows = Vec::new();
+    for (recorded, _) in traces {
+        let ours = find(&objects, &[("trace", recorded.name), ("configuration", "default")])?;
+        let gpgmm = find(&objects, &[("trace", recorded.name), ("configuration", "gpgmm")])?;
+        rows.push(format!(
+            "| {} | {:.3} | {:.3} | {} | {} | {:.3} | {:.1} % |",
+            recorded.name,
+            number(ours, "overhead")?,
+            number(gpgmm, "overhead")?,
+            recorded.vma,
+            recorded.gpu_allocator,
+            number(ours, "mean_overhead")?,
+            100.0 * number(ours, "heaps_created")? / number(ours, "allocations")?,
+        ));
+    }
+    let heading = [
+        "| trace | heapwright | as GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright, mean over the events | heaps created per allocation |",
+        "|---|---|---|---|---|---|---|",
+    ];
+    Ok(Figures { name: "heaps", heading: heading.map(str::to_owned).into(), rows, summary: Vec::new() })
+}
+
+/// What policies page in, over the bound.
+fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
+    let listed = program(root, &["residency", "--list", "--json"], &[])?;
+    let scenarios = listed.iter().filter(|object| object["kind"] == "scenario");
+    let scenarios: Vec<&str> = scenarios.filter_map(|object| object["name"].as_str()).collect();
+    let mut args = vec!["residency", "--json", "--policy", "next-use", "--policy", "lru"];
+    args.extend(&scenarios);
+    let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
+    let objects = program(root, &args, &paths)?;
+    let mut rows = Vec::new();
+    // By whether the policy was tuned on it, then by policy.
+    let mut ratios = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
+    let mut row = |name: &str, shown: &str, is_tuned_on: bool| {
+        let ratio = |policy| number(find(&objects, &[("scenario", name), ("policy", policy)])?, "ratio");
+        let of_both = [ratio("next-use")?, ratio("lru")?];
+        for (list, ratio) in ratios[usize::from(is_tuned_on)].iter_mut().zip(of_both) {
+            list.push(ratio);
+        }
+        let tuned = if is_tuned_on { "yes" } else { "no" };
+        rows.push(format!("| {shown} | {:.2} | {:.2} | {tuned} |", of_both[0], of_both[1]));
+        Ok::<(), String>(())
+    };
+    for name in scenarios {
+        row(name, name, true)?;
+    }
+    for (recorded, _) in traces {
+        row(recorded.name, &format!("{} (trace)", recorded.name), TUNED_ON.contains(&recorded.name))?;
+    }
+    let mut summary = Vec::new();
+    if traces.len() == RECORDED.len() {
+        for (place, name, tuned) in [(1, "those tuned on", "yes"), (0, "those not", "no")] {
+            let [next_use, lru] = [0, 1].map(|policy: usize| geometric_mean(&ratios[place][policy]));
+            summary.push(format!(
+                "| **geometric mean of {name}** | **{next_use:.2}** | **{lru:.2}** | {tuned} |"
+            ));
+        }
+    }
+    let heading = ["| workload | next-use (default) | LRU | next-use was tuned on it |", "|---|---|---|---|"];
+    Ok(Figures { name: "residency", heading: heading.map(str::to_owned).into(), rows, summary })
+}
+
+/// What a free and an allocation take, as `bench/TABLE.md` has it.
+fn suballocators(root: &Path) -> Result<Figures, String> {
+    const RIVALS: [&str; 4] = ["heapwright slabs", "heapwright TLSF", "VMA default", "offset-allocator"];
+    const WORKLOADS: [(&str, &str); 3] = [
+        ("S1, alignment 1", "free and allocate 1 to 2,056 B, 7,200 live"),
+        ("S1, alignment 256", "the same in units of 256 B, at alignment 256"),
+        ("S3", "256 B to 64 KiB in units of 256 B, 4,000 live"),
+    ];
+    let path = root.join("bench/TABLE.md");
+    let table = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut rows = Vec::new();
+    for (section, shown) in WORKLOADS {
+        let mut cells = vec![shown.to_owned()];
+        for rival in RIVALS {
+            let nanoseconds = cell(&table, section, rival, "pair, ns")
+                .ok_or_else(|| format!("bench/TABLE.md has no figure of {rival} in {section}"))?;
+            cells.push(format!("{nanoseconds:.0} ns"));
+        }
+        rows.push(format!("| {} |", cells.join(" | ")));
+    }
+    let heading = ["| | slabs | TLSF | VMA | offset-allocator |", "|---|---|---|---|---|"];
+    Ok(Figures {
+        name: "suballocators",
+        heading: heading.map(str::to_owned).into(),
+        rows,
+        summary: Vec::new(),
+    })
+}
+
+/// The number in a row and column of a section of `bench/TABLE.md`; behind it stands, in parentheses, what it is over the baseline's.
+fn cell(table: &str, section: &str, rival: &str, column: &str) -> Option<f64> {
+    let lines = table.lines().skip_while(|line| line.strip_prefix("## ") != Some(section)).skip(1);
+    let mut rows = lines.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
+    let split = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let place = split(rows.next()?).iter().position(|cell| cell == column)?;
+    let row = rows.map(split).find(|cells| cells.get(1).is_some_and(|cell| cell == rival))?;
+    row.get(place)?.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_found_by_section_rival_and_column() {
+        let table = "## A\n\n| rival | early pair, ns | pair, ns |\n|---|---|---|\n| x | 1.0 (0.1) | 2.5 (1.00) |\n\n\
+                     ## A, B\n\nAbout.\n\n| rival | pair, ns |\n|---|---|\n| x | 7.0 (1.0) |\n| y | 8 (2) |\n";
+        assert_eq!(cell(table, "A", "x", "pair, ns"), Some(2.5));
+        assert_eq!(cell(table, "A, B", "y", "pair, ns"), Some(8.0));
+        assert_eq!(cell(table, "A", "y", "pair, ns"), None);
+        assert_eq!(cell(table, "B", "x", "pair, ns"), None);
+    }
+
+    #[test]
+    fn a_table_is_between_its_comments() {
+        let text = "a\n<!-- figures: x -->\nold\n<!-- end: x -->\nb";
+        assert_eq!(split(text, "x"), Ok(("a\n<!-- figures: x -->", "\nold\n", "<!-- end: x -->\nb")));
+        assert_eq!(split(text, "y"), Err("README.md lacks <!-- figures: y -->".to_owned()));
+    }
+}

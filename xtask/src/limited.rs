@@ -1,0 +1,151 @@
+//! Running a program that must end in time, with all that it starts.
+
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time between two looks at whether a program has ended.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Runs a program, whose output goes where ours goes, for at most `limit`; returns `None` if it did not end in that time.
+///
+/// It is killed then, and on Linux with it all programs that it started and that they started.
+pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>, String> {
+    let name = command.get_program().display().to_string();
+    let mut child = command.spawn().map_err(|error| format!("starting {name}: {error}"))?;
+    let end = Instant::now() + limit;
+    loop {
+        match child.try_wait().map_err(|error| format!("waiting for {name}: {error}"))? {
+            Some(status) => return Ok(Some(status)),
+            None if Instant::now() < end => thread::sleep(PAUSE),
+            None => {
+                kill_with_descendants(&mut child);
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// The program is not put into a process group of its own, which would be simpler to kill: Ctrl-C at a terminal would not
+/// reach it then, and neither would the end of whoever limits our own time.
+fn kill_with_descendants(child: &mut Child) {
+    let descendants = descendants(child.id());
+    // It may have ended by now, which is as good; the same holds for each of the others.
+    let _ = child.kill();
+    if !descendants.is_empty() {
+        let _ = Command::new("kill").arg("-KILL").args(descendants.iter().map(u32::to_string)).status();
+    }
+    let _ = child.wait();
+}
+
+/// The processes that a process started, those that they started, and so on. Empty where there is no `/proc`.
+fn descendants(ancestor: u32) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let processes: Vec<(u32, u32)> = entries
+        .filter_map(|entry| {
+            let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            Some((id, parent(&std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?)?))
+        })
+        .collect();
+    let mut found = vec![ancestor];
+    let mut place = 0;
+    while let Some(&process) = found.get(place) {
+        let children = processes.iter().filter(|&&(id, parent)| parent == process && !found.contains(&id));
+        let children: Vec<u32> = children.map(|&(id, _)| id).collect();
+        found.extend(children);
+        place += 1;
+    }
+    found.split_off(1)
+}
+
+/// The fourth field of `/proc/PID/stat` (proc_pid_stat(5)). The second is the program's name in parentheses, which may hold
+/// anything, parentheses and spaces too.
+fn parent(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_program_that_ends_in_time_answers_how() {
+        let status = run(&mut shell("exit 3"), Duration::from_secs(60)).expect("sh is there");
+        assert_eq!(status.and_then(|status| status.code()), Some(3));
+        let error = run(&mut Command::new("/no/such/program"), Duration::from_secs(60)).unwrap_err();
+        assert!(error.starts_with("starting /no/such/program: "), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_those_that_it_started() {
+        let file = std::env::temp_dir().join(format!("xtask-limited-{}", std::process::id()));
+        // A child, and a grandchild that ignores what can be ignored.
+        let script =
+            "sh -c 'trap \"\" TERM HUP INT; echo $$ >\"$0\"; while :; do sleep 0.1; done' \"$0\" & wait";
+        let mut command = shell(script);
+        command.arg(&file);
+        let start = Instant::now();
+        assert_eq!(run(&mut command, Duration::from_secs(2)).expect("sh is there"), None);
+        assert!(start.elapsed() < Duration::from_secs(60));
+        let grandchild = std::fs::read_to_string(&file).expect("it wrote its id");
+        std::fs::remove_file(&file).expect("it is there");
+        let end = Instant::now() + Duration::from_secs(30);
+        while is_running(grandchild.trim()) {
+            assert!(Instant::now() < end, "{grandchild} runs on");
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether there is such a process, and it is not only waited for by its parent.
+    fn is_running(id: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+        stat.is_ok_and(|stat| !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")))
+    }
+
+    /// `.ci/run` with other commands in place of all that it does.
+    fn ci_with(steps: &str) -> std::process::Output {
+        let script = include_str!("../../.ci/run");
+        let (before, _) = script.split_once("step tools").expect("the first step");
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("{before}\nstep made up\n{steps}\necho end")]);
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/run"));
+        command.output().expect("bash is there")
+    }
+
+    #[test]
+    fn a_step_of_ci_that_hangs_is_ended_and_named() {
+        let output = ci_with("within 0.02 sh -c 'sleep 600 & wait'");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let expected = "error: step \"made up\" did not end in 0.02 minutes: sh -c sleep 600 & wait";
+        assert!(error.contains(expected), "{error}");
+        assert_eq!((output.status.code(), output.stdout.ends_with(b"end\n")), (Some(124), false));
+
+        let output = ci_with("within 1 sh -c 'exit 7'");
+        assert_eq!((output.status.code(), output.stdout.ends_with(b"end\n")), (Some(7), false));
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = ci_with("ANSWER=42 within 1 sh -c 'test $ANSWER = 42'");
+        assert_eq!((output.status.code(), output.stdout.ends_with(b"end\n")), (Some(0), true));
+    }
+
+    #[test]
+    fn every_step_of_ci_has_a_limit() {
+        let (_, steps) = include_str!("../../.ci/run").split_once("step tools").expect("the first step");
+        for line in steps.lines().filter(|line| !line.starts_with("step ")) {
+            for program in ["cargo ", "rustup ", "apt-get "] {
+                assert!(!line.contains(program) || line.contains("within "), "without a limit: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_with_parentheses_hides_no_parent() {
+        assert_eq!(parent("7 (a) b (c) S 42 7 7 0"), Some(42));
+        assert_eq!(parent("7 (a"), None);
+    }
+}
