@@ -58,6 +58,7 @@ const EXTRA: &[&str] = &[
     "DuplicateHandle",
     "GetCurrentProcess",
     "GetHandleInformation",
+    "CompareObjectHandles",
     "DUPLICATE_SAME_ACCESS",
     "WAIT_OBJECT_0",
     "WAIT_TIMEOUT",

@@ -4,6 +4,14 @@ pub unsafe fn CloseHandle(hobject: HANDLE) -> windows_core::BOOL {
     unsafe { CloseHandle(hobject) }
 }
 #[inline]
+pub unsafe fn CompareObjectHandles(
+    hfirstobjecthandle: HANDLE,
+    hsecondobjecthandle: HANDLE,
+) -> windows_core::BOOL {
+    windows_core::link!("api-ms-win-core-handle-l1-1-0.dll" "system" fn CompareObjectHandles(hfirstobjecthandle : HANDLE, hsecondobjecthandle : HANDLE) -> windows_core::BOOL);
+    unsafe { CompareObjectHandles(hfirstobjecthandle, hsecondobjecthandle) }
+}
+#[inline]
 pub unsafe fn CreateDXGIFactory<T>() -> windows_core::Result<T>
 where
     T: windows_core::Interface,

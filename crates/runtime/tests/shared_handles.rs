@@ -237,9 +237,14 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
     assert_eq!(answer(handle, &ID3D12Heap::IID, null_mut()), E_INVALIDARG);
     let event = event::Event::new(event::EventReset::Auto).expect("an event");
     assert_eq!(open_handle::<ID3D12Heap>(&device, event.handle()).err(), Some(E_INVALIDARG), "an event");
-    // All other events of this program are shared handles of other adapters, should one take the number.
     let closed = share(&device, &heap).expect("shared");
     close(closed);
+    let taken = event::Event::new(event::EventReset::Auto).expect("an event");
+    assert_eq!(
+        open_handle::<ID3D12Heap>(&device, taken.handle()).err(),
+        Some(E_INVALIDARG),
+        "with its number"
+    );
     assert_eq!(open_handle::<ID3D12Heap>(&device, closed).err(), Some(E_INVALIDARG), "closed");
     drop(heap);
     assert_eq!(open_handle::<ID3D12Heap>(&device, handle).err(), Some(E_INVALIDARG), "stale");
