@@ -201,6 +201,9 @@ impl PlacedRange {
         alignment: Alignment,
     ) -> Self {
         let SharedPlaced { id, range, heap } = placed;
+        if heap.take_prefetched() {
+            heaps.prefetch.count_eliminated();
+        }
         let (pointer, held) = (NonNull::from(&*heap), Some(heap));
         let heaps = HeapsReference::Counted(heaps);
         Self { heaps, heap: pointer, id, range, sharing, alignment, _held: held, is_held: true }
@@ -398,13 +401,6 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// A heap of a fitting size that was made in advance.
-    pub(super) fn take_prefetched(&self, HeapSizes { wanted, least }: HeapSizes) -> Option<Arc<Heap>> {
-        let taken = self.prefetch.take(least, wanted);
-        self.note_change();
-        taken
-    }
-
     /// An empty heap of a fitting size that is held already: pooled, or held by an allocator that is nested with this one.
     pub(super) fn take_spare(&self, HeapSizes { wanted, least }: HeapSizes) -> Option<Arc<Heap>> {
         if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
@@ -440,12 +436,9 @@ impl TypedHeaps {
         self.engine(sharing).has_room_anywhere(request)
     }
 
-    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands, or one was made in
-    /// advance.
+    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands.
     pub(super) fn has_spare(&self, HeapSizes { wanted, least }: HeapSizes) -> bool {
-        let [count, size] = self.prefetch.held();
-        count > 0 && least.get() <= size && size <= wanted.get()
-            || self.spare.pool.has_fitting(least, wanted)
+        self.spare.pool.has_fitting(least, wanted)
             || self.kin.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
     }
 
@@ -558,6 +551,12 @@ impl TypedHeaps {
         inserted
     }
 
+    /// Adds a heap that was made in advance for requests of this kind. One that cannot be numbered goes back to the device.
+    pub(super) fn insert_prefetched(&self, sharing: Sharing, heap: Arc<Heap>) {
+        let _refused = self.engine(sharing).insert(heap.size(), heap);
+        self.note_change();
+    }
+
     /// What becomes of heaps that nothing is in any more.
     pub(super) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         for heap in heaps {
@@ -587,12 +586,7 @@ impl TypedHeaps {
 
     /// The sizes of empty heaps that no engine keeps.
     pub(super) fn spare_sizes(&self) -> Vec<ByteSize> {
-        let mut sizes = if self.owns_spare() { self.spare.pool.sizes() } else { Vec::new() };
-        let [count, prefetched] = self.prefetch.held();
-        if count > 0 {
-            sizes.push(ByteSize::new(prefetched));
-        }
-        sizes
+        if self.owns_spare() { self.spare.pool.sizes() } else { Vec::new() }
     }
 
     /// Whether a heap of any size that holds a request will do for it.
@@ -613,10 +607,14 @@ impl TypedHeaps {
 
     /// Gives empty heaps of at least so many bytes back to the device, or all there are, and answers how many that was.
     pub(super) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let mut released = self.prefetch.give_up();
+        let mut released = ByteSize::ZERO;
         let left = |released: ByteSize| bytes.saturating_sub(released);
+        for (size, heap) in self.spare.pool.release(bytes) {
+            released = released.saturating_add(size);
+            drop(heap);
+        }
         if released < bytes {
-            for (size, heap) in self.spare.pool.release(left(released)) {
+            for (size, heap) in self.dedicated.take_empty(left(released)) {
                 released = released.saturating_add(size);
                 drop(heap);
             }
@@ -671,25 +669,18 @@ impl TypedHeaps {
     pub(super) fn totals(&self) -> HeapSetTotals {
         let [shared, own] = [self.shared.totals(), self.dedicated.totals()];
         let spare = if self.owns_spare() { self.spare.pool.totals() } else { HeapPoolTotals::default() };
-        let [prefetched_count, prefetched_size] = self.prefetch.held();
         HeapSetTotals {
             used: shared.used.saturating_add(own.used),
-            reserved: [own.reserved, spare.bytes, ByteSize::new(prefetched_size)]
-                .into_iter()
-                .fold(shared.reserved, ByteSize::saturating_add),
+            reserved: shared.reserved.saturating_add(own.reserved).saturating_add(spare.bytes),
             allocation_count: shared.allocation_count + own.allocation_count,
-            heap_count: shared.heap_count + own.heap_count + spare.heap_count + prefetched_count,
-            empty_heap_count: shared.empty_heap_count
-                + own.empty_heap_count
-                + spare.heap_count
-                + prefetched_count,
-            empty: [own.empty, spare.bytes, ByteSize::new(prefetched_size)]
-                .into_iter()
-                .fold(shared.empty, ByteSize::saturating_add),
+            heap_count: shared.heap_count + own.heap_count + spare.heap_count,
+            empty_heap_count: shared.empty_heap_count + own.empty_heap_count + spare.heap_count,
+            empty: shared.empty.saturating_add(own.empty).saturating_add(spare.bytes),
         }
     }
 
     pub(super) fn audit(&self) -> Result<(), String> {
+        self.prefetch.wait();
         for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
             engine.audit().map_err(|error| {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
