@@ -349,7 +349,7 @@ impl Inner {
         }
         let place = || -> Result<(ID3D12Resource, PlacedRange), Refusal> {
             let request = self.placement_request(wanted, heaps, &placed, Sharing::Shared)?;
-            let range = match heaps.find_slot(&request) {
+            let range = match heaps.find_room_at_hand(&request) {
                 Some(range) => range,
                 None => self.place(heaps, Sharing::Shared, &request, *terms)?,
             };

@@ -148,7 +148,7 @@ impl Drop for Seat {
 #[derive(Debug)]
 enum HeapsReference {
     Counted(Arc<TypedHeaps>),
-    /// Of a slot, which is allocated and freed without anything that other threads use.
+    /// Without anything that other threads use.
     Striped(Arc<Stripe<TypedHeaps>>),
 }
 
@@ -168,8 +168,8 @@ impl Deref for HeapsReference {
 ///
 /// # Invariants
 ///
-/// `heap` points to a heap that an `Arc` holds as long as the range is live: either `_held` is one, or the range is a slot, whose
-/// slab has one until the slot is freed; and the slab is a part of `heaps`.
+/// `heap` points to a heap that an engine of `heaps` holds an `Arc` of: it does until nothing is in the heap, which the range is until it
+/// is freed.
 #[derive(Debug)]
 pub(super) struct PlacedRange {
     heaps: HeapsReference,
@@ -178,7 +178,6 @@ pub(super) struct PlacedRange {
     range: HeapRange,
     sharing: Sharing,
     alignment: Alignment,
-    _held: Option<Arc<Heap>>,
     /// Whether dropping it frees the range.
     is_held: bool,
 }
@@ -204,9 +203,8 @@ impl PlacedRange {
         if heap.take_prefetched() {
             heaps.prefetch.count_eliminated();
         }
-        let (pointer, held) = (NonNull::from(&*heap), Some(heap));
-        let heaps = HeapsReference::Counted(heaps);
-        Self { heaps, heap: pointer, id, range, sharing, alignment, _held: held, is_held: true }
+        let heap = NonNull::from(&*heap);
+        Self { heaps: HeapsReference::Counted(heaps), heap, id, range, sharing, alignment, is_held: true }
     }
 
     /// Ends it without freeing the range: somebody else does.
@@ -704,10 +702,16 @@ impl TypedHeaps {
 }
 
 impl Striped<TypedHeaps> {
-    /// A slot of the thread's slabs, if they have one that serves the request. It takes no reference to the heap.
+    /// Room that is found at once, in heaps that something is in as a rule. It takes no reference to the heap.
     #[inline(always)]
-    pub(super) fn find_slot(&self, request: &PlacementRequest) -> Option<PlacedRange> {
-        let placed = self.shared.slot_at_hand(request, |heap| NonNull::from(&**heap))?;
+    pub(super) fn find_room_at_hand(&self, request: &PlacementRequest) -> Option<PlacedRange> {
+        let of_heap = |heap: &Arc<Heap>| {
+            if heap.take_prefetched() {
+                self.prefetch.count_eliminated();
+            }
+            NonNull::from(&**heap)
+        };
+        let placed = self.shared.allocate_at_hand(request, of_heap)?;
         let SharedPlaced { id, range, heap } = placed;
         Some(PlacedRange {
             heaps: HeapsReference::Striped(self.reference()),
@@ -716,7 +720,6 @@ impl Striped<TypedHeaps> {
             range,
             sharing: Sharing::Shared,
             alignment: request.alignment,
-            _held: None,
             is_held: true,
         })
     }
