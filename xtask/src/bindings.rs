@@ -55,6 +55,7 @@ const EXTRA: &[&str] = &[
     "ResetEvent",
     "WaitForSingleObject",
     "CloseHandle",
+    "CompareObjectHandles",
     "DuplicateHandle",
     "GetCurrentProcess",
     "GetHandleInformation",
@@ -72,7 +73,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     // windows-bindgen formats with the rustfmt.toml that it finds from the current directory upwards.
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
-    let fresh = struct_returns::fix(&generated)?;
+    let fresh = use_windows_core_0_62(struct_returns::fix(&generated)?)?;
     if !check {
         fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
         eprintln!("wrote {} ({} lines)", target.display(), fresh.lines().count());
@@ -110,6 +111,25 @@ fn generate() -> io::Result<String> {
     fs::remove_file(&out)?;
     // A checkout on Windows may hold either line ending; the generated text always has \n.
     text.map(|t| t.replace("\r\n", "\n"))
+}
+
+/// What windows-bindgen 0.100 writes for the windows-core of its own version, and what windows-core 0.62 calls it. That is the
+/// version of the crate `windows` 0.62, and permits older Rust. Its strings are for Windows alone; `crate` has them everywhere.
+const NAMES_FOR_WINDOWS_CORE_0_62: &[(&str, &str)] = &[
+    ("windows_core::imp::Type::", "windows_core::Type::"),
+    ("windows_core::imp::box_new(", "windows_core::imp::Box::new("),
+    ("windows_core::PCSTR", "crate::PCSTR"),
+    ("windows_core::PCWSTR", "crate::PCWSTR"),
+];
+
+fn use_windows_core_0_62(mut text: String) -> Result<String, String> {
+    for (from, to) in NAMES_FOR_WINDOWS_CORE_0_62 {
+        if !text.contains(from) {
+            return Err(format!("the generated text has no `{from}`, which was to become `{to}`"));
+        }
+        text = text.replace(from, to);
+    }
+    Ok(text)
 }
 
 fn select(index: &Index) -> BTreeSet<String> {

@@ -19,7 +19,7 @@ where
     windows_core::link!("dxgi.dll" "system" fn CreateDXGIFactory(riid : *const windows_core::GUID, ppfactory : *mut *mut core::ffi::c_void) -> windows_core::HRESULT);
     let mut result__ = core::ptr::null_mut();
     unsafe {
-        CreateDXGIFactory(&T::IID, &mut result__).and_then(|| windows_core::imp::Type::from_abi(result__))
+        CreateDXGIFactory(&T::IID, &mut result__).and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -30,7 +30,7 @@ where
     windows_core::link!("dxgi.dll" "system" fn CreateDXGIFactory1(riid : *const windows_core::GUID, ppfactory : *mut *mut core::ffi::c_void) -> windows_core::HRESULT);
     let mut result__ = core::ptr::null_mut();
     unsafe {
-        CreateDXGIFactory1(&T::IID, &mut result__).and_then(|| windows_core::imp::Type::from_abi(result__))
+        CreateDXGIFactory1(&T::IID, &mut result__).and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -42,7 +42,7 @@ where
     let mut result__ = core::ptr::null_mut();
     unsafe {
         CreateDXGIFactory2(flags, &T::IID, &mut result__)
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -53,9 +53,9 @@ pub unsafe fn CreateEventW<P3>(
     lpname: P3,
 ) -> HANDLE
 where
-    P3: windows_core::Param<windows_core::PCWSTR>,
+    P3: windows_core::Param<crate::PCWSTR>,
 {
-    windows_core::link!("kernel32.dll" "system" fn CreateEventW(lpeventattributes : *const SECURITY_ATTRIBUTES, bmanualreset : windows_core::BOOL, binitialstate : windows_core::BOOL, lpname : windows_core::PCWSTR) -> HANDLE);
+    windows_core::link!("kernel32.dll" "system" fn CreateEventW(lpeventattributes : *const SECURITY_ATTRIBUTES, bmanualreset : windows_core::BOOL, binitialstate : windows_core::BOOL, lpname : crate::PCWSTR) -> HANDLE);
     unsafe {
         CreateEventW(
             lpeventattributes.unwrap_or(core::mem::zeroed()) as _,
@@ -202,7 +202,7 @@ where
     let mut result__ = core::ptr::null_mut();
     unsafe {
         DXGIGetDebugInterface1(flags, &T::IID, &mut result__)
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -572,7 +572,7 @@ pub type D3D12MessageFunc = Option<
         category: D3D12_MESSAGE_CATEGORY,
         severity: D3D12_MESSAGE_SEVERITY,
         id: D3D12_MESSAGE_ID,
-        pdescription: windows_core::PCSTR,
+        pdescription: crate::PCSTR,
         pcontext: *mut core::ffi::c_void,
     ),
 >;
@@ -1722,9 +1722,9 @@ pub struct D3D12_DXIL_LIBRARY_DESC {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_DXIL_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
-    pub SubobjectToAssociate: windows_core::PCWSTR,
+    pub SubobjectToAssociate: crate::PCWSTR,
     pub NumExports: u32,
-    pub pExports: *mut windows_core::PCWSTR,
+    pub pExports: *mut crate::PCWSTR,
 }
 pub type D3D12_ELEMENTS_LAYOUT = i32;
 pub const D3D12_ELEMENTS_LAYOUT_ARRAY: D3D12_ELEMENTS_LAYOUT = 0;
@@ -1746,8 +1746,8 @@ pub struct D3D12_EXISTING_COLLECTION_DESC {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_EXPORT_DESC {
-    pub Name: windows_core::PCWSTR,
-    pub ExportToRename: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
+    pub ExportToRename: crate::PCWSTR,
     pub Flags: D3D12_EXPORT_FLAGS,
 }
 pub type D3D12_EXPORT_FLAGS = u32;
@@ -2320,7 +2320,7 @@ pub const D3D12_FTOU_INSTRUCTION_MIN_INPUT: f32 = 0.0;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_FUNCTION_DESC {
     pub Version: u32,
-    pub Creator: windows_core::PCSTR,
+    pub Creator: crate::PCSTR,
     pub Flags: u32,
     pub ConstantBuffers: u32,
     pub BoundResources: u32,
@@ -2347,7 +2347,7 @@ pub struct D3D12_FUNCTION_DESC {
     pub BitwiseInstructionCount: u32,
     pub MinFeatureLevel: D3D_FEATURE_LEVEL,
     pub RequiredFeatureFlags: u64,
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub FunctionParameterCount: i32,
     pub HasReturn: windows_core::BOOL,
     pub Has10Level9VertexShader: windows_core::BOOL,
@@ -2356,9 +2356,9 @@ pub struct D3D12_FUNCTION_DESC {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_GENERIC_PROGRAM_DESC {
-    pub ProgramName: windows_core::PCWSTR,
+    pub ProgramName: crate::PCWSTR,
     pub NumExports: u32,
-    pub pExports: *mut windows_core::PCWSTR,
+    pub pExports: *mut crate::PCWSTR,
     pub NumSubobjects: u32,
     pub ppSubobjects: *const *const D3D12_STATE_SUBOBJECT,
 }
@@ -2545,11 +2545,11 @@ pub const D3D12_HEAP_TYPE_UPLOAD: D3D12_HEAP_TYPE = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_HIT_GROUP_DESC {
-    pub HitGroupExport: windows_core::PCWSTR,
+    pub HitGroupExport: crate::PCWSTR,
     pub Type: D3D12_HIT_GROUP_TYPE,
-    pub AnyHitShaderImport: windows_core::PCWSTR,
-    pub ClosestHitShaderImport: windows_core::PCWSTR,
-    pub IntersectionShaderImport: windows_core::PCWSTR,
+    pub AnyHitShaderImport: crate::PCWSTR,
+    pub ClosestHitShaderImport: crate::PCWSTR,
+    pub IntersectionShaderImport: crate::PCWSTR,
 }
 pub type D3D12_HIT_GROUP_TYPE = i32;
 pub const D3D12_HIT_GROUP_TYPE_PROCEDURAL_PRIMITIVE: D3D12_HIT_GROUP_TYPE = 1;
@@ -2717,7 +2717,7 @@ pub const D3D12_INPUT_CLASSIFICATION_PER_VERTEX_DATA: D3D12_INPUT_CLASSIFICATION
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_INPUT_ELEMENT_DESC {
-    pub SemanticName: windows_core::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub SemanticIndex: u32,
     pub Format: DXGI_FORMAT,
     pub InputSlot: u32,
@@ -2738,7 +2738,7 @@ pub const D3D12_KEEP_UNORDERED_ACCESS_VIEWS: u32 = 4294967295;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_LIBRARY_DESC {
-    pub Creator: windows_core::PCSTR,
+    pub Creator: crate::PCSTR,
     pub Flags: u32,
     pub FunctionCount: u32,
 }
@@ -3943,14 +3943,14 @@ pub const D3D12_MESSAGE_SEVERITY_WARNING: D3D12_MESSAGE_SEVERITY = 2;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_META_COMMAND_DESC {
     pub Id: windows_core::GUID,
-    pub Name: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
     pub InitializationDirtyState: D3D12_GRAPHICS_STATES,
     pub ExecutionDirtyState: D3D12_GRAPHICS_STATES,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_META_COMMAND_PARAMETER_DESC {
-    pub Name: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
     pub Type: D3D12_META_COMMAND_PARAMETER_TYPE,
     pub Flags: D3D12_META_COMMAND_PARAMETER_FLAGS,
     pub RequiredResourceState: D3D12_RESOURCE_STATES,
@@ -4050,7 +4050,7 @@ pub struct D3D12_NODE_GPU_INPUT {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_NODE_ID {
-    pub Name: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
     pub ArrayIndex: u32,
 }
 #[repr(C)]
@@ -4090,8 +4090,8 @@ pub const D3D12_PACKED_TILE: u32 = 4294967295;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_PARAMETER_DESC {
-    pub Name: windows_core::PCSTR,
-    pub SemanticName: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub Type: D3D_SHADER_VARIABLE_TYPE,
     pub Class: D3D_SHADER_VARIABLE_CLASS,
     pub Rows: u32,
@@ -5500,7 +5500,7 @@ pub const D3D12_SET_WORK_GRAPH_FLAG_NONE: D3D12_SET_WORK_GRAPH_FLAGS = 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_BUFFER_DESC {
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub Type: D3D_CBUFFER_TYPE,
     pub Variables: u32,
     pub Size: u32,
@@ -5562,7 +5562,7 @@ pub const D3D12_SHADER_COMPONENT_MAPPING_SHIFT: i32 = 3;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_DESC {
     pub Version: u32,
-    pub Creator: windows_core::PCSTR,
+    pub Creator: crate::PCSTR,
     pub Flags: u32,
     pub ConstantBuffers: u32,
     pub BoundResources: u32,
@@ -5604,7 +5604,7 @@ pub const D3D12_SHADER_IDENTIFIER_SIZE_IN_BYTES: i32 = 32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_INPUT_BIND_DESC {
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub Type: D3D_SHADER_INPUT_TYPE,
     pub BindPoint: u32,
     pub BindCount: u32,
@@ -5628,7 +5628,7 @@ pub const D3D12_SHADER_MIN_PRECISION_SUPPORT_NONE: D3D12_SHADER_MIN_PRECISION_SU
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct D3D12_SHADER_NODE {
-    pub Shader: windows_core::PCWSTR,
+    pub Shader: crate::PCWSTR,
     pub OverridesType: D3D12_NODE_OVERRIDES_TYPE,
     pub Anonymous: D3D12_SHADER_NODE_0,
 }
@@ -5693,12 +5693,12 @@ pub struct D3D12_SHADER_TYPE_DESC {
     pub Elements: u32,
     pub Members: u32,
     pub Offset: u32,
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_VARIABLE_DESC {
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub StartOffset: u32,
     pub Size: u32,
     pub uFlags: u32,
@@ -5760,7 +5760,7 @@ pub const D3D12_SHVER_VERTEX_SHADER: D3D12_SHADER_VERSION_TYPE = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SIGNATURE_PARAMETER_DESC {
-    pub SemanticName: windows_core::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub SemanticIndex: u32,
     pub Register: u32,
     pub SystemValueType: D3D_NAME,
@@ -5781,7 +5781,7 @@ pub const D3D12_SO_DDI_REGISTER_INDEX_DENOTING_GAP: u32 = 4294967295;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SO_DECLARATION_ENTRY {
     pub Stream: u32,
-    pub SemanticName: windows_core::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub SemanticIndex: u32,
     pub StartComponent: u8,
     pub ComponentCount: u8,
@@ -5958,7 +5958,7 @@ pub struct D3D12_STREAM_OUTPUT_DESC {
 pub struct D3D12_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
     pub pSubobjectToAssociate: *const D3D12_STATE_SUBOBJECT,
     pub NumExports: u32,
-    pub pExports: *mut windows_core::PCWSTR,
+    pub pExports: *mut crate::PCWSTR,
 }
 pub const D3D12_SUBPIXEL_FRACTIONAL_BIT_COUNT: i32 = 8;
 #[repr(C)]
@@ -6500,7 +6500,7 @@ pub const D3D12_WORK_GRAPHS_TIER_NOT_SUPPORTED: D3D12_WORK_GRAPHS_TIER = 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_WORK_GRAPH_DESC {
-    pub ProgramName: windows_core::PCWSTR,
+    pub ProgramName: crate::PCWSTR,
     pub Flags: D3D12_WORK_GRAPH_FLAGS,
     pub NumEntrypoints: u32,
     pub pEntrypoints: *const D3D12_NODE_ID,
@@ -6862,8 +6862,8 @@ pub type D3D_SHADER_INPUT_TYPE = i32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D_SHADER_MACRO {
-    pub Name: windows_core::PCSTR,
-    pub Definition: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
+    pub Definition: crate::PCSTR,
 }
 pub type D3D_SHADER_MODEL = i32;
 pub const D3D_SHADER_MODEL_5_1: D3D_SHADER_MODEL = 81;
@@ -8610,7 +8610,7 @@ impl ID3D12DSRDeviceFactory {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -10363,7 +10363,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateCommandAllocator<T>(&self, r#type: D3D12_COMMAND_LIST_TYPE) -> windows_core::Result<T>
@@ -10378,7 +10378,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateGraphicsPipelineState<T>(
@@ -10396,7 +10396,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateComputePipelineState<T>(
@@ -10414,7 +10414,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateCommandList<P2, P3, T>(
@@ -10440,7 +10440,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CheckFeatureSupport(
@@ -10473,7 +10473,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetDescriptorHandleIncrementSize(
@@ -10505,7 +10505,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateConstantBufferView(
@@ -10780,7 +10780,7 @@ impl ID3D12Device {
     ) -> windows_core::Result<HANDLE>
     where
         P0: windows_core::Param<ID3D12DeviceChild>,
-        P3: windows_core::Param<windows_core::PCWSTR>,
+        P3: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -10815,7 +10815,7 @@ impl ID3D12Device {
     }
     pub unsafe fn OpenSharedHandleByName<P0>(&self, name: P0, access: u32) -> windows_core::Result<HANDLE>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -10863,7 +10863,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetDeviceRemovedReason(&self) -> windows_core::HRESULT {
@@ -11140,7 +11140,7 @@ pub struct ID3D12Device_Vtbl {
         *mut core::ffi::c_void,
         *const SECURITY_ATTRIBUTES,
         u32,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *mut HANDLE,
     ) -> windows_core::HRESULT,
     pub OpenSharedHandle: unsafe extern "system" fn(
@@ -11151,7 +11151,7 @@ pub struct ID3D12Device_Vtbl {
     ) -> windows_core::HRESULT,
     pub OpenSharedHandleByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         u32,
         *mut HANDLE,
     ) -> windows_core::HRESULT,
@@ -11361,7 +11361,7 @@ pub trait ID3D12Device_Impl: ID3D12Object_Impl {
         pobject: windows_core::Ref<ID3D12DeviceChild>,
         pattributes: *const SECURITY_ATTRIBUTES,
         access: u32,
-        name: &windows_core::PCWSTR,
+        name: &crate::PCWSTR,
     ) -> windows_core::Result<HANDLE>;
     fn OpenSharedHandle(
         &self,
@@ -11371,7 +11371,7 @@ pub trait ID3D12Device_Impl: ID3D12Object_Impl {
     ) -> windows_core::Result<()>;
     fn OpenSharedHandleByName(
         &self,
-        name: &windows_core::PCWSTR,
+        name: &crate::PCWSTR,
         access: u32,
     ) -> windows_core::Result<HANDLE>;
     fn MakeResident(
@@ -11883,7 +11883,7 @@ impl ID3D12Device_Vtbl {
             pobject: *mut core::ffi::c_void,
             pattributes: *const SECURITY_ATTRIBUTES,
             access: u32,
-            name: windows_core::PCWSTR,
+            name: crate::PCWSTR,
             phandle: *mut HANDLE,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -11922,7 +11922,7 @@ impl ID3D12Device_Vtbl {
         }
         unsafe extern "system" fn OpenSharedHandleByName<Identity: ID3D12Device_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCWSTR,
+            name: crate::PCWSTR,
             access: u32,
             pnthandle: *mut HANDLE,
         ) -> windows_core::HRESULT {
@@ -12176,7 +12176,7 @@ impl ID3D12Device1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn SetEventOnMultipleFenceCompletion(
@@ -12928,7 +12928,7 @@ impl ID3D12Device13 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -13038,7 +13038,7 @@ impl ID3D12Device14 {
         subobjectname: P3,
     ) -> windows_core::Result<T>
     where
-        P3: windows_core::Param<windows_core::PCWSTR>,
+        P3: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -13052,7 +13052,7 @@ impl ID3D12Device14 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -13064,7 +13064,7 @@ pub struct ID3D12Device14_Vtbl {
         u32,
         *const core::ffi::c_void,
         usize,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -13075,7 +13075,7 @@ pub trait ID3D12Device14_Impl: ID3D12Device13_Impl {
         nodemask: u32,
         plibraryblob: *const core::ffi::c_void,
         bloblengthinbytes: usize,
-        subobjectname: &windows_core::PCWSTR,
+        subobjectname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvrootsignature: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -13090,7 +13090,7 @@ impl ID3D12Device14_Vtbl {
             nodemask: u32,
             plibraryblob: *const core::ffi::c_void,
             bloblengthinbytes: usize,
-            subobjectname: windows_core::PCWSTR,
+            subobjectname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvrootsignature: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -13170,7 +13170,7 @@ impl ID3D12Device2 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -13259,7 +13259,7 @@ impl ID3D12Device3 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn OpenExistingHeapFromFileMapping<T>(&self, hfilemapping: HANDLE) -> windows_core::Result<T>
@@ -13274,7 +13274,7 @@ impl ID3D12Device3 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn EnqueueMakeResident<P3>(
@@ -13464,7 +13464,7 @@ impl ID3D12Device4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateProtectedResourceSession<T>(
@@ -13482,7 +13482,7 @@ impl ID3D12Device4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateCommittedResource1<P5, T>(
@@ -13880,7 +13880,7 @@ impl ID3D12Device5 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn RemoveDevice(&self) {
@@ -13941,7 +13941,7 @@ impl ID3D12Device5 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateStateObject<T>(
@@ -13959,7 +13959,7 @@ impl ID3D12Device5 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetRaytracingAccelerationStructurePrebuildInfo(
@@ -14396,7 +14396,7 @@ impl ID3D12Device7 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateProtectedResourceSession1<T>(
@@ -14414,7 +14414,7 @@ impl ID3D12Device7 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -14980,7 +14980,7 @@ impl ID3D12Device9 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -15237,7 +15237,7 @@ impl ID3D12DeviceConfiguration {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -15397,7 +15397,7 @@ impl ID3D12DeviceConfiguration1 {
         rootsignaturesubobjectname: P2,
     ) -> windows_core::Result<T>
     where
-        P2: windows_core::Param<windows_core::PCWSTR>,
+        P2: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -15411,7 +15411,7 @@ impl ID3D12DeviceConfiguration1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -15423,7 +15423,7 @@ pub struct ID3D12DeviceConfiguration1_Vtbl {
             *mut core::ffi::c_void,
             *const core::ffi::c_void,
             usize,
-            windows_core::PCWSTR,
+            crate::PCWSTR,
             *const windows_core::GUID,
             *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT,
@@ -15433,7 +15433,7 @@ pub trait ID3D12DeviceConfiguration1_Impl: ID3D12DeviceConfiguration_Impl {
         &self,
         plibraryblob: *const core::ffi::c_void,
         size: usize,
-        rootsignaturesubobjectname: &windows_core::PCWSTR,
+        rootsignaturesubobjectname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvdeserializer: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -15447,7 +15447,7 @@ impl ID3D12DeviceConfiguration1_Vtbl {
             this: *mut core::ffi::c_void,
             plibraryblob: *const core::ffi::c_void,
             size: usize,
-            rootsignaturesubobjectname: windows_core::PCWSTR,
+            rootsignaturesubobjectname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvdeserializer: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -15510,7 +15510,7 @@ impl ID3D12DeviceFactory {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn EnableExperimentalFeatures(
@@ -16330,7 +16330,7 @@ impl ID3D12DeviceTools1 {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetApplicationSpecificDriverBlobStatus(
@@ -16600,7 +16600,7 @@ impl ID3D12FunctionParameterReflection {
             vtable: &ID3D12FunctionParameterReflection_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -16624,7 +16624,7 @@ impl ID3D12FunctionReflection {
     }
     pub unsafe fn GetConstantBufferByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionConstantBuffer>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetConstantBufferByName)(
@@ -16648,7 +16648,7 @@ impl ID3D12FunctionReflection {
     }
     pub unsafe fn GetVariableByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionVariable>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetVariableByName)(
@@ -16663,7 +16663,7 @@ impl ID3D12FunctionReflection {
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetResourceBindingDescByName)(
@@ -16696,7 +16696,7 @@ pub struct ID3D12FunctionReflection_Vtbl {
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetConstantBufferByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     )
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetResourceBindingDesc: unsafe extern "system" fn(
@@ -16706,11 +16706,11 @@ pub struct ID3D12FunctionReflection_Vtbl {
     ) -> windows_core::HRESULT,
     pub GetVariableByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionVariable>,
     pub GetResourceBindingDescByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
         *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT,
     pub GetFunctionParameter:
@@ -16721,17 +16721,17 @@ pub trait ID3D12FunctionReflection_Impl {
     fn GetConstantBufferByIndex(&self, bufferindex: u32) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetConstantBufferByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetResourceBindingDesc(
         &self,
         resourceindex: u32,
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::Result<()>;
-    fn GetVariableByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
+    fn GetVariableByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
     fn GetResourceBindingDescByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::Result<()>;
     fn GetFunctionParameter(&self, parameterindex: i32) -> Option<ID3D12FunctionParameterReflection>;
@@ -16763,7 +16763,7 @@ impl ID3D12FunctionReflection_Vtbl {
         }
         unsafe extern "system" fn GetConstantBufferByName<Identity: ID3D12FunctionReflection_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionConstantBuffer> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -16789,7 +16789,7 @@ impl ID3D12FunctionReflection_Vtbl {
         }
         unsafe extern "system" fn GetVariableByName<Identity: ID3D12FunctionReflection_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionVariable> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -16799,7 +16799,7 @@ impl ID3D12FunctionReflection_Vtbl {
         }
         unsafe extern "system" fn GetResourceBindingDescByName<Identity: ID3D12FunctionReflection_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
             pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -16847,7 +16847,7 @@ impl ID3D12FunctionReflection {
             vtable: &ID3D12FunctionReflection_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -21111,7 +21111,7 @@ impl ID3D12InfoQueue {
         pdescription: P3,
     ) -> windows_core::HRESULT
     where
-        P3: windows_core::Param<windows_core::PCSTR>,
+        P3: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddMessage)(
@@ -21129,7 +21129,7 @@ impl ID3D12InfoQueue {
         pdescription: P1,
     ) -> windows_core::HRESULT
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddApplicationMessage)(
@@ -21268,12 +21268,12 @@ pub struct ID3D12InfoQueue_Vtbl {
         D3D12_MESSAGE_CATEGORY,
         D3D12_MESSAGE_SEVERITY,
         D3D12_MESSAGE_ID,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub AddApplicationMessage: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         D3D12_MESSAGE_SEVERITY,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub SetBreakOnCategory: unsafe extern "system" fn(
         *mut core::ffi::c_void,
@@ -21343,12 +21343,12 @@ pub trait ID3D12InfoQueue_Impl: windows_core::IUnknownImpl {
         category: D3D12_MESSAGE_CATEGORY,
         severity: D3D12_MESSAGE_SEVERITY,
         id: D3D12_MESSAGE_ID,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn AddApplicationMessage(
         &self,
         severity: D3D12_MESSAGE_SEVERITY,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn SetBreakOnCategory(
         &self,
@@ -21656,7 +21656,7 @@ impl ID3D12InfoQueue_Vtbl {
             category: D3D12_MESSAGE_CATEGORY,
             severity: D3D12_MESSAGE_SEVERITY,
             id: D3D12_MESSAGE_ID,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -21676,7 +21676,7 @@ impl ID3D12InfoQueue_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             severity: D3D12_MESSAGE_SEVERITY,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -22319,7 +22319,7 @@ impl ID3D12Object {
     }
     pub unsafe fn SetName<P0>(&self, name: P0) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).SetName)(
@@ -22350,7 +22350,7 @@ pub struct ID3D12Object_Vtbl {
         *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub SetName:
-        unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> windows_core::HRESULT,
+        unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> windows_core::HRESULT,
 }
 pub trait ID3D12Object_Impl: windows_core::IUnknownImpl {
     fn GetPrivateData(
@@ -22370,7 +22370,7 @@ pub trait ID3D12Object_Impl: windows_core::IUnknownImpl {
         guid: *const windows_core::GUID,
         pdata: windows_core::Ref<windows_core::IUnknown>,
     ) -> windows_core::Result<()>;
-    fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()>;
+    fn SetName(&self, name: &crate::PCWSTR) -> windows_core::Result<()>;
 }
 impl ID3D12Object_Vtbl {
     pub const fn new<Identity: ID3D12Object_Impl, const OFFSET: isize>() -> Self {
@@ -22428,7 +22428,7 @@ impl ID3D12Object_Vtbl {
         }
         unsafe extern "system" fn SetName<Identity: ID3D12Object_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCWSTR,
+            name: crate::PCWSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -22552,7 +22552,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12PipelineLibrary {
     pub unsafe fn StorePipeline<P0, P1>(&self, pname: P0, ppipeline: P1) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         P1: windows_core::Param<ID3D12PipelineState>,
     {
         unsafe {
@@ -22569,7 +22569,7 @@ impl ID3D12PipelineLibrary {
         pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
     ) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -22581,7 +22581,7 @@ impl ID3D12PipelineLibrary {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn LoadComputePipeline<P0, T>(
@@ -22590,7 +22590,7 @@ impl ID3D12PipelineLibrary {
         pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
     ) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -22602,7 +22602,7 @@ impl ID3D12PipelineLibrary {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetSerializedSize(&self) -> usize {
@@ -22629,19 +22629,19 @@ pub struct ID3D12PipelineLibrary_Vtbl {
     pub base__: ID3D12DeviceChild_Vtbl,
     pub StorePipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub LoadGraphicsPipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub LoadComputePipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
@@ -22656,19 +22656,19 @@ pub struct ID3D12PipelineLibrary_Vtbl {
 pub trait ID3D12PipelineLibrary_Impl: ID3D12DeviceChild_Impl {
     fn StorePipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         ppipeline: windows_core::Ref<ID3D12PipelineState>,
     ) -> windows_core::Result<()>;
     fn LoadGraphicsPipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
         riid: *const windows_core::GUID,
         pppipelinestate: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
     fn LoadComputePipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
         riid: *const windows_core::GUID,
         pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22680,7 +22680,7 @@ impl ID3D12PipelineLibrary_Vtbl {
     pub const fn new<Identity: ID3D12PipelineLibrary_Impl, const OFFSET: isize>() -> Self {
         unsafe extern "system" fn StorePipeline<Identity: ID3D12PipelineLibrary_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             ppipeline: *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -22698,7 +22698,7 @@ impl ID3D12PipelineLibrary_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
             riid: *const windows_core::GUID,
             pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22720,7 +22720,7 @@ impl ID3D12PipelineLibrary_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
             riid: *const windows_core::GUID,
             pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22804,7 +22804,7 @@ impl ID3D12PipelineLibrary1 {
         pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
     ) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -22816,7 +22816,7 @@ impl ID3D12PipelineLibrary1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -22825,7 +22825,7 @@ pub struct ID3D12PipelineLibrary1_Vtbl {
     pub base__: ID3D12PipelineLibrary_Vtbl,
     pub LoadPipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const D3D12_PIPELINE_STATE_STREAM_DESC,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
@@ -22834,7 +22834,7 @@ pub struct ID3D12PipelineLibrary1_Vtbl {
 pub trait ID3D12PipelineLibrary1_Impl: ID3D12PipelineLibrary_Impl {
     fn LoadPipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
         riid: *const windows_core::GUID,
         pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22844,7 +22844,7 @@ impl ID3D12PipelineLibrary1_Vtbl {
     pub const fn new<Identity: ID3D12PipelineLibrary1_Impl, const OFFSET: isize>() -> Self {
         unsafe extern "system" fn LoadPipeline<Identity: ID3D12PipelineLibrary1_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
             riid: *const windows_core::GUID,
             pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22900,7 +22900,7 @@ impl ID3D12PipelineState {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -22976,7 +22976,7 @@ impl ID3D12PipelineState1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -23845,7 +23845,7 @@ windows_core::imp::interface_hierarchy!(ID3D12SDKConfiguration, windows_core::IU
 impl ID3D12SDKConfiguration {
     pub unsafe fn SetSDKVersion<P1>(&self, sdkversion: u32, sdkpath: P1) -> windows_core::HRESULT
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).SetSDKVersion)(
@@ -23860,10 +23860,10 @@ impl ID3D12SDKConfiguration {
 pub struct ID3D12SDKConfiguration_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
     pub SetSDKVersion:
-        unsafe extern "system" fn(*mut core::ffi::c_void, u32, windows_core::PCSTR) -> windows_core::HRESULT,
+        unsafe extern "system" fn(*mut core::ffi::c_void, u32, crate::PCSTR) -> windows_core::HRESULT,
 }
 pub trait ID3D12SDKConfiguration_Impl: windows_core::IUnknownImpl {
-    fn SetSDKVersion(&self, sdkversion: u32, sdkpath: &windows_core::PCSTR) -> windows_core::Result<()>;
+    fn SetSDKVersion(&self, sdkversion: u32, sdkpath: &crate::PCSTR) -> windows_core::Result<()>;
 }
 impl ID3D12SDKConfiguration_Vtbl {
     pub const fn new<Identity: ID3D12SDKConfiguration_Impl, const OFFSET: isize>() -> Self {
@@ -23873,7 +23873,7 @@ impl ID3D12SDKConfiguration_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             sdkversion: u32,
-            sdkpath: windows_core::PCSTR,
+            sdkpath: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -23914,7 +23914,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12SDKConfiguration1 {
     pub unsafe fn CreateDeviceFactory<P1, T>(&self, sdkversion: u32, sdkpath: P1) -> windows_core::Result<T>
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -23926,7 +23926,7 @@ impl ID3D12SDKConfiguration1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn FreeUnusedSDKs(&self) {
@@ -23941,7 +23941,7 @@ pub struct ID3D12SDKConfiguration1_Vtbl {
     pub CreateDeviceFactory: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         u32,
-        windows_core::PCSTR,
+        crate::PCSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -23951,7 +23951,7 @@ pub trait ID3D12SDKConfiguration1_Impl: ID3D12SDKConfiguration_Impl {
     fn CreateDeviceFactory(
         &self,
         sdkversion: u32,
-        sdkpath: &windows_core::PCSTR,
+        sdkpath: &crate::PCSTR,
         riid: *const windows_core::GUID,
         ppvfactory: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -23965,7 +23965,7 @@ impl ID3D12SDKConfiguration1_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             sdkversion: u32,
-            sdkpath: windows_core::PCSTR,
+            sdkpath: crate::PCSTR,
             riid: *const windows_core::GUID,
             ppvfactory: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -24211,7 +24211,7 @@ impl ID3D12ShaderReflection {
     }
     pub unsafe fn GetConstantBufferByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionConstantBuffer>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetConstantBufferByName)(
@@ -24274,7 +24274,7 @@ impl ID3D12ShaderReflection {
     }
     pub unsafe fn GetVariableByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionVariable>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetVariableByName)(
@@ -24289,7 +24289,7 @@ impl ID3D12ShaderReflection {
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetResourceBindingDescByName)(
@@ -24389,7 +24389,7 @@ pub struct ID3D12ShaderReflection_Vtbl {
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetConstantBufferByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     )
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetResourceBindingDesc: unsafe extern "system" fn(
@@ -24414,11 +24414,11 @@ pub struct ID3D12ShaderReflection_Vtbl {
     ) -> windows_core::HRESULT,
     pub GetVariableByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionVariable>,
     pub GetResourceBindingDescByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
         *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT,
     pub GetMovInstructionCount: unsafe extern "system" fn(*mut core::ffi::c_void) -> u32,
@@ -24439,7 +24439,7 @@ pub trait ID3D12ShaderReflection_Impl: windows_core::IUnknownImpl {
     fn GetConstantBufferByIndex(&self, index: u32) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetConstantBufferByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetResourceBindingDesc(
         &self,
@@ -24461,10 +24461,10 @@ pub trait ID3D12ShaderReflection_Impl: windows_core::IUnknownImpl {
         parameterindex: u32,
         pdesc: *mut D3D12_SIGNATURE_PARAMETER_DESC,
     ) -> windows_core::Result<()>;
-    fn GetVariableByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
+    fn GetVariableByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
     fn GetResourceBindingDescByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::Result<()>;
     fn GetMovInstructionCount(&self) -> u32;
@@ -24506,7 +24506,7 @@ impl ID3D12ShaderReflection_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionConstantBuffer> {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -24590,7 +24590,7 @@ impl ID3D12ShaderReflection_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionVariable> {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -24602,7 +24602,7 @@ impl ID3D12ShaderReflection_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
             pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -24788,7 +24788,7 @@ impl ID3D12ShaderReflectionConstantBuffer {
     }
     pub unsafe fn GetVariableByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionVariable>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetVariableByName)(
@@ -24808,13 +24808,13 @@ pub struct ID3D12ShaderReflectionConstantBuffer_Vtbl {
         unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> Option<ID3D12ShaderReflectionVariable>,
     pub GetVariableByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionVariable>,
 }
 pub trait ID3D12ShaderReflectionConstantBuffer_Impl {
     fn GetDesc(&self, pdesc: *mut D3D12_SHADER_BUFFER_DESC) -> windows_core::Result<()>;
     fn GetVariableByIndex(&self, index: u32) -> Option<ID3D12ShaderReflectionVariable>;
-    fn GetVariableByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
+    fn GetVariableByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
 }
 impl ID3D12ShaderReflectionConstantBuffer_Vtbl {
     pub const fn new<Identity: ID3D12ShaderReflectionConstantBuffer_Impl>() -> Self {
@@ -24844,7 +24844,7 @@ impl ID3D12ShaderReflectionConstantBuffer_Vtbl {
         }
         unsafe extern "system" fn GetVariableByName<Identity: ID3D12ShaderReflectionConstantBuffer_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionVariable> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -24877,7 +24877,7 @@ impl ID3D12ShaderReflectionConstantBuffer {
             vtable: &ID3D12ShaderReflectionConstantBuffer_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -24898,7 +24898,7 @@ impl ID3D12ShaderReflectionType {
     }
     pub unsafe fn GetMemberTypeByName<P0>(&self, name: P0) -> Option<Self>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetMemberTypeByName)(
@@ -24907,7 +24907,7 @@ impl ID3D12ShaderReflectionType {
             )
         }
     }
-    pub unsafe fn GetMemberTypeName(&self, index: u32) -> windows_core::PCSTR {
+    pub unsafe fn GetMemberTypeName(&self, index: u32) -> crate::PCSTR {
         unsafe {
             (windows_core::Interface::vtable(self).GetMemberTypeName)(
                 windows_core::Interface::as_raw(self),
@@ -24978,9 +24978,9 @@ pub struct ID3D12ShaderReflectionType_Vtbl {
         unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> Option<ID3D12ShaderReflectionType>,
     pub GetMemberTypeByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionType>,
-    pub GetMemberTypeName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> windows_core::PCSTR,
+    pub GetMemberTypeName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> crate::PCSTR,
     pub IsEqual:
         unsafe extern "system" fn(*mut core::ffi::c_void, *mut core::ffi::c_void) -> windows_core::HRESULT,
     pub GetSubType: unsafe extern "system" fn(*mut core::ffi::c_void) -> Option<ID3D12ShaderReflectionType>,
@@ -24996,8 +24996,8 @@ pub struct ID3D12ShaderReflectionType_Vtbl {
 pub trait ID3D12ShaderReflectionType_Impl {
     fn GetDesc(&self, pdesc: *mut D3D12_SHADER_TYPE_DESC) -> windows_core::Result<()>;
     fn GetMemberTypeByIndex(&self, index: u32) -> Option<ID3D12ShaderReflectionType>;
-    fn GetMemberTypeByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionType>;
-    fn GetMemberTypeName(&self, index: u32) -> windows_core::PCSTR;
+    fn GetMemberTypeByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionType>;
+    fn GetMemberTypeName(&self, index: u32) -> crate::PCSTR;
     fn IsEqual(&self, ptype: windows_core::Ref<ID3D12ShaderReflectionType>) -> windows_core::Result<()>;
     fn GetSubType(&self) -> Option<ID3D12ShaderReflectionType>;
     fn GetBaseClass(&self) -> Option<ID3D12ShaderReflectionType>;
@@ -25033,7 +25033,7 @@ impl ID3D12ShaderReflectionType_Vtbl {
         }
         unsafe extern "system" fn GetMemberTypeByName<Identity: ID3D12ShaderReflectionType_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionType> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -25044,7 +25044,7 @@ impl ID3D12ShaderReflectionType_Vtbl {
         unsafe extern "system" fn GetMemberTypeName<Identity: ID3D12ShaderReflectionType_Impl>(
             this: *mut core::ffi::c_void,
             index: u32,
-        ) -> windows_core::PCSTR {
+        ) -> crate::PCSTR {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
                 let this = &*((*this).this as *const Identity);
@@ -25146,7 +25146,7 @@ impl ID3D12ShaderReflectionType {
             vtable: &ID3D12ShaderReflectionType_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -25254,7 +25254,7 @@ impl ID3D12ShaderReflectionVariable {
             vtable: &ID3D12ShaderReflectionVariable_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -25437,7 +25437,7 @@ windows_core::imp::interface_hierarchy!(ID3D12StateObjectProperties, windows_cor
 impl ID3D12StateObjectProperties {
     pub unsafe fn GetShaderIdentifier<P0>(&self, pexportname: P0) -> *mut core::ffi::c_void
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetShaderIdentifier)(
@@ -25448,7 +25448,7 @@ impl ID3D12StateObjectProperties {
     }
     pub unsafe fn GetShaderStackSize<P0>(&self, pexportname: P0) -> u64
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetShaderStackSize)(
@@ -25477,14 +25477,14 @@ impl ID3D12StateObjectProperties {
 pub struct ID3D12StateObjectProperties_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
     pub GetShaderIdentifier:
-        unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> *mut core::ffi::c_void,
-    pub GetShaderStackSize: unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> u64,
+        unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> *mut core::ffi::c_void,
+    pub GetShaderStackSize: unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> u64,
     pub GetPipelineStackSize: unsafe extern "system" fn(*mut core::ffi::c_void) -> u64,
     pub SetPipelineStackSize: unsafe extern "system" fn(*mut core::ffi::c_void, u64),
 }
 pub trait ID3D12StateObjectProperties_Impl: windows_core::IUnknownImpl {
-    fn GetShaderIdentifier(&self, pexportname: &windows_core::PCWSTR) -> *mut core::ffi::c_void;
-    fn GetShaderStackSize(&self, pexportname: &windows_core::PCWSTR) -> u64;
+    fn GetShaderIdentifier(&self, pexportname: &crate::PCWSTR) -> *mut core::ffi::c_void;
+    fn GetShaderStackSize(&self, pexportname: &crate::PCWSTR) -> u64;
     fn GetPipelineStackSize(&self) -> u64;
     fn SetPipelineStackSize(&self, pipelinestacksizeinbytes: u64);
 }
@@ -25495,7 +25495,7 @@ impl ID3D12StateObjectProperties_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pexportname: windows_core::PCWSTR,
+            pexportname: crate::PCWSTR,
         ) -> *mut core::ffi::c_void {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -25510,7 +25510,7 @@ impl ID3D12StateObjectProperties_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pexportname: windows_core::PCWSTR,
+            pexportname: crate::PCWSTR,
         ) -> u64 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -25575,7 +25575,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12StateObjectProperties1 {
     pub unsafe fn GetProgramIdentifier<P0>(&self, pprogramname: P0) -> D3D12_PROGRAM_IDENTIFIER
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -25594,11 +25594,11 @@ pub struct ID3D12StateObjectProperties1_Vtbl {
     pub GetProgramIdentifier: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         *mut D3D12_PROGRAM_IDENTIFIER,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
     ) -> *mut D3D12_PROGRAM_IDENTIFIER,
 }
 pub trait ID3D12StateObjectProperties1_Impl: ID3D12StateObjectProperties_Impl {
-    fn GetProgramIdentifier(&self, pprogramname: &windows_core::PCWSTR) -> D3D12_PROGRAM_IDENTIFIER;
+    fn GetProgramIdentifier(&self, pprogramname: &crate::PCWSTR) -> D3D12_PROGRAM_IDENTIFIER;
 }
 impl ID3D12StateObjectProperties1_Vtbl {
     pub const fn new<Identity: ID3D12StateObjectProperties1_Impl, const OFFSET: isize>() -> Self {
@@ -25608,7 +25608,7 @@ impl ID3D12StateObjectProperties1_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_PROGRAM_IDENTIFIER,
-            pprogramname: windows_core::PCWSTR,
+            pprogramname: crate::PCWSTR,
         ) -> *mut D3D12_PROGRAM_IDENTIFIER {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -25650,7 +25650,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12StateObjectProperties2 {
     pub unsafe fn GetGlobalRootSignatureForProgram<P0, T>(&self, pprogramname: P0) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -25661,12 +25661,12 @@ impl ID3D12StateObjectProperties2 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetGlobalRootSignatureForShader<P0, T>(&self, pexportname: P0) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -25677,7 +25677,7 @@ impl ID3D12StateObjectProperties2 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -25686,13 +25686,13 @@ pub struct ID3D12StateObjectProperties2_Vtbl {
     pub base__: ID3D12StateObjectProperties1_Vtbl,
     pub GetGlobalRootSignatureForProgram: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub GetGlobalRootSignatureForShader: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -25700,13 +25700,13 @@ pub struct ID3D12StateObjectProperties2_Vtbl {
 pub trait ID3D12StateObjectProperties2_Impl: ID3D12StateObjectProperties1_Impl {
     fn GetGlobalRootSignatureForProgram(
         &self,
-        pprogramname: &windows_core::PCWSTR,
+        pprogramname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvrootsignature: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
     fn GetGlobalRootSignatureForShader(
         &self,
-        pexportname: &windows_core::PCWSTR,
+        pexportname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvrootsignature: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -25718,7 +25718,7 @@ impl ID3D12StateObjectProperties2_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pprogramname: windows_core::PCWSTR,
+            pprogramname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvrootsignature: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -25738,7 +25738,7 @@ impl ID3D12StateObjectProperties2_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pexportname: windows_core::PCWSTR,
+            pexportname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvrootsignature: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -25794,7 +25794,7 @@ impl ID3D12SwapChainAssistant {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetCurrentResourceAndCommandQueue<T>(
@@ -25814,7 +25814,7 @@ impl ID3D12SwapChainAssistant {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn InsertImplicitSync(&self) -> windows_core::HRESULT {
@@ -26412,7 +26412,7 @@ impl ID3D12WorkGraphProperties {
             (windows_core::Interface::vtable(self).GetNumWorkGraphs)(windows_core::Interface::as_raw(self))
         }
     }
-    pub unsafe fn GetProgramName(&self, workgraphindex: u32) -> windows_core::PCWSTR {
+    pub unsafe fn GetProgramName(&self, workgraphindex: u32) -> crate::PCWSTR {
         unsafe {
             (windows_core::Interface::vtable(self).GetProgramName)(
                 windows_core::Interface::as_raw(self),
@@ -26422,7 +26422,7 @@ impl ID3D12WorkGraphProperties {
     }
     pub unsafe fn GetWorkGraphIndex<P0>(&self, pprogramname: P0) -> u32
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetWorkGraphIndex)(
@@ -26538,8 +26538,8 @@ impl ID3D12WorkGraphProperties {
 pub struct ID3D12WorkGraphProperties_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
     pub GetNumWorkGraphs: unsafe extern "system" fn(*mut core::ffi::c_void) -> u32,
-    pub GetProgramName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> windows_core::PCWSTR,
-    pub GetWorkGraphIndex: unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> u32,
+    pub GetProgramName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> crate::PCWSTR,
+    pub GetWorkGraphIndex: unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> u32,
     pub GetNumNodes: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> u32,
     pub GetNodeID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_NODE_ID, u32, u32) -> *mut D3D12_NODE_ID,
     pub GetNodeIndex: unsafe extern "system" fn(*mut core::ffi::c_void, u32, D3D12_NODE_ID) -> u32,
@@ -26556,8 +26556,8 @@ pub struct ID3D12WorkGraphProperties_Vtbl {
 }
 pub trait ID3D12WorkGraphProperties_Impl: windows_core::IUnknownImpl {
     fn GetNumWorkGraphs(&self) -> u32;
-    fn GetProgramName(&self, workgraphindex: u32) -> windows_core::PCWSTR;
-    fn GetWorkGraphIndex(&self, pprogramname: &windows_core::PCWSTR) -> u32;
+    fn GetProgramName(&self, workgraphindex: u32) -> crate::PCWSTR;
+    fn GetWorkGraphIndex(&self, pprogramname: &crate::PCWSTR) -> u32;
     fn GetNumNodes(&self, workgraphindex: u32) -> u32;
     fn GetNodeID(&self, workgraphindex: u32, nodeindex: u32) -> D3D12_NODE_ID;
     fn GetNodeIndex(&self, workgraphindex: u32, nodeid: &D3D12_NODE_ID) -> u32;
@@ -26592,7 +26592,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             workgraphindex: u32,
-        ) -> windows_core::PCWSTR {
+        ) -> crate::PCWSTR {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 ID3D12WorkGraphProperties_Impl::GetProgramName(
@@ -26606,7 +26606,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pprogramname: windows_core::PCWSTR,
+            pprogramname: crate::PCWSTR,
         ) -> u32 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -27797,7 +27797,7 @@ impl IDXGIDevice {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSurface(
@@ -28425,7 +28425,7 @@ impl IDXGIDeviceSubObject {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -28551,7 +28551,7 @@ impl IDXGIFactory {
                 adapter,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn MakeWindowAssociation(&self, windowhandle: HWND, flags: u32) -> windows_core::HRESULT {
@@ -28589,7 +28589,7 @@ impl IDXGIFactory {
                 pdesc,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSoftwareAdapter(&self, module: HMODULE) -> windows_core::Result<IDXGIAdapter> {
@@ -28600,7 +28600,7 @@ impl IDXGIFactory {
                 module,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -28760,7 +28760,7 @@ impl IDXGIFactory1 {
                 adapter,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn IsCurrent(&self) -> windows_core::BOOL {
@@ -28869,7 +28869,7 @@ impl IDXGIFactory2 {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSwapChainForCoreWindow<P0, P1, P3>(
@@ -28894,7 +28894,7 @@ impl IDXGIFactory2 {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetSharedResourceAdapterLuid(&self, hresource: HANDLE) -> windows_core::Result<LUID> {
@@ -28997,7 +28997,7 @@ impl IDXGIFactory2 {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -29420,7 +29420,7 @@ impl IDXGIFactory4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn EnumWarpAdapter<T>(&self) -> windows_core::Result<T>
@@ -29434,7 +29434,7 @@ impl IDXGIFactory4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -29647,7 +29647,7 @@ impl IDXGIFactory6 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -29852,7 +29852,7 @@ impl IDXGIFactoryMedia {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateDecodeSwapChainForCompositionSurfaceHandle<P0, P3, P4>(
@@ -29879,7 +29879,7 @@ impl IDXGIFactoryMedia {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -30277,7 +30277,7 @@ impl IDXGIInfoQueue {
         pdescription: P4,
     ) -> windows_core::HRESULT
     where
-        P4: windows_core::Param<windows_core::PCSTR>,
+        P4: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddMessage)(
@@ -30296,7 +30296,7 @@ impl IDXGIInfoQueue {
         pdescription: P1,
     ) -> windows_core::HRESULT
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddApplicationMessage)(
@@ -30487,12 +30487,12 @@ pub struct IDXGIInfoQueue_Vtbl {
         DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
         DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
         DXGI_INFO_QUEUE_MESSAGE_ID,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub AddApplicationMessage: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub SetBreakOnCategory: unsafe extern "system" fn(
         *mut core::ffi::c_void,
@@ -30602,12 +30602,12 @@ pub trait IDXGIInfoQueue_Impl: windows_core::IUnknownImpl {
         category: DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
         severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
         id: DXGI_INFO_QUEUE_MESSAGE_ID,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn AddApplicationMessage(
         &self,
         severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn SetBreakOnCategory(
         &self,
@@ -31002,7 +31002,7 @@ impl IDXGIInfoQueue_Vtbl {
             category: DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
             severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
             id: DXGI_INFO_QUEUE_MESSAGE_ID,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -31023,7 +31023,7 @@ impl IDXGIInfoQueue_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -31345,7 +31345,7 @@ impl IDXGIObject {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -31909,7 +31909,7 @@ impl IDXGIOutput1 {
                 pdevice.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -32322,7 +32322,7 @@ impl IDXGIOutput5 {
                 psupportedformats.as_ptr(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -32970,7 +32970,7 @@ impl IDXGIResource1 {
                 index,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSharedHandle<P2>(
@@ -32980,7 +32980,7 @@ impl IDXGIResource1 {
         lpname: P2,
     ) -> windows_core::Result<HANDLE>
     where
-        P2: windows_core::Param<windows_core::PCWSTR>,
+        P2: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -33007,7 +33007,7 @@ pub struct IDXGIResource1_Vtbl {
         *mut core::ffi::c_void,
         *const SECURITY_ATTRIBUTES,
         u32,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *mut HANDLE,
     ) -> windows_core::HRESULT,
 }
@@ -33017,7 +33017,7 @@ pub trait IDXGIResource1_Impl: IDXGIResource_Impl {
         &self,
         pattributes: *const SECURITY_ATTRIBUTES,
         dwaccess: u32,
-        lpname: &windows_core::PCWSTR,
+        lpname: &crate::PCWSTR,
     ) -> windows_core::Result<HANDLE>;
 }
 impl IDXGIResource1_Vtbl {
@@ -33045,7 +33045,7 @@ impl IDXGIResource1_Vtbl {
             this: *mut core::ffi::c_void,
             pattributes: *const SECURITY_ATTRIBUTES,
             dwaccess: u32,
-            lpname: windows_core::PCWSTR,
+            lpname: crate::PCWSTR,
             phandle: *mut HANDLE,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -33301,7 +33301,7 @@ impl IDXGISurface2 {
                 &mut result__,
                 psubresourceindex as _,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -33395,7 +33395,7 @@ impl IDXGISwapChain {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn SetFullscreenState<P1>(&self, fullscreen: bool, ptarget: P1) -> windows_core::HRESULT
@@ -33462,7 +33462,7 @@ impl IDXGISwapChain {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetFrameStatistics(&self, pstats: *mut DXGI_FRAME_STATISTICS) -> windows_core::HRESULT {
@@ -33782,7 +33782,7 @@ impl IDXGISwapChain1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn Present1(
@@ -33814,7 +33814,7 @@ impl IDXGISwapChain1 {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn SetBackgroundColor(&self, pcolor: *const DXGI_RGBA) -> windows_core::HRESULT {
@@ -34746,7 +34746,7 @@ pub type PFN_D3D12_CREATE_VERSIONED_ROOT_SIGNATURE_DESERIALIZER_FROM_SUBOBJECT_I
     unsafe extern "system" fn(
         psrcdata: *const core::ffi::c_void,
         srcdatasizeinbytes: usize,
-        rootsignaturesubobjectname: windows_core::PCWSTR,
+        rootsignaturesubobjectname: crate::PCWSTR,
         prootsignaturedeserializerinterface: *const windows_core::GUID,
         pprootsignaturedeserializer: *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,

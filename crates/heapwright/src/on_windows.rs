@@ -128,9 +128,9 @@
 //! Errors are returned, not logged. The debug layer's messages join them by a callback:
 //!
 //! ```
-//! use std::ffi::c_void;
+//! use std::ffi::{CStr, c_void};
 //!
-//! use heapwright::d3d12::windows_core::{Interface as _, PCSTR};
+//! use heapwright::d3d12::windows_core::Interface as _;
 //! use heapwright::d3d12::*;
 //! # use std::sync::atomic::{AtomicU32, Ordering};
 //! # static TOLD: AtomicU32 = AtomicU32::new(0);
@@ -144,7 +144,7 @@
 //!     _context: *mut c_void,
 //! ) {
 //!     // SAFETY: the text ends with a zero, and lives until this returns.
-//!     let text = unsafe { text.to_string() }.unwrap_or_default();
+//!     let text = unsafe { CStr::from_ptr(text.0.cast()) }.to_string_lossy();
 //! #   TOLD.fetch_add(1, Ordering::Relaxed);
 //!     match severity {
 //!         D3D12_MESSAGE_SEVERITY_CORRUPTION | D3D12_MESSAGE_SEVERITY_ERROR => {

@@ -562,8 +562,7 @@ impl Drop for SharedHandle {
 pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Result<SharedHandle> {
     const GENERIC_ALL: u32 = 0x1000_0000;
     // SAFETY: the object is live, and attributes and name may be null.
-    made(unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, windows_core::PCWSTR::null()) })
-        .map(SharedHandle)
+    made(unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, PCWSTR::null()) }).map(SharedHandle)
 }
 
 /// `OpenSharedHandle` as a resource or a heap.

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{GUID, HRESULT, IUnknown, Interface, PCWSTR};
+use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use super::{Result, created, done};
 

@@ -3,12 +3,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use windows_core::PCWSTR;
-
 use super::EventReset;
 use crate::{
     CloseHandle, CompareObjectHandles, CreateEventW, DUPLICATE_SAME_ACCESS, DuplicateHandle,
-    GetCurrentProcess, GetHandleInformation, HANDLE, INFINITE, ResetEvent, SetEvent, WAIT_OBJECT_0,
+    GetCurrentProcess, GetHandleInformation, HANDLE, INFINITE, PCWSTR, ResetEvent, SetEvent, WAIT_OBJECT_0,
     WAIT_TIMEOUT, WaitForSingleObject,
 };
 

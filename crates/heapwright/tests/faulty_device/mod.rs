@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, PCWSTR, Ref, Result, implement};
+use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, Ref, Result, implement};
 
 pub(crate) use self::adapter::FaultyAdapter;
 use self::first_interface::implement_first_interface;

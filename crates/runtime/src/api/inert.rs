@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, IUnknown, Interface, implement, interface};
+use windows_core::{ComObject, IUnknown, IUnknown_Vtbl, Interface, implement, interface};
 
 use super::call;
 use super::command_queue::check_node_mask;

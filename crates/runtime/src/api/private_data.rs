@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::{
-    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND, S_FALSE,
+    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND, PCWSTR, S_FALSE,
 };
-use windows_core::{GUID, IUnknown, Interface, PCWSTR, Ref};
+use windows_core::{GUID, IUnknown, Interface, Ref};
 
 use super::{call, wide_string};
 use crate::debug::MessageLog;

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
-use windows_core::{ComObject, GUID, Interface as _, PCWSTR};
+use windows_core::{ComObject, GUID, Interface as _};
 
 use super::device::Device;
 use super::fence::Fence;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::trim::*;
 use heapwright_d3d12::*;
-use windows_core::{ComObject, Interface as _, PCWSTR, implement};
+use windows_core::{ComObject, Interface as _, implement};
 
 use self::first_generation::{FirstGenerationDevice, Shown};
 use self::next_allocation_address::NextAllocationAddress;

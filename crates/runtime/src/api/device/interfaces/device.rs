@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, GUID, IUnknownImpl as _, PCWSTR, Ref, Result};
+use windows_core::{BOOL, GUID, IUnknownImpl as _, Ref, Result};
 
 use crate::api::adapter::luid;
 use crate::api::device::Device_Impl;
