@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, require, require_eq};
+use crate::answer::{Stop, require, require_address, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::commands::{self, TileUpdate};
 use crate::com::device::{self, Home};
@@ -29,10 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("tiles/reserved-buffer", RESERVED, YES, |ctx| {
         let resource = reserved_buffer(ctx, 16 * TILE)?;
         require_eq("Width", memory::desc(&resource).Width, 16 * TILE)?;
-        let address = memory::address(&resource);
-        require(address != 0 && address.is_multiple_of(TILE), || {
-            format!("a reserved buffer is {} bytes behind a multiple of 64 KiB", address % TILE)
-        })?;
+        require_address("a reserved buffer", memory::address(&resource), TILE)?;
         Ok("16 tiles".to_owned())
     }),
     check("tiles/reserved-takes-no-memory", RESERVED, &[Need::TiledResources, Need::Adapter], |ctx| {
