@@ -11,6 +11,7 @@ mod device;
 mod features;
 mod fences;
 mod footprints;
+mod formats;
 mod heap;
 mod heap_properties;
 mod layouts;
@@ -25,7 +26,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 25] = [
+const TABLES: [&[Check]; 26] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -45,6 +46,7 @@ const TABLES: [&[Check]; 25] = [
     fences::CHECKS,
     copies::CHECKS,
     commands::CHECKS,
+    formats::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,
     aliasing::barriers::CHECKS,

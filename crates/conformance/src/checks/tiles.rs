@@ -362,6 +362,21 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_tiles(&resource, 1, 2, &target, from_tiles))?;
         same(ctx, &source, &target, 2)
     }),
+    check(
+        "tiles/copied-without-a-direction",
+        "Windows: CopyTiles with D3D12_TILE_COPY_FLAG_NONE",
+        YES,
+        |ctx| {
+            let (queue, resource, heap) =
+                (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 2)?);
+            commands::map_tiles(&queue.queue, &resource, 0, 2, Some((&heap, 0)));
+            let (source, target) = staging(ctx, 2)?;
+            let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
+            queue.run(|list| list.copy_tiles(&resource, 0, 2, &source, to_tiles))?;
+            queue.run(|list| list.copy_tiles(&resource, 0, 2, &target, D3D12_TILE_COPY_FLAG_NONE))?;
+            same(ctx, &source, &target, 2)
+        },
+    ),
 ];
 
 /// Tile shapes by bits of a texel, and of blocks.
