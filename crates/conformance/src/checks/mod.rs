@@ -16,6 +16,7 @@ mod heap;
 mod heap_properties;
 mod layouts;
 mod mapping;
+mod recording;
 mod recreate;
 mod residency;
 mod swizzle;
@@ -26,7 +27,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 26] = [
+const TABLES: [&[Check]; 27] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -46,6 +47,7 @@ const TABLES: [&[Check]; 26] = [
     fences::CHECKS,
     copies::CHECKS,
     commands::CHECKS,
+    recording::CHECKS,
     formats::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,

@@ -360,6 +360,20 @@ impl List {
         unsafe { self.0.ClearDepthStencilView(view, D3D12_CLEAR_FLAG_STENCIL, 0.0, stencil, &[]) };
     }
 
+    /// `ClearUnorderedAccessViewUint` of all that the view shows, without `SetDescriptorHeaps`.
+    pub(crate) fn clear_without_heaps(
+        &self,
+        resource: &ID3D12Resource,
+        visible: &ID3D12DescriptorHeap,
+        view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        // SAFETY: both heaps hold the view at their start; the caller keeps them and the resource.
+        unsafe {
+            let start = visible.GetGPUDescriptorHandleForHeapStart();
+            self.0.ClearUnorderedAccessViewUint(start, view, resource, &[0; 4], &[]);
+        }
+    }
+
     /// `ClearUnorderedAccessViewUint` of all that the view shows. `visible` is the heap that the GPU sees.
     pub(crate) fn clear_unordered_access(
         &self,
