@@ -16,6 +16,7 @@ mod heap;
 mod heap_properties;
 mod layouts;
 mod mapping;
+mod pipelines;
 mod recording;
 mod recreate;
 mod residency;
@@ -27,7 +28,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 27] = [
+const TABLES: [&[Check]; 28] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -49,6 +50,7 @@ const TABLES: [&[Check]; 27] = [
     commands::CHECKS,
     recording::CHECKS,
     formats::CHECKS,
+    pipelines::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,
     aliasing::barriers::CHECKS,

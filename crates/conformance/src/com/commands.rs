@@ -11,7 +11,7 @@ use super::{Result, done};
 /// How long a check waits for a fence before it gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-fn made<T>(result: windows_core::Result<T>) -> Result<T> {
+pub(super) fn made<T>(result: windows_core::Result<T>) -> Result<T> {
     result.map_err(|error| error.code())
 }
 
