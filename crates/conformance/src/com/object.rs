@@ -39,6 +39,12 @@ pub(crate) fn set_private_data(object: &ID3D12Object, guid: &GUID, data: Option<
     unsafe { object.SetPrivateData(guid, size, data.map(|data| data.as_ptr().cast::<c_void>())) }
 }
 
+/// `SetPrivateData` without data, but with a size.
+pub(crate) fn remove_private_data(object: &ID3D12Object, guid: &GUID, size: u32) -> HRESULT {
+    // SAFETY: a null pointer removes, whatever the size.
+    unsafe { object.SetPrivateData(guid, size, None) }
+}
+
 /// `GetPrivateData` into room for `room` bytes, at most 64: the HRESULT, the size written, and the bytes.
 pub(crate) fn private_data(object: &ID3D12Object, guid: &GUID, room: u32) -> (HRESULT, u32, [u8; 64]) {
     let mut bytes = [0_u8; 64];

@@ -2,8 +2,9 @@
 //!
 //! A handle is an operating system event that nobody signals. It is the application's, which closes it as any other
 //! handle. A registry of the process knows what each handle refers to; in another process a handle means nothing, so
-//! the security attributes of a handle have no effect. The registry holds a handle of its own to each event until the
-//! object is gone, so that an event which takes the number of a closed handle is not mistaken for it.
+//! the security attributes of a handle have no effect. The registry holds a handle of its own to each event, so
+//! that an event which takes the number of a closed handle is not mistaken for it. It closes those of objects that are gone when the
+//! next handle is made and when a device goes.
 //!
 //! # How long things last
 //!
@@ -170,6 +171,11 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
     })?;
     entry.check_adapter(device)?;
     registry.add_handle(entry)
+}
+
+/// Closes what the registry holds of objects that are gone.
+pub(super) fn forget_what_is_gone() {
+    registry().forget_what_is_gone();
 }
 
 fn check_access(access: u32) -> Result<(), Refusal> {
