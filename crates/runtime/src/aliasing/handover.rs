@@ -65,6 +65,7 @@ impl Judge {
         places: Range<u32>,
         reason: Reason,
     ) -> Vec<Range<u32>> {
+        resource.used_after = self.skipped;
         if resource.owned.all(places.clone(), |owned| *owned) {
             return Vec::new();
         }
@@ -231,6 +232,11 @@ impl Judge {
         conflict: &Conflict,
         undefined: &mut Vec<Range<u32>>,
     ) -> Outcome {
+        let unknown = if other.used_after < self.skipped {
+            resource.unknown_since(other.used_after)
+        } else {
+            Vec::new()
+        };
         let outcome = if conflict.is_there {
             self.hand_over(other, resource, taken, conflict)
         } else {
@@ -271,6 +277,10 @@ impl Judge {
                     undefined.push(unit..unit + 1);
                 }
             }
+        }
+        // What may have been written since the other was used is not the other's.
+        for (units, content) in unknown {
+            resource.content.set(units, &content);
         }
         outcome
     }
