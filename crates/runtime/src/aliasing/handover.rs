@@ -522,6 +522,7 @@ impl Judge {
         let size = conflict.bytes.end - conflict.bytes.start;
         let lost = conflict.offset..conflict.offset + size;
         let places = other.shape.places_of_bytes(&lost);
+        let was_last = !other.owned.all(places.clone(), |owned| !owned);
         other.owned.set(places.clone(), &false);
         let rule = match outcome {
             Outcome::Inherited => return,
@@ -561,7 +562,9 @@ impl Judge {
         }
         let is_in_state = other.shape.is_stateless()
             || other.state.all(0..u32::MAX, |state| state.is_common())
-            || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE);
+            || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE)
+            // It lost the places to a neighbour before, and all of its contents with them.
+            || !was_last;
         if !is_in_state || self.terms.is_simple {
             let because = if self.terms.is_simple { rule } else { Rule::I9 };
             other.invalidate(all, invalidated(because));

@@ -102,6 +102,27 @@ fn what_was_lost_before_does_not_spoil_what_is_inherited() {
 }
 
 #[test]
+fn a_tile_that_was_lost_before_takes_no_other_with_it() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let tiled = Kind::texture(TextureMemoryLayout::StandardSwizzle64Kib, 256, 1);
+    let tiled = stage.place(&heap, 0, tiled, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    let small = Kind::texture(TextureMemoryLayout::Unknown, 32, 1);
+    let [one, two] = [0, 0].map(|_| stage.place(&heap, KIB_64, small, COMMON));
+    let buffer = stage.place(&heap, 2 * KIB_64, Kind::buffer(KIB_64), COMMON);
+    let of_tile_0 = |is_read| stage.tile_texels(&tiled, 0, 0, is_read);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&tiled, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&one, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), [(Rule::I2, Some(1), Some(2))]);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(false)]), []);
+    // Of tile 1, 60 KiB are the tiled texture's still, and the tile is not.
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&two, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), [(Rule::I2, Some(1), Some(4))]);
+}
+
+#[test]
 fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
     use crate::fence::Fence;
     let stage = advanced();
