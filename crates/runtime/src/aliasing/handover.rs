@@ -648,8 +648,11 @@ fn tiles_to_bytes(
                 };
                 to.undefine_bytes(&bytes, cause);
             }
-            (states, _) => {
-                let because = states.err().unwrap_or(Rule::G9);
+            // Which bytes are which texels is not known here: the texture keeps what it has, and the buffer has none of it.
+            (Ok(()), _) => {
+                to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because: Rule::G9 });
+            }
+            (Err(because), _) => {
                 to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because });
                 failed.push((from_unit, unit, because));
             }
