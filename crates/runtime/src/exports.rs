@@ -344,6 +344,51 @@ pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
     unsafe { serialize("D3D12SerializeVersionedRootSignature", version, ppblob, pperrorblob) }
 }
 
+/// Refuses to read a root signature, for which `name` is asked.
+///
+/// # Safety
+///
+/// `ppdeserializer` is null or points to space for one pointer.
+unsafe fn deserialize(name: &'static str, ppdeserializer: *mut *mut c_void) -> HRESULT {
+    run(name, || {
+        // SAFETY: the caller's promise.
+        unsafe { call::clear(ppdeserializer) };
+        Err(Refusal::not_implemented("root signatures are not read"))
+    })
+}
+
+/// Returns E_NOTIMPL: this runtime does not read root signatures. Exported so that programs which import it load.
+///
+/// # Safety
+///
+/// As in D3D12: `ppdeserializer` is null or points to space for one pointer. The other pointers are not used.
+#[allow(non_snake_case, reason = "D3D12's name")]
+pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
+    _psrcdata: *const c_void,
+    _srcdatasizeinbytes: usize,
+    _priid: *const GUID,
+    ppdeserializer: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise.
+    unsafe { deserialize("D3D12CreateRootSignatureDeserializer", ppdeserializer) }
+}
+
+/// Returns E_NOTIMPL, as [`D3D12CreateRootSignatureDeserializer`].
+///
+/// # Safety
+///
+/// As of [`D3D12CreateRootSignatureDeserializer`].
+#[allow(non_snake_case, reason = "D3D12's name")]
+pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
+    _psrcdata: *const c_void,
+    _srcdatasizeinbytes: usize,
+    _priid: *const GUID,
+    ppdeserializer: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise.
+    unsafe { deserialize("D3D12CreateVersionedRootSignatureDeserializer", ppdeserializer) }
+}
+
 /// Hands out the debug layer's switches, which hold for devices that are created afterwards.
 ///
 /// # Safety
