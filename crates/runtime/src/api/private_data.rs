@@ -35,7 +35,8 @@ unsafe impl Sync for PrivateData {}
 
 impl PrivateData {
     /// `SetPrivateData`, for the log `log`. Without `pData` the data of the GUID is removed, whatever `DataSize` says; S_FALSE where
-    /// there was none (vkd3d-proton's test_object_interface and Wine's test_private_data, of Windows).
+    /// there was none (Windows, by vkd3d-proton's tests/d3d12_device.c, test_object_interface, and Wine's dlls/dxgi/tests/dxgi.c,
+    /// test_private_data).
     ///
     /// # Safety
     ///
