@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Initialise,
     /// Any other write.
     Write,
+    /// A write that is not executed: whoever judges it says what becomes of the contents.
+    Skipped,
 }
 
 impl Kind {

@@ -47,7 +47,7 @@ impl Judge {
         for &part in &view.parts {
             let Some(shape) = self.resource(id).map(|resource| &resource.shape) else { return };
             let (pieces, subresources) = part.pieces(shape);
-            self.use_resource(step, id, &Usage { pieces, subresources, kind: Kind::Write, sync, state });
+            self.use_resource(step, id, &Usage { pieces, subresources, kind: Kind::Skipped, sync, state });
             self.may_write(step, id, part);
         }
     }

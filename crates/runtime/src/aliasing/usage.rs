@@ -48,10 +48,12 @@ impl Judge {
         undefined.retain(|units| !is_overwritten(units, usage));
         self.scramble(step.commands, &resource, &undefined);
         for piece in &usage.pieces {
-            if usage.kind.is_read() {
-                self.check_read(step.submission, &resource, piece);
-            } else {
-                self.write(step.submission, &mut resource, piece, usage.kind);
+            match usage.kind {
+                Kind::Read => self.check_read(step.submission, &resource, piece),
+                Kind::Skipped => _ = self.check_initialised(step.submission, &resource, piece),
+                Kind::Initialise | Kind::Write => {
+                    self.write(step.submission, &mut resource, piece, usage.kind);
+                }
             }
         }
         resource.touch(step.submission.epoch, step.submission.step, usage.sync);
