@@ -87,7 +87,7 @@ pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
 pub use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing};
-pub use heapwright_core::residency::policy::PolicyKind;
+pub use heapwright_core::residency::policy as eviction;
 pub use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
