@@ -105,7 +105,7 @@ struct Shadowed {
 }
 
 impl Shadowed {
-    fn new(kind: PolicyKind) -> Self {
+    fn new(kind: &PolicyKind) -> Self {
         let mut planner = ResidencyPlanner::new(false, || kind.create());
         for group in SegmentGroup::ALL {
             planner.set_memory(group, GroupMemory { budget: ByteSize::new(1000), external: ByteSize::ZERO });
@@ -436,7 +436,7 @@ impl Shadowed {
 fuzz_target!(|input: (u8, Vec<Step>)| {
     let (kind, steps) = input;
     let kinds = PolicyKind::all();
-    let mut shadowed = Shadowed::new(kinds[usize::from(kind) % kinds.len()]);
+    let mut shadowed = Shadowed::new(&kinds[usize::from(kind) % kinds.len()]);
     for step in steps.into_iter().take(200) {
         shadowed.step(step);
         shadowed.check();

@@ -79,7 +79,7 @@ pub(crate) enum Command {
     Residency(ResidencyArgs),
     /// Make an HTML page out of an allocator's report
     ///
-    /// A report is the JSON that AllocatorReport::to_json_writer of the library writes. It is checked: allocations lie
+    /// A report is what ResourceAllocator::report of the library returns, as JSON. It is checked: allocations lie
     /// inside their heaps and do not overlap, and all sums are those of what is listed. The page has a map of every
     /// heap, and is one file that needs no network. A summary is printed.
     Report(ReportArgs),

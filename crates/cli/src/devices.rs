@@ -3,8 +3,8 @@
 use std::fmt;
 
 use heapwright::d3d12::IDXGIAdapter3;
-use heapwright::report::Visible;
 use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
+use heapwright_report::Visible;
 use serde::Serialize;
 
 use crate::args::DevicesArgs;

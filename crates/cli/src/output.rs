@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstream::AutoStream;
-use heapwright::report::Visible;
+use heapwright_report::Visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Where a command's results, errors and progress go.

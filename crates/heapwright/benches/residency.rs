@@ -9,9 +9,8 @@
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
-use heapwright::{
-    PolicyKind, ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, ResidencyManagerDesc,
-};
+use heapwright::eviction::PolicyKind;
+use heapwright::{ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, ResidencyManagerDesc};
 use heapwright_runtime::{HostProfile, Instance};
 
 const HEAP_SIZE: u64 = 64 * 1024;
@@ -95,7 +94,7 @@ fn main() {
     println!(
         "policy    in the list   managed   queue alone ns   manager ns   ns per heap   list ns per heap"
     );
-    for policy in [PolicyKind::default(), PolicyKind::Lru] {
+    for policy in [PolicyKind::NextUse, PolicyKind::Lru] {
         for (count, managed) in [
             (10, 10),
             (100, 100),
@@ -106,7 +105,7 @@ fn main() {
             (10_000, 100_000),
         ] {
             let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
-            let desc = ResidencyManagerDesc { policy, ..Default::default() };
+            let desc = ResidencyManagerDesc { policy: policy.clone(), ..Default::default() };
             let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
             let mut heaps = heaps(&gpu, &manager, managed);
             // No order: multiplication by an odd number goes once around.

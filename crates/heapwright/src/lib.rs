@@ -27,7 +27,7 @@
 //! | part | state |
 //! |---|---|
 //! | [`ResourceAllocator`]: resources placed in shared heaps, in heaps of their own, within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](Defragmentation); [`probe`](ResourceAllocator::probe) | here |
-//! | [`report`]: everything that an allocator holds, as JSON and as a page | here |
+//! | [`report`]: everything that an allocator holds, as plain data, with the feature `serde` as JSON | here |
 //! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | here |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
@@ -87,7 +87,7 @@ pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
 pub use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing};
-pub use heapwright_core::residency::policy::PolicyKind;
+pub use heapwright_core::residency::policy as eviction;
 pub use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use heapwright::report::Visible;
 use heapwright_conformance::{CheckReport, Class, Outcome, Report};
+use heapwright_report::Visible;
 use serde::Serialize;
 
 use super::known_gaps::KnownGaps;

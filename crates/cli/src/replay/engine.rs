@@ -67,7 +67,7 @@ pub(super) fn replay(
         }
         replay.held.note(replay.live, replay.allocator.reserved().get());
         if replay.report_after == Some(event_index) {
-            replay.detailed = Some(replay.allocator.report()?);
+            replay.detailed = Some(replay.allocator.report());
         }
     }
     replay.drop_buffers();

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
             Ok(Replayed { report, findings, detailed }) => {
                 if let Some(detailed) = detailed
                     && let Some(file) = report_file.take()
-                    && let Err(error) = file.write(|writer| detailed.to_json_writer(writer))
+                    && let Err(error) = file.write(|writer| Ok(serde_json::to_writer(writer, &detailed)?))
                 {
                     output.error(&error);
                     exit = exit.and(error.exit());

@@ -7,7 +7,8 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use heapwright::report::{AllocatorReport, JSON_SCHEMA, ReadReportError};
+use heapwright::report::AllocatorReport;
+use heapwright_report::{JSON_SCHEMA, ReadReportError, read, write_html};
 
 use self::summary::Summary;
 use crate::args::ReportArgs;
@@ -77,11 +78,11 @@ fn make_page(source: &Path, page: Option<&Path>) -> Result<(AllocatorReport, Pat
         OutputFileError::IsInput { .. } => CannotReport::IsReport(error),
         _ => error.into(),
     })?;
-    let report = AllocatorReport::from_json_reader(reader).map_err(|error| match error {
+    let report = read(reader).map_err(|error| match error {
         ReadReportError::Io(error) => cannot_open(error),
         error => cannot_read(error.to_string()),
     })?;
     let path = page.path().to_owned();
-    page.write(|file| report.to_html_writer(file))?;
+    page.write(|file| write_html(&report, file))?;
     Ok((report, path))
 }

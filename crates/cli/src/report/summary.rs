@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use heapwright::ByteSize;
-use heapwright::report::{AllocatorReport, HeapReport, LiveAllocation, Tally};
+use heapwright::report::{AllocatorReport, Tally};
+use heapwright_report::{
+    LiveAllocation, external_fragmentation, largest_allocations, largest_free_range, live_allocations,
+};
 use serde::Serialize;
 
 /// The figures of a report; its JSON form is stable and documented in the help of `heapwright report`.
@@ -47,8 +50,8 @@ const LARGEST: usize = 10;
 impl Summary {
     pub(super) fn of(report: &AllocatorReport, page: &Path) -> Self {
         let totals = &report.totals;
-        let waste = report.live_allocations().into_iter().map(|allocation| allocation.waste);
-        let largest_free_range = report.heaps.iter().map(HeapReport::largest_free_range).max();
+        let waste = live_allocations(report).into_iter().map(|allocation| allocation.waste);
+        let largest_free_range = report.heaps.iter().map(largest_free_range).max();
         Self {
             page: page.display().to_string(),
             heap_count: totals.heap_count,
@@ -58,12 +61,12 @@ impl Summary {
             used_bytes: totals.used.get(),
             free_bytes: totals.free.get(),
             largest_free_range_bytes: largest_free_range.unwrap_or_default().get(),
-            external_fragmentation: report.external_fragmentation(),
+            external_fragmentation: external_fragmentation(report),
             waste_bytes: waste.fold(ByteSize::ZERO, ByteSize::saturating_add).get(),
             allocation_count: totals.allocation_count,
             committed: totals.committed.into(),
             imported: totals.imported.into(),
-            largest: report.largest_allocations(LARGEST).iter().map(Largest::from).collect(),
+            largest: largest_allocations(report, LARGEST).iter().map(Largest::from).collect(),
         }
     }
 

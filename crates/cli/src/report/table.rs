@@ -1,7 +1,8 @@
 //! The summary for people.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use heapwright::report::{AllocatorReport, TotalsReport, Visible};
+use heapwright::report::{AllocatorReport, TotalsReport};
+use heapwright_report::Visible;
 
 use super::summary::{Largest, Summary};
 use crate::format;

@@ -245,7 +245,7 @@ fn simulate(
     let frames = workload.frames.len() as u64;
     let bar = output.progress(shows_progress, &workload.name, frames * policies.len() as u64);
     let mut reports = Vec::new();
-    for (done, &policy) in (0..).zip(policies) {
+    for (done, policy) in (0..).zip(policies) {
         let simulated = simulation::simulate(&workload, policy, &mut |frame| {
             bar.set_position(done * frames + frame as u64);
         });
@@ -253,7 +253,11 @@ fn simulate(
             Ok(outcome) => reports.push(ResidencyReport::new(&workload, policy, bound, &outcome)),
             Err(error) => {
                 bar.finish_and_clear();
-                return Err(ResidencyError::Simulation { scenario: workload.name, policy, error });
+                return Err(ResidencyError::Simulation {
+                    scenario: workload.name,
+                    policy: policy.clone(),
+                    error,
+                });
             }
         }
     }

@@ -43,7 +43,7 @@ pub(super) struct FrameMs {
 impl ResidencyReport {
     pub(super) fn new(
         workload: &Workload,
-        policy: PolicyKind,
+        policy: &PolicyKind,
         bound: OfflineBound,
         outcome: &Outcome,
     ) -> Self {
@@ -52,7 +52,7 @@ impl ResidencyReport {
         Self {
             scenario: workload.name.clone(),
             policy: policy.name(),
-            default: policy == PolicyKind::default(),
+            default: *policy == PolicyKind::default(),
             bytes_in: outcome.bytes_in.get(),
             bytes_out: outcome.bytes_out.get(),
             lower_bound_bytes: bound.bytes_in.get(),

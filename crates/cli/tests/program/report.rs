@@ -5,9 +5,10 @@ use std::process::Stdio;
 
 use heapwright::report::{
     AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName,
-    JSON_SCHEMA, PoolReport, ResourceReport,
+    PoolReport, ResourceReport,
 };
 use heapwright::{ByteSize, HeapOffset, SegmentGroup};
+use heapwright_report::{JSON_SCHEMA, write_html};
 use serde_json::Value;
 
 use crate::support::{Folder, Said, command, heapwright};
@@ -28,12 +29,23 @@ fn report(name: &str) -> AllocatorReport {
     report.committed.push(
         ResourceReport::new(heap_type, group, AllocationKind::RenderTarget, size).with_name("back buffer"),
     );
-    report.recount().unwrap();
+    report.recount();
     report
 }
 
+fn report_json(name: &str) -> String {
+    serde_json::to_string(&report(name)).unwrap()
+}
+
+/// The page that is expected.
+fn report_html(name: &str) -> String {
+    let mut page = Vec::new();
+    write_html(&report(name), &mut page).unwrap();
+    String::from_utf8(page).unwrap()
+}
+
 fn file(folder: &Folder, name: &str) -> String {
-    folder.file(name, report("vertices").to_json())
+    folder.file(name, report_json("vertices"))
 }
 
 fn page(folder: &Folder, name: &str) -> String {
@@ -45,7 +57,7 @@ fn the_page_goes_beside_the_report() {
     let folder = Folder::new();
     let path = file(&folder, "frame.json");
     let stdout = heapwright(["report", &path]).ok();
-    assert_eq!(page(&folder, "frame.html"), report("vertices").to_html());
+    assert_eq!(page(&folder, "frame.html"), report_html("vertices"));
     let (words, place) = stdout.trim_end().rsplit_once("\n\npage: ").unwrap();
     assert_eq!(place, path.replace(".json", ".html"));
     assert_eq!(
@@ -72,7 +84,7 @@ fn the_page_goes_where_it_is_told_and_an_older_one_goes() {
     let path = file(&folder, "frame.json");
     let there = folder.file("there.html", "x".repeat(100_000));
     heapwright(["report", &path, "-o", &there]).ok();
-    assert_eq!(page(&folder, "there.html"), report("vertices").to_html());
+    assert_eq!(page(&folder, "there.html"), report_html("vertices"));
     assert!(!folder.path().join("frame.html").exists());
 }
 
@@ -83,10 +95,10 @@ fn a_report_may_come_from_standard_input() {
     command.current_dir(folder.path()).args(["report", "-"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(report("vertices").to_json().as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(report_json("vertices").as_bytes()).unwrap();
     let stdout = Said::from_output(child.wait_with_output().unwrap()).ok();
     assert!(stdout.ends_with("\npage: report.html\n"), "{stdout}");
-    assert_eq!(page(&folder, "report.html"), report("vertices").to_html());
+    assert_eq!(page(&folder, "report.html"), report_html("vertices"));
 }
 
 #[test]
@@ -131,7 +143,7 @@ fn the_schema_is_printed() {
 #[test]
 fn names_cannot_write_to_the_terminal() {
     let folder = Folder::new();
-    let path = folder.file("r.json", report("a\u{1b}[2J\r\n\u{202e}b").to_json());
+    let path = folder.file("r.json", report_json("a\u{1b}[2J\r\n\u{202e}b"));
     let stdout = heapwright(["report", &path]).ok();
     assert!(stdout.contains("a\\u{1b}[2J\\u{d}\\u{a}\\u{202e}b  1.00 MiB"), "{stdout}");
 }
@@ -151,7 +163,7 @@ fn refused(json: impl AsRef<[u8]>, expected: &str) {
 fn what_is_wrong_is_told_with_the_place() {
     refused("", "line 1, column 0: EOF while parsing a value");
     refused("{}", "schema: is missing; a report has \"heapwright.report\"");
-    let good = report("x").to_json();
+    let good = report_json("x");
     refused(
         good.replace("\"version\":1", "\"version\":2"),
         "version: 2, but this version of heapwright reads 1",
@@ -234,7 +246,7 @@ fn input_without_end_is_refused_at_once() {
 #[test]
 fn a_byte_order_mark_before_a_report_is_skipped() {
     let folder = Folder::new();
-    let path = folder.file("r.json", format!("\u{feff}{}", report("x").to_json()));
+    let path = folder.file("r.json", format!("\u{feff}{}", report_json("x")));
     heapwright(["report", "--json", &path]).ok();
 }
 
@@ -246,7 +258,7 @@ fn a_page_never_takes_the_place_of_its_report() {
         format!("{path}: the page would take the place of what is read; -o says where else it goes");
     assert_eq!(heapwright(["report", &path]).one_error(2), expected);
     let json = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(json, report("vertices").to_json());
+    assert_eq!(json, report_json("vertices"));
 }
 
 #[cfg(target_os = "linux")]

@@ -137,6 +137,11 @@ impl HeapTable {
         &self.records[slot.index()]
     }
 
+    /// The note in any slot, which may be vacant; `None` where there is no such slot.
+    pub(super) fn in_slot(&self, slot: HeapSlot) -> Option<&Record> {
+        self.records.get(slot.index())
+    }
+
     /// Bytes of the heap in a slot.
     pub(super) fn size(&self, slot: HeapSlot) -> ByteSize {
         self.rest[slot.index()].size

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// One of DXGI's two memory segment groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum SegmentGroup {
     /// Video memory, or all memory on UMA.
     Local,

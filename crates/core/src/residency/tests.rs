@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::policy::{Moment, PolicyKind};
+use super::policy::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
 use super::*;
 use crate::{ByteSize, FenceValue};
 
@@ -400,6 +400,60 @@ impl Model {
     }
 }
 
+/// Names slots that there are and that there are not, again and again, and last all that there can be; knows nothing of what it holds.
+#[derive(Debug)]
+struct Hostile(u32);
+
+impl Hostile {
+    fn name_anything(&mut self, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        for _ in 0..20 {
+            self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let slot = HeapSlot::new(if self.0 >> 31 == 0 { self.0 >> 8 & 31 } else { self.0 });
+            if evict(slot).is_some() {
+                assert_eq!(evict(slot), None, "it is taken once");
+            }
+        }
+    }
+}
+
+impl EvictionPolicy for Hostile {
+    fn admit(&mut self, _heap: HeapSlot, _size: ByteSize, _cause: Admission, _now: Moment) {}
+
+    fn touch(&mut self, _heap: HeapSlot, _now: Moment) {}
+
+    fn withdraw(&mut self, _heap: HeapSlot, _cause: Withdrawal, _now: Moment) {}
+
+    fn forget(&mut self, _heap: HeapSlot) {}
+
+    fn choose(&mut self, _need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.name_anything(evict);
+        for slot in 0..200 {
+            evict(HeapSlot::new(slot));
+        }
+        self.name_anything(evict);
+    }
+
+    fn next_use_in(&self, heap: HeapSlot, _now: Moment) -> Option<u64> {
+        (heap.get() % 2 == 0).then_some(u64::from(heap.get() % 3))
+    }
+
+    fn choose_ahead(
+        &mut self,
+        _limit: ByteSize,
+        _fullness: f64,
+        _now: Moment,
+        evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+    ) {
+        self.name_anything(evict);
+    }
+}
+
+fn kinds() -> Vec<PolicyKind> {
+    let mut kinds = PolicyKind::all().to_vec();
+    kinds.push(PolicyKind::custom("hostile", || Box::new(Hostile(1))));
+    kinds
+}
+
 fn check(kind: PolicyKind, calls: Vec<Call>) {
     let mut planner = ResidencyPlanner::new(false, || kind.create());
     let queues: Vec<_> = (0..3).map(|_| planner.add_queue()).collect();
@@ -643,7 +697,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn plans_are_what_a_model_allows(kind in prop::sample::select(PolicyKind::all().to_vec()), calls in prop::collection::vec(call(), 1..120)) {
+    fn plans_are_what_a_model_allows(kind in prop::sample::select(kinds()), calls in prop::collection::vec(call(), 1..120)) {
         check(kind, calls);
     }
 }

@@ -16,6 +16,7 @@ use super::Alignment;
 /// assert_eq!(ByteSize::from_gib(1).checked_add(ByteSize::new(1)).map(ByteSize::get), Some((1 << 30) + 1));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ByteSize(u64);
 
 impl ByteSize {

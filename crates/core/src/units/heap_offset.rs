@@ -16,6 +16,7 @@ use super::{Alignment, ByteSize};
 /// assert_eq!(offset.align_up(Alignment::new(256).unwrap()), Some(HeapOffset::new(256)));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HeapOffset(u64);
 
 impl HeapOffset {

@@ -130,7 +130,7 @@ fn tables() {
 fn cost() {
     const USED: u32 = 10_000;
     for held in [USED, 10 * USED] {
-        for &kind in PolicyKind::all() {
+        for kind in PolicyKind::all() {
             let mut policy = kind.create();
             let mut submission = 0;
             let mut now = || {

@@ -57,21 +57,14 @@ impl EvictionPolicy for Oracle {
         self.remove(heap);
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        _now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
+    fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         let mut chosen = ByteSize::ZERO;
         for &(_, heap) in self.held.iter().rev() {
             if chosen >= need {
                 break;
             }
-            if let Some(size) = evictable(heap) {
+            if let Some(size) = evict(heap) {
                 chosen = chosen.saturating_add(size);
-                victims.push(heap);
             }
         }
     }

@@ -107,23 +107,15 @@ impl Scenario {
                     break;
                 }
                 victims.clear();
-                let mut may_go = 0;
-                policy.choose(
-                    ByteSize::new(need),
-                    now,
-                    &mut |heap| {
-                        let last = used[heap.index()].unwrap_or(0);
-                        let in_use =
-                            last == number_64 || (!waited && last != 0 && last + IN_FLIGHT >= number_64);
-                        assert!(resident[heap.index()], "{} is not held", heap.get());
-                        (!in_use).then(|| {
-                            may_go += 1;
-                            size_of(heap)
-                        })
-                    },
-                    &mut victims,
-                );
-                assert_eq!(victims.len(), may_go, "what may go and was asked about is chosen");
+                policy.choose(ByteSize::new(need), now, &mut |heap| {
+                    let last = used[heap.index()].unwrap_or(0);
+                    let in_use = last == number_64 || (!waited && last != 0 && last + IN_FLIGHT >= number_64);
+                    assert!(resident[heap.index()], "{} is not held", heap.get());
+                    (!in_use).then(|| {
+                        victims.push(heap);
+                        size_of(heap)
+                    })
+                });
                 spare_unneeded(&mut victims, ByteSize::new(need), size_of);
                 outcome.stalls += u64::from(waited && !victims.is_empty());
                 for &victim in &victims {
@@ -138,9 +130,12 @@ impl Scenario {
                 let fullness = (usage + coming) as f64 / submission.budget as f64;
                 let mut idle = |heap: HeapSlot| {
                     let last = used[heap.index()].unwrap_or(0);
-                    (last == 0 || last + IN_FLIGHT < number_64).then(|| size_of(heap))
+                    (last == 0 || last + IN_FLIGHT < number_64).then(|| {
+                        victims.push(heap);
+                        size_of(heap)
+                    })
                 };
-                policy.choose_ahead(limit, fullness, now, &mut idle, &mut victims);
+                policy.choose_ahead(limit, fullness, now, &mut idle);
                 for &victim in &victims {
                     assert!(std::mem::take(&mut resident[victim.index()]), "chosen twice");
                     usage -= self.heaps[victim.index()].size;

@@ -19,17 +19,13 @@ use crate::report::{
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
 };
 use crate::requirements::ResourceClass;
-use crate::{AdapterDesc, Error, SegmentGroup};
+use crate::{AdapterDesc, SegmentGroup};
 
 impl ResourceAllocator {
-    /// Everything that the allocator holds, one by one, for people and tools; see [`report`](crate::report).
+    /// Returns everything that the allocator holds, one by one, for people and tools; see [`report`](crate::report).
     ///
     /// O(heaps + allocations), with the locks of one heap at a time: not for every frame. Two heaps may be shown as they were at
     /// two moments when other threads allocate meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// Sums above 64 bits, which no machine has.
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
@@ -39,11 +35,12 @@ impl ResourceAllocator {
     /// let desc = buffer_desc(ByteSize::from_kib(4));
     /// let mut buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
     /// buffer.set_debug_name("vertices")?;
-    /// let report = allocator.report()?;
+    /// let report = allocator.report();
     /// assert_eq!(report.heaps[0].allocations[0].name.as_deref(), Some("vertices"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn report(&self) -> Result<AllocatorReport, Error> {
+    #[must_use]
+    pub fn report(&self) -> AllocatorReport {
         let inner = self.inner();
         let adapter = inner.adapter.as_ref().and_then(|adapter| AdapterDesc::query(adapter).ok());
         let description = adapter.map_or_else(|| "unknown adapter".to_owned(), |desc| desc.description);
@@ -52,7 +49,7 @@ impl ResourceAllocator {
         for (decision, count) in inner.decisions() {
             report.decisions.push(DecisionReport::new(decision.to_string(), count));
         }
-        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+        for group in SegmentGroup::ALL {
             let memory = inner.video_memory(group);
             let (usage, budget) = (memory.map(|(usage, _)| usage), memory.map(|(_, budget)| budget));
             report.segment_groups.push(SegmentGroupReport::new(group, usage, budget));
@@ -84,8 +81,8 @@ impl ResourceAllocator {
             resource.user_data = (live.user_data != 0).then(|| live.user_data.to_string());
             list.push(resource);
         }
-        report.recount().map_err(|error| Error::invalid_argument("AllocatorReport", error.to_string()))?;
-        Ok(report)
+        report.recount();
+        report
     }
 }
 

@@ -1,19 +1,20 @@
 //! The whole report and its sums.
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use super::heap_report::HeapReport;
-use super::json::{SCHEMA, VERSION};
 use super::names::{AllocationKind, HeapTypeName};
-use super::number;
+use super::{SCHEMA, VERSION};
 use crate::{DeviceCaps, SegmentGroup};
 
 /// Everything that an allocator holds. The [module page](super) has the rules and an example.
 ///
 /// To fill it: [`new`](Self::new), then push `pools`, `heaps`, `committed`, `imported` and `decisions`, set
 /// `heaps_created` and what is known of `segment_groups`, then [`recount`](Self::recount), which makes all sums.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct AllocatorReport {
     /// [`SCHEMA`].
@@ -61,27 +62,11 @@ impl AllocatorReport {
             imported: Vec::new(),
         }
     }
-
-    /// The share of the free bytes in heaps that one request cannot have, 0 to 1. O(allocations).
-    ///
-    /// `1 - (sum of the largest free range of each heap) / (sum of the free ranges)`, the
-    /// [formula](heapwright_core::suballoc::statistics) of the suballocators. Free ranges are those between the
-    /// allocations of a heap; what is free within a slab or a backing buffer does not count here.
-    #[must_use]
-    pub fn external_fragmentation(&self) -> f64 {
-        let mut largest = ByteSize::ZERO;
-        let mut free = ByteSize::ZERO;
-        for heap in &self.heaps {
-            let (of_heap, largest_of_heap) = heap.free_and_largest();
-            free = free.saturating_add(of_heap);
-            largest = largest.saturating_add(largest_of_heap);
-        }
-        share(free.saturating_sub(largest), free)
-    }
 }
 
 /// Who the device is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct DeviceReport {
     /// The adapter's own description; empty where it is not known.
@@ -89,16 +74,16 @@ pub struct DeviceReport {
     /// `discrete`, `UMA` or `cache-coherent UMA`.
     pub architecture: String,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 or 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub resource_heap_tier: Option<u8>,
     /// `D3D12_TIGHT_ALIGNMENT_TIER`: 0 or 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub tight_alignment_tier: Option<u8>,
     /// Whether there are GPU upload heaps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gpu_upload_heaps: Option<bool>,
     /// The newest `ID3D12Device` that the device answers to, 0 for the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub interface_version: Option<u32>,
 }
 
@@ -124,17 +109,15 @@ impl DeviceReport {
 }
 
 /// How much there is of everything, or of a part. Made by [`AllocatorReport::recount`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct TotalsReport {
     /// Bytes of heaps.
-    #[serde(with = "number")]
     pub reserved: ByteSize,
     /// Bytes of these that allocations use.
-    #[serde(with = "number")]
     pub used: ByteSize,
     /// The rest of `reserved`: free in whatever pieces, or lost to alignment.
-    #[serde(with = "number")]
     pub free: ByteSize,
     /// Heaps.
     pub heap_count: u64,
@@ -151,17 +134,18 @@ pub struct TotalsReport {
 }
 
 /// How many, and their bytes together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Tally {
     /// How many.
     pub count: u64,
     /// Bytes.
-    #[serde(with = "number")]
     pub size: ByteSize,
 }
 
 /// What lies in heaps of one type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct HeapTypeReport {
     /// The heap type.
@@ -170,24 +154,18 @@ pub struct HeapTypeReport {
     pub totals: TotalsReport,
 }
 
-impl HeapTypeReport {
-    pub(super) fn new(heap_type: HeapTypeName, totals: TotalsReport) -> Self {
-        Self { heap_type, totals }
-    }
-}
-
 /// What lies in one segment group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct SegmentGroupReport {
     /// `"local"` or `"non_local"`.
-    #[serde(with = "SegmentGroupName")]
     pub segment_group: SegmentGroup,
     /// Bytes that the operating system wants this process to stay under, where the adapter is known.
-    #[serde(default, with = "number::option", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub budget: Option<ByteSize>,
     /// Bytes that this process uses, through whatever allocator, where the adapter is known.
-    #[serde(default, with = "number::option", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub current_usage: Option<ByteSize>,
     /// The sums.
     pub totals: TotalsReport,
@@ -205,25 +183,18 @@ impl SegmentGroupReport {
     }
 }
 
-/// [`SegmentGroup`] in JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "SegmentGroup", rename_all = "snake_case")]
-pub(super) enum SegmentGroupName {
-    Local,
-    NonLocal,
-}
-
 /// One pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct PoolReport {
     /// Its name; several pools may have the same.
     pub name: String,
     /// Its heap type, where it has only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub heap_type: Option<HeapTypeName>,
     /// Its algorithm, where it has only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub algorithm: Option<String>,
     /// The sums.
     pub totals: TotalsReport,
@@ -238,7 +209,8 @@ impl PoolReport {
 }
 
 /// How often the allocator decided something for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct DecisionReport {
     /// What was decided, and why: `committed: flag`.
@@ -256,33 +228,32 @@ impl DecisionReport {
 }
 
 /// A resource with memory of its own: committed, or imported.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct ResourceReport {
     /// The place of its pool in [`AllocatorReport::pools`], where it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub pool: Option<usize>,
     /// The heap type.
     pub heap_type: HeapTypeName,
     /// The segment group that it is charged to.
-    #[serde(with = "SegmentGroupName")]
     pub segment_group: SegmentGroup,
     /// What it is.
     pub kind: AllocationKind,
     /// Bytes, as the device sizes it.
-    #[serde(with = "number")]
     pub size: ByteSize,
     /// Bytes that were asked for, where that is known and less.
-    #[serde(default, with = "number::option", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub requested: Option<ByteSize>,
     /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,
     /// The user's own, as text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub user_data: Option<String>,
     /// Where it begins, where it has an address.
-    #[serde(default, with = "number::option", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gpu_virtual_address: Option<GpuVirtualAddress>,
 }
 
@@ -314,10 +285,4 @@ impl ResourceReport {
         self.name = Some(name.into()).filter(|name| !name.is_empty());
         self
     }
-}
-
-/// The part that `size` is of `whole`, 0 to 1; 0 of nothing is 0.
-#[expect(clippy::cast_precision_loss, reason = "15 digits of a ratio are enough")]
-pub(super) fn share(size: ByteSize, whole: ByteSize) -> f64 {
-    if whole.is_zero() { 0.0 } else { size.get() as f64 / whole.get() as f64 }
 }

@@ -3,13 +3,15 @@
 use std::fmt;
 
 use heapwright_d3d12::*;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::HeapType;
 
 /// `D3D12_HEAP_TYPE`, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "SCREAMING_SNAKE_CASE"))]
 pub enum HeapTypeName {
     /// For the GPU alone.
     Default,
@@ -58,8 +60,9 @@ impl fmt::Display for HeapTypeName {
 }
 
 /// Which resources a heap is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum HeapContents {
     /// Buffers.
     Buffers,
@@ -101,8 +104,9 @@ impl HeapContents {
 }
 
 /// What an allocation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum AllocationKind {
     /// A buffer.
     Buffer,
@@ -117,7 +121,7 @@ pub enum AllocationKind {
     /// A buffer of the allocator's own, in which it gives out ranges, which are listed `within`.
     BackingBuffer,
     /// Not known, or a kind that this version of the reader does not know.
-    #[serde(other)]
+    #[cfg_attr(feature = "serde", serde(other))]
     Unknown,
 }
 
@@ -163,32 +167,10 @@ impl AllocationKind {
     pub const fn is_container(self) -> bool {
         matches!(self, Self::Slab | Self::BackingBuffer)
     }
-
-    /// The place in [`ALL`](Self::ALL).
-    pub(super) const fn index(self) -> u8 {
-        match self {
-            Self::Buffer => 0,
-            Self::Texture => 1,
-            Self::RenderTarget => 2,
-            Self::Multisampled => 3,
-            Self::Slab => 4,
-            Self::BackingBuffer => 5,
-            Self::Unknown => 6,
-        }
-    }
 }
 
 /// The names of `D3D12_HEAP_FLAGS`, without their prefix; bits without a name as one hexadecimal number.
-///
-/// ```
-/// use heapwright::d3d12::{D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED};
-/// use heapwright::report::heap_flag_names;
-///
-/// let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | 0x100_0000;
-/// assert_eq!(heap_flag_names(flags), ["ALLOW_ONLY_BUFFERS", "CREATE_NOT_ZEROED", "0x1000000"]);
-/// ```
-#[must_use]
-pub fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
+pub(super) fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
     // Those of several bits first: what they cover is not told bit by bit.
     const NAMES: [(D3D12_HEAP_FLAGS, &str); 15] = [
         (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, "ALLOW_ONLY_BUFFERS"),
@@ -219,4 +201,10 @@ pub fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
         names.push(format!("{rest:#x}"));
     }
     names
+}
+
+#[test]
+fn flags_are_named_and_unknown_bits_are_shown() {
+    let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | 0x100_0000;
+    assert_eq!(heap_flag_names(flags), ["ALLOW_ONLY_BUFFERS", "CREATE_NOT_ZEROED", "0x1000000"]);
 }

@@ -196,8 +196,8 @@ impl Shared {
             unsafe { device.CreateFence(initial.get(), D3D12_FENCE_FLAG_NONE) };
         let paging_fence =
             paging_fence.map_err(|error| Error::device("ID3D12Device::CreateFence", error.code()))?;
-        let policy = desc.policy;
-        let mut planner = ResidencyPlanner::new(is_unified, || policy.create());
+        let mut planner = ResidencyPlanner::new(is_unified, || desc.policy.create());
+        let counts_time = planner.counts_time();
         planner.complete_paging(initial);
         let state = State {
             planner,
@@ -230,7 +230,7 @@ impl Shared {
             background: OnceLock::new(),
             worker: OnceLock::new(),
             this: Weak::clone(this),
-            counts_time: policy.counts_time(),
+            counts_time,
             began: Instant::now(),
             submissions: AtomicU64::new(0),
             next_trim: AtomicU64::new(0),

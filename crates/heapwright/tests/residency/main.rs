@@ -52,6 +52,7 @@ mod hostile;
 mod lifetimes;
 mod microsofts;
 mod pageables;
+mod policies;
 mod removal;
 mod scene;
 mod trim;

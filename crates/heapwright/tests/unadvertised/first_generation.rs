@@ -139,8 +139,7 @@ fn without_an_adapter_numbers_are_those_of_the_allocator() {
     assert_eq!(stats.reserved, usage(&gpu), "though it cannot ask");
     assert_eq!(allocator.totals_in(SegmentGroup::Local).reserved, usage_of(&gpu, SegmentGroup::Local));
     assert!(!allocator.resource_allocation_support().is_resource_allocation_within_coherent);
-    let report = allocator.report().expect("made").to_json();
-    assert!(report.contains("unknown adapter"), "{report}");
+    assert_eq!(allocator.report().device.description, "unknown adapter");
     // Out of memory is told without numbers that nobody knows.
     let error = try_buffer(&allocator, &HeapType::Default.into_place(), 5 << 30).expect_err("it has 4 GiB");
     assert!(error.is_out_of_memory(), "{error}");

@@ -81,7 +81,7 @@ const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 /// Where the device refuses a call, says another usage than the planner believes, or is over budget without need.
 pub(super) fn simulate(
     workload: &Workload,
-    policy: PolicyKind,
+    policy: &PolicyKind,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Outcome, SimulationFailed> {
     let at = |frame| move |error| SimulationFailed { frame, error };
@@ -121,7 +121,7 @@ struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(workload: &'a Workload, policy: PolicyKind) -> Result<Self, SimulationError> {
+    fn new(workload: &'a Workload, policy: &PolicyKind) -> Result<Self, SimulationError> {
         let mut planner = ResidencyPlanner::new(false, || policy.create());
         let queues = (0..workload.queue_count).map(|_| planner.add_queue()).collect();
         let mut simulation = Self {

@@ -2,8 +2,9 @@
 
 use super::ResidencyPlanner;
 use crate::ByteSize;
+use crate::residency::SegmentGroup;
 use crate::residency::plan::Plan;
-use crate::residency::policy::{HeapSlot, Moment};
+use crate::residency::policy::Moment;
 
 impl ResidencyPlanner {
     /// Plans to evict what is not worth keeping although nobody asks for its memory, at most about `limit` bytes in each segment
@@ -13,28 +14,17 @@ impl ResidencyPlanner {
     pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
         plan.clear();
         self.stamp += 1;
-        for (group, &limit) in limit.iter().enumerate() {
-            let budget = self.memory[group].budget;
+        for (group, limit) in SegmentGroup::ALL.into_iter().zip(limit) {
+            let index = group.index();
+            let budget = self.memory[index].budget;
             if budget.is_zero() || budget == ByteSize::MAX || limit.is_zero() {
                 continue;
             }
-            let fullness = ratio(self.usage_at(group), budget);
-            let (heaps, in_flight, arrived) = (&self.heaps, &self.in_flight, self.paging.1.get());
-            let mut evictable = |slot: HeapSlot| {
-                let record = heaps.at(slot);
-                (record.arrives <= arrived && in_flight.is_idle(record)).then(|| heaps.size(slot))
-            };
-            for policy in &mut self.policies[group] {
-                let left = limit.saturating_sub(plan.bytes_out[group]);
-                if left.is_zero() {
-                    break;
-                }
-                let before = plan.victims.len();
-                policy.choose_ahead(left, fullness, now, &mut evictable, &mut plan.victims);
-                plan.bytes_out[group] = plan.victims[before..]
-                    .iter()
-                    .fold(plan.bytes_out[group], |sum, &slot| sum.saturating_add(heaps.size(slot)));
-            }
+            let fullness = ratio(self.usage_at(index), budget);
+            plan.bytes_out[index] =
+                self.ask_policies(group, limit, &mut plan.victims, |policy, rest, evict| {
+                    policy.choose_ahead(rest, fullness, now, evict);
+                });
         }
         self.evict_victims(now, plan);
     }

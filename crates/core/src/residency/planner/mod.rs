@@ -186,6 +186,12 @@ impl ResidencyPlanner {
         if self.is_unified { SegmentGroup::Local } else { group }
     }
 
+    /// Whether any policy goes by time; see [`EvictionPolicy::counts_time`].
+    #[must_use]
+    pub fn counts_time(&self) -> bool {
+        self.policies.iter().flatten().any(|policy| policy.counts_time())
+    }
+
     /// Adds a queue, with a fence of its own.
     pub fn add_queue(&mut self) -> QueueSlot {
         self.in_flight.add_queue()

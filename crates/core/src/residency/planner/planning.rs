@@ -3,7 +3,7 @@
 use super::ResidencyPlanner;
 use crate::residency::heap_table::Record;
 use crate::residency::plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor};
-use crate::residency::policy::{Admission, HeapSlot, Moment, Withdrawal, spare_unneeded};
+use crate::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal, spare_unneeded};
 use crate::residency::{ManagedHeapId, SegmentGroup, Status, UnknownHeap};
 use crate::{ByteSize, FenceValue};
 
@@ -101,27 +101,14 @@ impl ResidencyPlanner {
         if need.is_zero() {
             return None;
         }
-        let (heaps, in_flight, stamp, arrived) =
-            (&self.heaps, &self.in_flight, self.stamp, self.paging.1.get());
-        let mut evictable = |slot: HeapSlot| {
-            let record = heaps.at(slot);
-            let is_free =
-                heaps.stamp(slot) != stamp && record.arrives <= arrived && in_flight.is_idle(record);
-            is_free.then(|| heaps.size(slot))
-        };
         plan.chosen.clear();
-        let mut found = ByteSize::ZERO;
-        for policy in &mut self.policies[index] {
-            let before = plan.chosen.len();
-            policy.choose(need.saturating_sub(found), request.now, &mut evictable, &mut plan.chosen);
-            found =
-                plan.chosen[before..].iter().fold(found, |sum, &slot| sum.saturating_add(heaps.size(slot)));
-            if found >= need {
-                break;
-            }
-        }
+        self.ask_policies(group, need, &mut plan.chosen, |policy, rest, evict| {
+            policy.choose(rest, request.now, evict);
+        });
+        let heaps = &self.heaps;
         spare_unneeded(&mut plan.chosen, need, |slot| heaps.size(slot));
-        found = plan.chosen.iter().fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.size(slot)));
+        let found =
+            plan.chosen.iter().fold(ByteSize::ZERO, |sum, &slot| sum.saturating_add(heaps.size(slot)));
         plan.victims.extend_from_slice(&plan.chosen);
         plan.bytes_out[index] = found;
         let held = self.totals[index].resident.saturating_sub(self.totals[index].locked);
@@ -150,6 +137,45 @@ impl ResidencyPlanner {
         }
         plan.over_budget[index] = over.saturating_sub(found);
         None
+    }
+
+    /// Asks the policies of a segment group, from the lowest priority up, until `need` bytes are chosen. Returns how many are.
+    ///
+    /// Nothing is taken on trust: of what they name, those heaps are chosen that live, are held by the policy that names them, are
+    /// idle, and are not a part of the plan yet.
+    pub(super) fn ask_policies(
+        &mut self,
+        group: SegmentGroup,
+        need: ByteSize,
+        chosen: &mut Vec<HeapSlot>,
+        ask: impl Fn(&mut dyn EvictionPolicy, ByteSize, &mut dyn FnMut(HeapSlot) -> Option<ByteSize>),
+    ) -> ByteSize {
+        let Self { heaps, in_flight, policies, stamp, paging: (_, arrived), .. } = self;
+        let mut found = ByteSize::ZERO;
+        for (level, policy) in policies[group.index()].iter_mut().enumerate() {
+            let rest = need.saturating_sub(found);
+            if rest.is_zero() {
+                break;
+            }
+            ask(&mut **policy, rest, &mut |slot| {
+                let record = heaps.in_slot(slot)?;
+                let may_go = found < need
+                    && record.is_held()
+                    && (record.group, record.level.index()) == (group, level)
+                    && heaps.stamp(slot) != *stamp
+                    && record.arrives <= arrived.get()
+                    && in_flight.is_idle(record);
+                if !may_go {
+                    return None;
+                }
+                heaps.set_stamp(slot, *stamp);
+                chosen.push(slot);
+                let size = heaps.size(slot);
+                found = found.saturating_add(size);
+                Some(size)
+            });
+        }
+        found
     }
 
     /// Whether one of the victims is expected to be used before the GPU has finished what it was given: then it is better to wait, as

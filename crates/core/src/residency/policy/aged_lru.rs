@@ -117,14 +117,8 @@ impl EvictionPolicy for AgedLru {
         self.remove(heap);
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        _now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
-        self.rows.choose_oldest(&self.by_use, need, |_| true, evictable, victims);
+    fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.rows.choose_oldest(&self.by_use, need, |_| true, evict);
     }
 
     fn choose_ahead(
@@ -132,8 +126,7 @@ impl EvictionPolicy for AgedLru {
         limit: ByteSize,
         fullness: f64,
         now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
+        evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
     ) {
         let Some(grace) = self.desc.grace(fullness) else { return };
         let now = LastUse::at(now).0.map_or(0, std::num::NonZero::get);
@@ -141,6 +134,6 @@ impl EvictionPolicy for AgedLru {
             let last = last.0.map_or(0, std::num::NonZero::get);
             u128::from(now.saturating_sub(last)) >= grace.as_nanos()
         };
-        self.rows.choose_oldest(&self.by_use, limit, too_old, evictable, victims);
+        self.rows.choose_oldest(&self.by_use, limit, too_old, evict);
     }
 }

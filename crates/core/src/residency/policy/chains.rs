@@ -138,8 +138,7 @@ impl<T: Default> Rows<T> {
         chain: &Chain,
         need: ByteSize,
         wanted: impl Fn(&T) -> bool,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
+        evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
     ) -> ByteSize {
         let mut chosen = ByteSize::ZERO;
         let mut next = chain.oldest();
@@ -148,9 +147,8 @@ impl<T: Default> Rows<T> {
             && self.get(heap).is_some_and(&wanted)
         {
             next = self.newer(heap);
-            if let Some(size) = evictable(heap) {
+            if let Some(size) = evict(heap) {
                 chosen = chosen.saturating_add(size);
-                victims.push(heap);
             }
         }
         chosen

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::{AgedLru, AgedLruDesc, EvictionPolicy, Lirs, Lru, NextUse, S3Fifo, Sieve};
 
@@ -14,7 +15,16 @@ use super::{AgedLru, AgedLruDesc, EvictionPolicy, Lirs, Lru, NextUse, S3Fifo, Si
 /// assert_eq!(kind, PolicyKind::Lru);
 /// assert!("newest".parse::<PolicyKind>().is_err());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+///
+/// A policy of the user's own goes by the name that it is given, which cannot be parsed:
+///
+/// ```
+/// use heapwright_core::residency::policy::{Lru, PolicyKind};
+///
+/// let kind = PolicyKind::custom("as LRU", || Box::new(Lru::new()));
+/// assert_eq!(kind.name(), "as LRU");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
     /// [`NextUse`].
@@ -30,10 +40,42 @@ pub enum PolicyKind {
     S3Fifo,
     /// [`Lirs`].
     Lirs,
+    /// The user's own; see [`custom`](Self::custom).
+    Custom(CustomPolicy),
 }
 
+/// Creates the policies of [`PolicyKind::Custom`]. Equal only to its own clones.
+#[derive(Clone)]
+pub struct CustomPolicy {
+    name: &'static str,
+    create: Arc<dyn Fn() -> Box<dyn EvictionPolicy> + Send + Sync>,
+}
+
+impl fmt::Debug for CustomPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CustomPolicy({:?})", self.name)
+    }
+}
+
+impl PartialEq for CustomPolicy {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.create, &other.create)
+    }
+}
+
+impl Eq for CustomPolicy {}
+
 impl PolicyKind {
-    /// Every policy, the default first.
+    /// A policy of the user's own. `create` is called once for each segment group and priority, and returns a policy that holds no heap.
+    #[must_use]
+    pub fn custom(
+        name: &'static str,
+        create: impl Fn() -> Box<dyn EvictionPolicy> + Send + Sync + 'static,
+    ) -> Self {
+        Self::Custom(CustomPolicy { name, create: Arc::new(create) })
+    }
+
+    /// Every policy that comes with this crate, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         &[Self::NextUse, Self::Lru, Self::AgedLru, Self::Sieve, Self::S3Fifo, Self::Lirs]
@@ -41,7 +83,7 @@ impl PolicyKind {
 
     /// Its name, as [`parse`](str::parse) takes it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::NextUse => "next-use",
             Self::Lru => "lru",
@@ -49,18 +91,13 @@ impl PolicyKind {
             Self::Sieve => "sieve",
             Self::S3Fifo => "s3-fifo",
             Self::Lirs => "lirs",
+            Self::Custom(custom) => custom.name,
         }
-    }
-
-    /// Whether it goes by [`Moment::time`](super::Moment::time), and not by submissions alone.
-    #[must_use]
-    pub const fn counts_time(self) -> bool {
-        matches!(self, Self::AgedLru)
     }
 
     /// A policy of this kind, with its defaults, that holds no heap.
     #[must_use]
-    pub fn create(self) -> Box<dyn EvictionPolicy> {
+    pub fn create(&self) -> Box<dyn EvictionPolicy> {
         match self {
             Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
@@ -68,6 +105,7 @@ impl PolicyKind {
             Self::Sieve => Box::new(Sieve::new()),
             Self::S3Fifo => Box::new(S3Fifo::new()),
             Self::Lirs => Box::new(Lirs::new()),
+            Self::Custom(custom) => (custom.create)(),
         }
     }
 }
@@ -84,8 +122,8 @@ impl FromStr for PolicyKind {
     fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
         Self::all()
             .iter()
-            .copied()
             .find(|kind| kind.name() == name)
+            .cloned()
             .ok_or_else(|| UnknownPolicy { name: name.into() })
     }
 }

@@ -182,20 +182,13 @@ impl EvictionPolicy for Lirs {
         }
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        _now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
+    fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.capacity = Some(self.bytes_to_keep.saturating_add(self.bytes_passing));
         self.rebalance(None);
         let mut chosen = ByteSize::ZERO;
         let mut ask = |heap| {
-            if let Some(size) = evictable(heap) {
+            if let Some(size) = evict(heap) {
                 chosen = chosen.saturating_add(size);
-                victims.push(heap);
             }
             chosen >= need
         };
@@ -216,5 +209,9 @@ impl EvictionPolicy for Lirs {
             }
             next = self.rows.newer(heap);
         }
+    }
+
+    fn counts_time(&self) -> bool {
+        false
     }
 }

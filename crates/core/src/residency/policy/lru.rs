@@ -61,13 +61,11 @@ impl EvictionPolicy for Lru {
         self.remove(heap);
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        _now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
-        self.rows.choose_oldest(&self.by_use, need, |_| true, evictable, victims);
+    fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.rows.choose_oldest(&self.by_use, need, |_| true, evict);
+    }
+
+    fn counts_time(&self) -> bool {
+        false
     }
 }

@@ -1,6 +1,6 @@
 //! Which resident heaps go first when memory is short.
 //!
-//! A policy knows heaps by their [`HeapSlot`], sizes, and when they were used. It knows neither fences nor locks nor budgets: who asks
+//! A policy knows heaps by their [`HeapSlot`], sizes, and when they were used. It knows neither fences nor locks nor budgets: the planner
 //! says how many bytes are needed and which heaps may go ([`EvictionPolicy::choose`]).
 
 mod aged_lru;
@@ -18,7 +18,7 @@ use std::fmt;
 use crate::ByteSize;
 
 pub use aged_lru::{AgedLru, AgedLruDesc};
-pub use kind::{PolicyKind, UnknownPolicy};
+pub use kind::{CustomPolicy, PolicyKind, UnknownPolicy};
 pub use lirs::Lirs;
 pub use lru::Lru;
 pub use next_use::NextUse;
@@ -62,12 +62,16 @@ pub struct Moment {
 
 /// Which resident heaps go first when memory is short.
 ///
-/// Every method costs O(1), amortized, but [`choose`](Self::choose).
+/// A planner has ten policies, one for each segment group and priority. Every method costs O(1), amortized, except the two that choose.
 ///
 /// # Contract
 ///
-/// A heap is *held* from [`admit`](Self::admit) to [`withdraw`](Self::withdraw). Whoever calls keeps that order, and calls
+/// A heap is *held* from [`admit`](Self::admit) to [`withdraw`](Self::withdraw). The planner keeps that order, and calls
 /// [`touch`](Self::touch) for heaps that are held. What is not held may be remembered, until [`forget`](Self::forget).
+///
+/// An implementation can only choose badly: the planner checks each heap that it names. If it names fewer heaps than may go, those
+/// that it does not name stay, and the budget may be exceeded. The methods are called with the locks of a residency manager held: they
+/// must neither call the manager nor panic.
 pub trait EvictionPolicy: fmt::Debug + Send {
     /// A heap is resident, and used now, from now on: it was paged in, created, or is no longer locked.
     ///
@@ -83,20 +87,14 @@ pub trait EvictionPolicy: fmt::Debug + Send {
     /// A heap is no more: its slot will be another's. It may be held.
     fn forget(&mut self, heap: HeapSlot);
 
-    /// Appends heaps to `victims` in the order in which they are to go, until what `evictable` says of their sizes reaches `need` or none
-    /// is left. They stay held: whoever evicts them withdraws them.
+    /// Calls `evict` for held heaps in the order in which they are to go, until the sizes that it returns reach `need` or no heap is left.
     ///
-    /// `evictable` answers a heap's size if it may go now and `None` if it may not (the GPU may use it, or it is about to). It
-    /// is asked at most once about each heap.
+    /// `evict` returns the size of a heap that it takes, and `None` for one that may not go (the GPU may use it, or it is about to), that
+    /// is not held by this policy, that was taken before, or that is not needed any more. Heaps that are taken stay held until
+    /// [`withdraw`](Self::withdraw): the last ones are given back if larger ones after them make them unnecessary.
     ///
-    /// Cost: O(victims + heaps that may not go), and what the policy says.
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    );
+    /// Cost: O(heaps taken + heaps that may not go), and what the policy says.
+    fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>);
 
     /// In how many submissions a heap that is held is used again, if the policy can tell. O(1).
     ///
@@ -106,8 +104,8 @@ pub trait EvictionPolicy: fmt::Debug + Send {
         None
     }
 
-    /// Appends heaps that are not worth keeping although there is still room, the least worth first, up to `limit` bytes in sum (the
-    /// last may reach above it).
+    /// Calls `evict` for held heaps that are not worth keeping although there is still room, the least worth first, up to `limit` bytes
+    /// in sum (the last may reach above it).
     ///
     /// `fullness` is usage over budget, 0 to 1 and above. By default: none.
     fn choose_ahead(
@@ -115,9 +113,14 @@ pub trait EvictionPolicy: fmt::Debug + Send {
         _limit: ByteSize,
         _fullness: f64,
         _now: Moment,
-        _evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        _victims: &mut Vec<HeapSlot>,
+        _evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
     ) {
+    }
+
+    /// Whether the policy goes by [`Moment::time`]. If it does not, the time that it is told may stand still, which saves reading a clock
+    /// at each submission.
+    fn counts_time(&self) -> bool {
+        true
     }
 }
 

@@ -45,7 +45,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-fn check(kind: PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
+fn check(kind: &PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
     let mut policy = kind.create();
     let mut held = BTreeMap::new();
     let mut now = Moment::default();
@@ -70,23 +70,20 @@ fn check(kind: PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
                 policy.forget(HeapSlot::new(heap));
             }
             Call::Choose { need, may_go, ahead, spare } => {
-                let mut asked = Vec::new();
-                // What is there already stays.
-                let before = HeapSlot::new(u32::MAX - 1);
-                let mut victims = vec![before];
-                let mut evictable = |heap: HeapSlot| {
+                let (mut asked, mut victims) = (Vec::new(), Vec::new());
+                let mut evict = |heap: HeapSlot| {
                     asked.push(heap);
                     let size = held.get(&heap.get()).copied().unwrap_or(u64::MAX);
-                    (may_go >> heap.get() & 1 == 1).then(|| ByteSize::new(size))
+                    (may_go >> heap.get() & 1 == 1).then(|| {
+                        victims.push(heap);
+                        ByteSize::new(size)
+                    })
                 };
                 let need_bytes = ByteSize::new(need);
                 match ahead {
-                    None => policy.choose(need_bytes, now, &mut evictable, &mut victims),
-                    Some(fullness) => {
-                        policy.choose_ahead(need_bytes, fullness, now, &mut evictable, &mut victims);
-                    }
+                    None => policy.choose(need_bytes, now, &mut evict),
+                    Some(fullness) => policy.choose_ahead(need_bytes, fullness, now, &mut evict),
                 }
-                prop_assert_eq!(victims.remove(0), before);
                 let mut once = asked.clone();
                 once.sort_unstable();
                 once.dedup();
@@ -95,8 +92,6 @@ fn check(kind: PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
                     prop_assert!(held.contains_key(&heap.get()), "{}: {:?} is not held", kind, heap);
                 }
                 let may_go = |heap: &HeapSlot| may_go >> heap.get() & 1 == 1;
-                let chosen: Vec<_> = asked.iter().copied().filter(may_go).collect();
-                prop_assert_eq!(&victims, &chosen, "{}", kind);
                 let size = |heap: &HeapSlot| u128::from(held[&heap.get()]);
                 let bytes: u128 = victims.iter().map(size).sum();
                 if let Some(last) = victims.last() {
@@ -127,7 +122,7 @@ proptest! {
 
     #[test]
     fn every_policy_chooses_what_is_held_and_may_go_once(calls in prop::collection::vec(call(), 1..150)) {
-        for &kind in PolicyKind::all() {
+        for kind in PolicyKind::all() {
             check(kind, &calls)?;
         }
     }
@@ -155,8 +150,8 @@ proptest! {
 
 #[test]
 fn every_kind_is_named_and_found_by_its_name() {
-    for &kind in PolicyKind::all() {
-        assert_eq!(kind.name().parse(), Ok(kind));
+    for kind in PolicyKind::all() {
+        assert_eq!(kind.name().parse().as_ref(), Ok(kind));
         assert_eq!(kind.to_string(), kind.name());
     }
     assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
@@ -172,8 +167,11 @@ fn at(submission: u64, seconds: u64) -> Moment {
 
 fn chosen_ahead(policy: &mut dyn EvictionPolicy, fullness: f64, now: Moment) -> Vec<u32> {
     let mut victims = Vec::new();
-    policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |_| Some(ByteSize::new(1)), &mut victims);
-    victims.iter().map(|victim| victim.get()).collect()
+    policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |heap| {
+        victims.push(heap.get());
+        Some(ByteSize::new(1))
+    });
+    victims
 }
 
 #[test]

@@ -290,13 +290,7 @@ impl EvictionPolicy for NextUse {
         }
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
+    fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         let now = Habit::clock(now);
         self.sort_out_late(now);
         let mut candidates = std::mem::take(&mut self.candidates);
@@ -324,9 +318,8 @@ impl EvictionPolicy for NextUse {
                     candidates.swap_remove(at);
                 }
             }
-            if let Some(size) = evictable(heap) {
+            if let Some(size) = evict(heap) {
                 chosen = chosen.saturating_add(size);
-                victims.push(heap);
             }
         }
         self.candidates = candidates;
@@ -348,8 +341,7 @@ impl EvictionPolicy for NextUse {
         limit: ByteSize,
         fullness: f64,
         now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
+        evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
     ) {
         if fullness.is_nan() || fullness < AHEAD_FROM_FULLNESS {
             return;
@@ -365,9 +357,13 @@ impl EvictionPolicy for NextUse {
         let mut limit = limit;
         for chain in [LOST, ONCE] {
             let chain = &self.chains[chain].chain;
-            let chosen = self.rows.choose_oldest(chain, limit, stays_away, evictable, victims);
+            let chosen = self.rows.choose_oldest(chain, limit, stays_away, evict);
             limit = limit.saturating_sub(chosen);
         }
+    }
+
+    fn counts_time(&self) -> bool {
+        false
     }
 }
 

@@ -124,13 +124,7 @@ impl EvictionPolicy for S3Fifo {
         self.remove(heap);
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        _now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
+    fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         let [small, main, _] = &self.queues;
         self.capacity = small.bytes.saturating_add(main.bytes);
         let mut next_small = small.chain.oldest();
@@ -157,13 +151,16 @@ impl EvictionPolicy for S3Fifo {
                 if promoted {
                     small_left = small_left.saturating_sub(size);
                 }
-            } else if let Some(size) = evictable(heap) {
+            } else if let Some(size) = evict(heap) {
                 if from_small {
                     small_left = small_left.saturating_sub(size.get());
                 }
                 chosen = chosen.saturating_add(size);
-                victims.push(heap);
             }
         }
+    }
+
+    fn counts_time(&self) -> bool {
+        false
     }
 }

@@ -76,13 +76,7 @@ impl EvictionPolicy for Sieve {
         self.remove(heap);
     }
 
-    fn choose(
-        &mut self,
-        need: ByteSize,
-        _now: Moment,
-        evictable: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
-        victims: &mut Vec<HeapSlot>,
-    ) {
+    fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.round = self.round.wrapping_add(1);
         let mut chosen = ByteSize::ZERO;
         // The first time around flags are taken away, so that the second time all that was not asked about is.
@@ -96,9 +90,8 @@ impl EvictionPolicy for Sieve {
                 && !std::mem::take(&mut seen.used)
             {
                 seen.asked = self.round;
-                if let Some(size) = evictable(heap) {
+                if let Some(size) = evict(heap) {
                     chosen = chosen.saturating_add(size);
-                    victims.push(heap);
                 }
             }
             if at_end {
@@ -109,5 +102,9 @@ impl EvictionPolicy for Sieve {
                 }
             }
         }
+    }
+
+    fn counts_time(&self) -> bool {
+        false
     }
 }

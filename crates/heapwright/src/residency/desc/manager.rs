@@ -38,7 +38,7 @@ pub struct ResidencyManagerDesc {
     /// is a call into the kernel on Windows; with
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
     pub refresh_interval: u64,
-    /// Which heaps go first when memory is short.
+    /// Which heaps go first when memory is short; one of your own is made with [`PolicyKind::custom`].
     pub policy: PolicyKind,
     /// How long a thread waits for memory while the queue that it waits for does not get on, before usage exceeds the budget (or, with
     /// [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2 seconds.

@@ -34,8 +34,11 @@ impl Program {
     fn order(&mut self) -> Vec<u32> {
         let mut victims = Vec::new();
         let now = self.now();
-        self.policy.choose(ByteSize::MAX, now, &mut |_| Some(ByteSize::new(1)), &mut victims);
-        victims.into_iter().map(HeapSlot::get).collect()
+        self.policy.choose(ByteSize::MAX, now, &mut |heap| {
+            victims.push(heap.get());
+            Some(ByteSize::new(1))
+        });
+        victims
     }
 
     fn evict(&mut self, heap: u32) {
@@ -61,9 +64,11 @@ impl Program {
     fn ahead(&mut self, fullness: f64) -> Vec<u32> {
         let mut victims = Vec::new();
         let now = self.now();
-        let evictable = &mut |_| Some(ByteSize::new(1));
-        self.policy.choose_ahead(ByteSize::MAX, fullness, now, evictable, &mut victims);
-        victims.into_iter().map(HeapSlot::get).collect()
+        self.policy.choose_ahead(ByteSize::MAX, fullness, now, &mut |heap| {
+            victims.push(heap.get());
+            Some(ByteSize::new(1))
+        });
+        victims
     }
 }
 

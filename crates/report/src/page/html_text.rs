@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::io;
 
-use super::super::Visible;
+use crate::Visible;
 
 /// Any text as the content of an element or of a quoted attribute: what means something to HTML is escaped, and what
 /// cannot be seen is [told](Visible).

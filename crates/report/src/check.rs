@@ -3,93 +3,122 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use heapwright_core::{ByteSize, GpuVirtualAddress, HeapOffset};
+use heapwright::report::{AllocationReport, AllocatorReport, ResourceReport, SCHEMA, TotalsReport, VERSION};
+use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset};
 
-use super::allocator_report::{AllocatorReport, ResourceReport, TotalsReport};
-use super::error::ReportError;
-use super::heap_report::AllocationReport;
-use super::json::{SCHEMA, VERSION};
-use super::names::HeapTypeName;
-use super::sums::{SEGMENT_GROUPS, Sums, place_of_heap_type, place_of_segment_group};
+use crate::ReportError;
 
 /// How deep allocations lie within others at most.
 const MAX_DEPTH: usize = 16;
 
-impl AllocatorReport {
-    /// Whether the report keeps the [rules](super#rules). O(allocations).
-    ///
-    /// # Errors
-    ///
-    /// The first place where it does not, and the rule.
-    pub fn check(&self) -> Result<(), ReportError> {
-        check_version(Some(&self.schema), Some(self.version))?;
-        for (place, heap) in self.heaps.iter().enumerate() {
-            let path = format!("heaps[{place}]");
-            if heap.index != place {
-                let rule = format!("{}, but the heap is the one at {place}", heap.index);
-                return Err(ReportError::at(format!("{path}.index"), rule));
-            }
-            check_memory(&path, heap.size, heap.gpu_virtual_address)?;
-            let path = Path { outer: None, list: &path, place: None };
-            check_allocations(path, "allocations", &heap.allocations, heap.size, 1)?;
+/// Checks whether a report keeps the [rules](crate#rules). O(allocations).
+///
+/// # Errors
+///
+/// The first place where it does not, and the rule.
+pub fn check(report: &AllocatorReport) -> Result<(), ReportError> {
+    check_version(Some(&report.schema), Some(report.version))?;
+    for (place, heap) in report.heaps.iter().enumerate() {
+        let path = format!("heaps[{place}]");
+        if heap.index != place {
+            let rule = format!("{}, but the heap is the one at {place}", heap.index);
+            return Err(ReportError::at(format!("{path}.index"), rule));
         }
-        for (list, resources) in [("committed", &self.committed), ("imported", &self.imported)] {
-            for (place, resource) in resources.iter().enumerate() {
-                check_resource(&format!("{list}[{place}]"), resource)?;
-            }
-        }
-        self.check_sums()
+        check_memory(&path, heap.size, heap.gpu_virtual_address)?;
+        let path = Path { outer: None, list: &path, place: None };
+        check_allocations(path, "allocations", &heap.allocations, heap.size, 1)?;
     }
+    let resources = [("committed", &report.committed), ("imported", &report.imported)];
+    for (list, resources) in resources {
+        for (place, resource) in resources.iter().enumerate() {
+            check_resource(&format!("{list}[{place}]"), resource)?;
+        }
+    }
+    // What allocations use is inside of the heaps, so no other sum is larger than these.
+    check_list(report, "heaps", report.heaps.iter().map(|heap| (heap.size, Some(heap.pool))))?;
+    for (list, resources) in resources {
+        check_list(report, list, resources.iter().map(|resource| (resource.size, resource.pool)))?;
+    }
+    check_sums(report)
+}
 
-    fn check_sums(&self) -> Result<(), ReportError> {
-        let sums = Sums::of(self)?;
-        for (place, (heap, found)) in self.heaps.iter().zip(&sums.heaps_used).enumerate() {
-            agree(|| format!("heaps[{place}].used"), heap.used.get(), found.get())?;
+/// Checks that pools exist and that sizes add up to 64 bits at most.
+fn check_list(
+    report: &AllocatorReport,
+    list: &str,
+    parts: impl Iterator<Item = (ByteSize, Option<usize>)>,
+) -> Result<(), ReportError> {
+    let mut sum = ByteSize::ZERO;
+    for (place, (size, pool)) in parts.enumerate() {
+        if let Some(pool) = pool.filter(|&pool| pool >= report.pools.len()) {
+            let rule = format!("{pool}, but there are {} pools", report.pools.len());
+            return Err(ReportError::at(format!("{list}[{place}].pool"), rule));
         }
-        let listed = self.pools.iter().map(|pool| &pool.totals).zip(&sums.pools);
-        for (place, (told, found)) in listed.enumerate() {
-            check_totals(&format!("pools[{place}].totals"), told, found)?;
-        }
+        sum = sum.checked_add(size).ok_or_else(|| {
+            ReportError::at(format!("{list}[{place}]"), "the bytes up to here do not fit in 64 bits")
+        })?;
+    }
+    Ok(())
+}
 
-        let mut heap_types = BTreeSet::new();
-        for (place, listed) in self.heap_types.iter().enumerate() {
-            let path = format!("heap_types[{place}]");
-            let of_type = place_of_heap_type(listed.heap_type);
-            once(&mut heap_types, of_type, &format!("{path}.heap_type"), listed.heap_type.name())?;
-            check_totals(&format!("{path}.totals"), &listed.totals, &sums.heap_types[of_type])?;
-        }
-        let found = sums.heap_types.iter().zip(HeapTypeName::ALL.map(HeapTypeName::name));
-        all_listed("heap_types", &heap_types, found)?;
+/// Checks every sum against those of a report that is counted anew.
+fn check_sums(report: &AllocatorReport) -> Result<(), ReportError> {
+    let mut counted = report.clone();
+    counted.recount();
+    for (place, (heap, counted)) in report.heaps.iter().zip(&counted.heaps).enumerate() {
+        agree(|| format!("heaps[{place}].used"), heap.used.get(), counted.used.get())?;
+    }
+    for (place, (pool, counted)) in report.pools.iter().zip(&counted.pools).enumerate() {
+        check_totals(&format!("pools[{place}].totals"), &pool.totals, &counted.totals)?;
+    }
+    check_groups(
+        ["heap_types", "heap_type"],
+        report.heap_types.iter().map(|listed| (listed.heap_type, &listed.totals)),
+        counted.heap_types.iter().map(|listed| (listed.heap_type, &listed.totals)),
+    )?;
+    check_groups(
+        ["segment_groups", "segment_group"],
+        report.segment_groups.iter().map(|listed| (listed.segment_group, &listed.totals)),
+        counted.segment_groups.iter().map(|listed| (listed.segment_group, &listed.totals)),
+    )?;
+    let mut reasons = BTreeSet::new();
+    for (place, decision) in report.decisions.iter().enumerate() {
+        let reason = decision.reason.as_str();
+        once(&mut reasons, reason, &format!("decisions[{place}].reason"), &format!("{reason:?}"))?;
+    }
+    check_totals("totals", &report.totals, &counted.totals)?;
+    if report.heaps_created < report.totals.heap_count {
+        let rule = format!("{}, but there are {} heaps", report.heaps_created, report.totals.heap_count);
+        return Err(ReportError::at("heaps_created", rule));
+    }
+    Ok(())
+}
 
-        let mut segment_groups = BTreeSet::new();
-        for (place, listed) in self.segment_groups.iter().enumerate() {
-            let path = format!("segment_groups[{place}]");
-            let group = place_of_segment_group(listed.segment_group);
-            let name = listed.segment_group.to_string();
-            once(&mut segment_groups, group, &format!("{path}.segment_group"), &name)?;
-            check_totals(&format!("{path}.totals"), &listed.totals, &sums.segment_groups[group])?;
+/// Checks that each group is listed once, with its sums, and that none is missing.
+fn check_groups<'a, K: Ord + Copy + fmt::Display>(
+    [list, key]: [&str; 2],
+    listed: impl Iterator<Item = (K, &'a TotalsReport)>,
+    counted: impl Iterator<Item = (K, &'a TotalsReport)>,
+) -> Result<(), ReportError> {
+    let counted: Vec<(K, &TotalsReport)> = counted.collect();
+    let nothing = TotalsReport::default();
+    let mut seen = BTreeSet::new();
+    for (place, (group, totals)) in listed.enumerate() {
+        let path = format!("{list}[{place}]");
+        once(&mut seen, group, &format!("{path}.{key}"), &group.to_string())?;
+        let found = counted.iter().find(|(of, _)| *of == group).map_or(&nothing, |&(_, totals)| totals);
+        check_totals(&format!("{path}.totals"), totals, found)?;
+    }
+    match counted.iter().find(|(group, _)| !seen.contains(group)) {
+        Some((group, _)) => {
+            Err(ReportError::at(list, format!("{group} is missing, but something lies there")))
         }
-        let names = SEGMENT_GROUPS.map(|group| group.to_string());
-        let found = sums.segment_groups.iter().zip(names.iter().map(String::as_str));
-        all_listed("segment_groups", &segment_groups, found)?;
-
-        let mut reasons = BTreeSet::new();
-        for (place, decision) in self.decisions.iter().enumerate() {
-            let reason = decision.reason.as_str();
-            once(&mut reasons, reason, &format!("decisions[{place}].reason"), &format!("{reason:?}"))?;
-        }
-
-        check_totals("totals", &self.totals, &sums.totals)?;
-        if self.heaps_created < self.totals.heap_count {
-            let rule = format!("{}, but there are {} heaps", self.heaps_created, self.totals.heap_count);
-            return Err(ReportError::at("heaps_created", rule));
-        }
-        Ok(())
+        None => Ok(()),
     }
 }
 
 /// `schema` and `version`, as far as they are there.
-pub(super) fn check_version(schema: Option<&str>, version: Option<u64>) -> Result<(), ReportError> {
+pub(crate) fn check_version(schema: Option<&str>, version: Option<u64>) -> Result<(), ReportError> {
     match schema {
         Some(SCHEMA) => {}
         Some(other) => {
@@ -233,17 +262,4 @@ fn agree(path: impl Fn() -> String, told: u64, found: u64) -> Result<(), ReportE
 
 fn once<K: Ord>(seen: &mut BTreeSet<K>, key: K, path: &str, name: &str) -> Result<(), ReportError> {
     if seen.insert(key) { Ok(()) } else { Err(ReportError::at(path, format!("{name} is listed before"))) }
-}
-
-fn all_listed<'a>(
-    list: &str,
-    listed: &BTreeSet<usize>,
-    found: impl Iterator<Item = (&'a TotalsReport, &'a str)>,
-) -> Result<(), ReportError> {
-    for (place, (totals, name)) in found.enumerate() {
-        if *totals != TotalsReport::default() && !listed.contains(&place) {
-            return Err(ReportError::at(list, format!("{name} is missing, but something lies there")));
-        }
-    }
-    Ok(())
 }

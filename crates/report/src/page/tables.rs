@@ -3,12 +3,15 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use heapwright_core::ByteSize;
+use heapwright::ByteSize;
+use heapwright::report::{AllocatorReport, HeapReport, ResourceReport, TotalsReport};
 
-use super::super::allocator_report::share;
-use super::super::{AllocatorReport, HeapReport, Place, ResourceReport, TotalsReport};
 use super::LISTED_WITHOUT_SCRIPT;
 use super::html_text::HtmlText;
+use crate::free_ranges::share;
+use crate::{
+    Place, external_fragmentation, heap_external_fragmentation, largest_allocations, largest_free_range,
+};
 
 /// Everything between the start of the body and the script.
 pub(super) fn write(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
@@ -57,7 +60,7 @@ fn header(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
 
 fn totals(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     let totals = &report.totals;
-    let fragmentation = percent(report.external_fragmentation());
+    let fragmentation = percent(external_fragmentation(report));
     let live =
         totals.allocation_count.saturating_add(totals.committed.count).saturating_add(totals.imported.count);
     let mut tiles: Vec<(&str, String, String)> = vec![
@@ -317,10 +320,10 @@ fn write_heap(place: usize, heap: &HeapReport, largest: ByteSize, page: &mut imp
         heap.used,
         percent(share(heap.used, heap.size)),
         free,
-        heap.largest_free_range(),
+        largest_free_range(heap),
     )?;
     if !free.is_zero() {
-        write!(page, ", {} fragmented", percent(heap.external_fragmentation()))?;
+        write!(page, ", {} fragmented", percent(heap_external_fragmentation(heap)))?;
     }
     write!(page, " · <bdi>{}</bdi> · {}", HtmlText(&heap.algorithm), heap.segment_group)?;
     for flag in &heap.flags {
@@ -384,7 +387,7 @@ fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()
         page,
         "<section id=\"allocations\">\n<h2>Allocations</h2>\n<div id=\"list\"></div>\n<noscript>"
     )?;
-    let largest = report.largest_allocations(LISTED_WITHOUT_SCRIPT);
+    let largest = largest_allocations(report, LISTED_WITHOUT_SCRIPT);
     writeln!(
         page,
         "<p>The {} largest. With scripts, this is a list of all, and every heap has a map.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\

@@ -6,11 +6,12 @@
 //! kind, name, user data, bytes that nobody asked for, and its address. The script is written to this, and both change
 //! together.
 
-use heapwright_core::{ByteSize, GpuVirtualAddress};
+use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, HeapReport, ResourceReport};
+use heapwright::{ByteSize, GpuVirtualAddress};
 use serde::ser::{SerializeSeq as _, SerializeTuple as _};
 use serde::{Serialize, Serializer};
 
-use super::super::{AllocationKind, AllocationReport, AllocatorReport, HeapReport, ResourceReport, Visible};
+use crate::Visible;
 
 /// The data of a report.
 pub(super) struct PageData<'a>(pub(super) &'a AllocatorReport);
@@ -65,11 +66,11 @@ struct Allocation<'a>(&'a AllocationReport);
 
 impl Serialize for Allocation<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let AllocationReport { offset, size, kind, requested, name, user_data, within } = self.0;
+        let AllocationReport { offset, size, kind, requested, name, user_data, within, .. } = self.0;
         let mut allocation = serializer.serialize_tuple(7)?;
         allocation.serialize_element(&offset.get())?;
         allocation.serialize_element(&size.get())?;
-        allocation.serialize_element(&kind.index())?;
+        allocation.serialize_element(&(*kind as u8))?;
         allocation.serialize_element(&Text(name.as_deref()))?;
         allocation.serialize_element(&Text(user_data.as_deref()))?;
         allocation.serialize_element(&waste(*size, *requested))?;
@@ -88,7 +89,7 @@ impl Serialize for Resource<'_> {
         let ResourceReport { size, kind, name, user_data, requested, gpu_virtual_address, .. } = self.0;
         let mut resource = serializer.serialize_tuple(6)?;
         resource.serialize_element(&size.get())?;
-        resource.serialize_element(&kind.index())?;
+        resource.serialize_element(&(*kind as u8))?;
         resource.serialize_element(&Text(name.as_deref()))?;
         resource.serialize_element(&Text(user_data.as_deref()))?;
         resource.serialize_element(&waste(*size, *requested))?;

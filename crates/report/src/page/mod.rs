@@ -15,9 +15,10 @@ mod tables;
 
 use std::io::{self, Write};
 
+use heapwright::report::AllocatorReport;
+
 use self::data::PageData;
 use self::html_text::{HtmlText, ScriptJson};
-use super::AllocatorReport;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -27,25 +28,24 @@ const SCRIPT_HASH: &str = "I5Zzreazfy3FTzhPgSfH0Sc4KCAXQJHu3519ytvAPqM=";
 /// How many allocations are listed where no script runs.
 const LISTED_WITHOUT_SCRIPT: usize = 1000;
 
-impl AllocatorReport {
-    /// Writes an HTML page with a map of every heap. O(n log n) of allocations.
-    ///
-    /// The page is one file, needs nothing from elsewhere, and is the same for the same report. Whatever the names in the
-    /// report hold, they are text in it. The writer gets many small pieces: a file wants a
-    /// [`BufWriter`](io::BufWriter).
-    ///
-    /// # Errors
-    ///
-    /// What the writer answers.
-    pub fn to_html_writer(&self, mut writer: impl Write) -> io::Result<()> {
-        let page = &mut writer;
-        let title = match self.device.description.as_str() {
-            "" => "heapwright report",
-            description => description,
-        };
-        writeln!(
-            page,
-            r#"<!DOCTYPE html>
+/// Writes an HTML page with a map of every heap. O(n log n) of allocations.
+///
+/// The page is one file, needs nothing from elsewhere, and is the same for the same report. Whatever the names in the
+/// report hold, they are text in it. The writer gets many small pieces: a file wants a
+/// [`BufWriter`](io::BufWriter).
+///
+/// # Errors
+///
+/// What the writer returns.
+pub fn write_html(report: &AllocatorReport, mut writer: impl Write) -> io::Result<()> {
+    let page = &mut writer;
+    let title = match report.device.description.as_str() {
+        "" => "heapwright report",
+        description => description,
+    };
+    writeln!(
+        page,
+        r#"<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -57,22 +57,12 @@ impl AllocatorReport {
 {STYLE}</style>
 </head>
 <body>"#,
-            HtmlText(title)
-        )?;
-        tables::write(self, page)?;
-        page.write_all(b"<script type=\"application/json\" id=\"data\">")?;
-        serde_json::to_writer(ScriptJson(&mut *page), &PageData(self))?;
-        write!(page, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
-    }
-
-    /// The page of [`to_html_writer`](Self::to_html_writer) as text.
-    #[must_use]
-    pub fn to_html(&self) -> String {
-        let mut page = Vec::new();
-        // A vector takes everything, and all that is written is text.
-        self.to_html_writer(&mut page).expect("a vector takes everything");
-        String::from_utf8(page).expect("a page is text")
-    }
+        HtmlText(title)
+    )?;
+    tables::write(report, page)?;
+    page.write_all(b"<script type=\"application/json\" id=\"data\">")?;
+    serde_json::to_writer(ScriptJson(&mut *page), &PageData(report))?;
+    write!(page, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 }
 
 #[cfg(test)]

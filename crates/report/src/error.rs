@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Visible;
+use crate::Visible;
 
 /// Why a report is refused: the place and the rule that is broken there.
 ///
@@ -20,12 +20,12 @@ struct Located {
 }
 
 impl ReportError {
-    pub(super) fn at(path: impl Into<String>, rule: impl Into<String>) -> Self {
+    pub(crate) fn at(path: impl Into<String>, rule: impl Into<String>) -> Self {
         Self(Box::new(Located { path: path.into(), line: None, column: 0, rule: rule.into() }))
     }
 
     /// What the JSON reader answered, at a path in the spelling of `serde_path_to_error`: `.` is the whole document.
-    pub(super) fn from_json(path: &str, error: &serde_json::Error) -> Self {
+    pub(crate) fn from_json(path: &str, error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();
         // The reader's text ends with the place, which is told apart here.

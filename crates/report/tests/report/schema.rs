@@ -1,7 +1,8 @@
 //! The JSON Schema and the types say the same.
 
-use crate::sample::full;
-use heapwright::report::{AllocationKind, AllocatorReport, HeapContents, HeapTypeName, JSON_SCHEMA};
+use crate::sample::{full, to_json};
+use heapwright::report::{AllocationKind, HeapContents, HeapTypeName};
+use heapwright_report::{JSON_SCHEMA, from_json};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -86,13 +87,13 @@ fn without(document: &Value, pointer: &str, value: Option<Value>) -> Value {
 #[test]
 fn every_key_is_described_and_required_where_the_schema_says_so() {
     let root = schema();
-    let document: Value = serde_json::from_str(&full().to_json()).unwrap();
+    let document: Value = serde_json::from_str(&to_json(&full())).unwrap();
     let mut keys = Vec::new();
     check(&root, &root, &document, "", &mut keys);
     for (pointer, is_required) in &keys {
         for value in [None, Some(Value::Null)] {
             let json = without(&document, pointer, value.clone()).to_string();
-            let error = AllocatorReport::from_json(json.as_bytes()).err();
+            let error = from_json(json.as_bytes()).err();
             // What is left out may be missed by a sum, which is another matter.
             let is_missed = error.as_ref().is_some_and(|error| {
                 let rule = error.rule();
@@ -108,7 +109,7 @@ fn every_key_is_described_and_required_where_the_schema_says_so() {
 #[test]
 fn every_key_that_is_described_is_in_the_sample() {
     let root = schema();
-    let document: Value = serde_json::from_str(&full().to_json()).unwrap();
+    let document: Value = serde_json::from_str(&to_json(&full())).unwrap();
     let mut keys = Vec::new();
     check(&root, &root, &document, "", &mut keys);
     let all = root["$defs"].as_object().unwrap().values().chain([&root]);

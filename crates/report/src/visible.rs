@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 /// another.
 ///
 /// ```
-/// use heapwright::report::Visible;
+/// use heapwright_report::Visible;
 ///
 /// assert_eq!(Visible("line\nbreak \u{1b}[31m \u{202e}").to_string(), r"line\u{a}break \u{1b}[31m \u{202e}");
 /// assert_eq!(Visible("schön, 影, \"quoted\"").to_string(), "schön, 影, \"quoted\"");
@@ -31,7 +31,7 @@ impl Display for Visible<'_> {
 
 impl Visible<'_> {
     /// At most about `limit` characters of the text; what is cut off shows as `…`.
-    pub(super) fn shortened(self, limit: usize) -> String {
+    pub(crate) fn shortened(self, limit: usize) -> String {
         let mut text = String::new();
         let cut = self.0.char_indices().nth(limit).map(|(place, _)| place);
         // Writing to a string does not fail.

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use heapwright_core::{ByteSize, HeapOffset};
-
-use super::allocator_report::{AllocatorReport, ResourceReport};
-use super::heap_report::AllocationReport;
-use super::names::AllocationKind;
+use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, ResourceReport};
+use heapwright::{ByteSize, HeapOffset};
 
 /// One allocation that a user holds, wherever it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,29 +50,27 @@ impl fmt::Display for Place {
     }
 }
 
-impl AllocatorReport {
-    /// Every allocation that a user holds: heap by heap in the order of offsets, then committed and imported resources.
-    /// O(allocations).
-    #[must_use]
-    pub fn live_allocations(&self) -> Vec<LiveAllocation<'_>> {
-        let mut all = Vec::new();
-        for (index, heap) in self.heaps.iter().enumerate() {
-            collect(&heap.allocations, HeapOffset::ZERO, index, &mut all);
-        }
-        all.extend(resources(&self.committed, Place::Committed));
-        all.extend(resources(&self.imported, Place::Imported));
-        all
+/// Returns every allocation that a user holds: heap by heap in the order of offsets, then committed and imported resources.
+/// O(allocations).
+#[must_use]
+pub fn live_allocations(report: &AllocatorReport) -> Vec<LiveAllocation<'_>> {
+    let mut all = Vec::new();
+    for (index, heap) in report.heaps.iter().enumerate() {
+        collect(&heap.allocations, HeapOffset::ZERO, index, &mut all);
     }
+    all.extend(resources(&report.committed, Place::Committed));
+    all.extend(resources(&report.imported, Place::Imported));
+    all
+}
 
-    /// The largest allocations that users hold, at most `limit`, from the largest; of equal ones, those listed first.
-    /// O(n log n) of allocations.
-    #[must_use]
-    pub fn largest_allocations(&self, limit: usize) -> Vec<LiveAllocation<'_>> {
-        let mut all = self.live_allocations();
-        all.sort_by_key(|allocation| std::cmp::Reverse(allocation.size));
-        all.truncate(limit);
-        all
-    }
+/// Returns the largest allocations that users hold, at most `limit`, from the largest; of equal ones, those listed first.
+/// O(n log n) in the number of allocations.
+#[must_use]
+pub fn largest_allocations(report: &AllocatorReport, limit: usize) -> Vec<LiveAllocation<'_>> {
+    let mut all = live_allocations(report);
+    all.sort_by_key(|allocation| std::cmp::Reverse(allocation.size));
+    all.truncate(limit);
+    all
 }
 
 fn collect<'a>(
@@ -85,7 +80,7 @@ fn collect<'a>(
     all: &mut Vec<LiveAllocation<'a>>,
 ) {
     for allocation in allocations {
-        let AllocationReport { offset, size, kind, requested, name, user_data, within } = allocation;
+        let AllocationReport { offset, size, kind, requested, name, user_data, within, .. } = allocation;
         // A report that was not checked may have more than 64 bits.
         let offset = start.checked_add(ByteSize::new(offset.get())).unwrap_or(HeapOffset::new(u64::MAX));
         match within {
