@@ -589,7 +589,7 @@ pub const D3D12_APPLICATION_SPECIFIC_DRIVER_BLOB_UNKNOWN: D3D12_APPLICATION_SPEC
 pub const D3D12_APPLICATION_SPECIFIC_DRIVER_BLOB_USED: D3D12_APPLICATION_SPECIFIC_DRIVER_BLOB_STATUS = 2;
 pub const D3D12_ARRAY_AXIS_ADDRESS_RANGE_BIT_COUNT: i32 = 9;
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_AUTO_BREADCRUMB_NODE {
     pub pCommandListDebugNameA: *const i8,
     pub pCommandListDebugNameW: *const u16,
@@ -602,8 +602,13 @@ pub struct D3D12_AUTO_BREADCRUMB_NODE {
     pub pCommandHistory: *const D3D12_AUTO_BREADCRUMB_OP,
     pub pNext: *const Self,
 }
+impl Default for D3D12_AUTO_BREADCRUMB_NODE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_AUTO_BREADCRUMB_NODE1 {
     pub pCommandListDebugNameA: *const i8,
     pub pCommandListDebugNameW: *const u16,
@@ -617,6 +622,11 @@ pub struct D3D12_AUTO_BREADCRUMB_NODE1 {
     pub pNext: *const Self,
     pub BreadcrumbContextsCount: u32,
     pub pBreadcrumbContexts: *mut D3D12_DRED_BREADCRUMB_CONTEXT,
+}
+impl Default for D3D12_AUTO_BREADCRUMB_NODE1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_AUTO_BREADCRUMB_OP = i32;
 pub const D3D12_AUTO_BREADCRUMB_OP_ATOMICCOPYBUFFERUINT: D3D12_AUTO_BREADCRUMB_OP = 23;
@@ -859,7 +869,7 @@ pub struct D3D12_BOX {
     pub back: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_BROADCASTING_LAUNCH_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -869,6 +879,11 @@ pub struct D3D12_BROADCASTING_LAUNCH_OVERRIDES {
     pub pMaxDispatchGrid: *const u32,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_BROADCASTING_LAUNCH_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -957,10 +972,15 @@ pub struct D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_TOOLS_VISUALIZATION_HEA
     pub NumDescs: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_CACHED_PIPELINE_STATE {
     pub pCachedBlob: *const core::ffi::c_void,
     pub CachedBlobSizeInBytes: usize,
+}
+impl Default for D3D12_CACHED_PIPELINE_STATE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -994,7 +1014,7 @@ impl Default for D3D12_CLEAR_VALUE_0 {
 pub const D3D12_CLIP_OR_CULL_DISTANCE_COUNT: i32 = 8;
 pub const D3D12_CLIP_OR_CULL_DISTANCE_ELEMENT_COUNT: i32 = 2;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_COALESCING_LAUNCH_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -1002,6 +1022,11 @@ pub struct D3D12_COALESCING_LAUNCH_OVERRIDES {
     pub pShareInputOf: *const D3D12_NODE_ID,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_COALESCING_LAUNCH_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_COLOR_WRITE_ENABLE = i32;
 pub const D3D12_COLOR_WRITE_ENABLE_ALL: D3D12_COLOR_WRITE_ENABLE = 15;
@@ -1049,12 +1074,17 @@ pub const D3D12_COMMAND_QUEUE_PRIORITY_NORMAL: D3D12_COMMAND_QUEUE_PRIORITY = 0;
 pub type D3D12_COMMAND_RECORDER_FLAGS = u32;
 pub const D3D12_COMMAND_RECORDER_FLAG_NONE: D3D12_COMMAND_RECORDER_FLAGS = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_COMMAND_SIGNATURE_DESC {
     pub ByteStride: u32,
     pub NumArgumentDescs: u32,
     pub pArgumentDescs: *const D3D12_INDIRECT_ARGUMENT_DESC,
     pub NodeMask: u32,
+}
+impl Default for D3D12_COMMAND_SIGNATURE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_COMMONSHADER_CONSTANT_BUFFER_API_SLOT_COUNT: i32 = 14;
 pub const D3D12_COMMONSHADER_CONSTANT_BUFFER_COMPONENTS: i32 = 4;
@@ -1092,7 +1122,7 @@ pub const D3D12_COMMONSHADER_TEXCOORD_RANGE_REDUCTION_MIN: i32 = -10;
 pub const D3D12_COMMONSHADER_TEXEL_OFFSET_MAX_NEGATIVE: i32 = -8;
 pub const D3D12_COMMONSHADER_TEXEL_OFFSET_MAX_POSITIVE: i32 = 7;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_COMMON_COMPUTE_NODE_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -1100,6 +1130,11 @@ pub struct D3D12_COMMON_COMPUTE_NODE_OVERRIDES {
     pub pShareInputOf: *const D3D12_NODE_ID,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_COMMON_COMPUTE_NODE_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_COMPARISON_FUNC = i32;
 pub const D3D12_COMPARISON_FUNC_ALWAYS: D3D12_COMPARISON_FUNC = 8;
@@ -1456,10 +1491,15 @@ pub const D3D12_DEVICE_FLAG_NONE: D3D12_DEVICE_FLAGS = 0;
 pub const D3D12_DEVICE_FLAG_SHADER_INSTRUMENTATION_ENABLED: D3D12_DEVICE_FLAGS = 256;
 pub const D3D12_DEVICE_FLAG_SYNCHRONIZED_COMMAND_QUEUE_VALIDATION_DISABLED: D3D12_DEVICE_FLAGS = 4;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DEVICE_REMOVED_EXTENDED_DATA {
     pub Flags: D3D12_DRED_FLAGS,
     pub pHeadAutoBreadcrumbNode: *mut D3D12_AUTO_BREADCRUMB_NODE,
+}
+impl Default for D3D12_DEVICE_REMOVED_EXTENDED_DATA {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -1484,12 +1524,17 @@ pub struct D3D12_DEVICE_REMOVED_EXTENDED_DATA3 {
     pub DeviceState: D3D12_DRED_DEVICE_STATE,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DISCARD_REGION {
     pub NumRects: u32,
     pub pRects: *const D3D12_RECT,
     pub FirstSubresource: u32,
     pub NumSubresources: u32,
+}
+impl Default for D3D12_DISCARD_REGION {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -1563,21 +1608,31 @@ pub struct D3D12_DRAW_INDEXED_ARGUMENTS {
     pub StartInstanceLocation: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_ALLOCATION_NODE {
     pub ObjectNameA: *const i8,
     pub ObjectNameW: *const u16,
     pub AllocationType: D3D12_DRED_ALLOCATION_TYPE,
     pub pNext: *const Self,
 }
+impl Default for D3D12_DRED_ALLOCATION_NODE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_ALLOCATION_NODE1 {
     pub ObjectNameA: *const i8,
     pub ObjectNameW: *const u16,
     pub AllocationType: D3D12_DRED_ALLOCATION_TYPE,
     pub pNext: *const Self,
     pub pObject: core::mem::ManuallyDrop<Option<windows_core::IUnknown>>,
+}
+impl Default for D3D12_DRED_ALLOCATION_NODE1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_DRED_ALLOCATION_TYPE = i32;
 pub const D3D12_DRED_ALLOCATION_TYPE_COMMAND_ALLOCATOR: D3D12_DRED_ALLOCATION_TYPE = 20;
@@ -1610,20 +1665,35 @@ pub const D3D12_DRED_ALLOCATION_TYPE_VIDEO_MOTION_ESTIMATOR: D3D12_DRED_ALLOCATI
 pub const D3D12_DRED_ALLOCATION_TYPE_VIDEO_MOTION_VECTOR_HEAP: D3D12_DRED_ALLOCATION_TYPE = 46;
 pub const D3D12_DRED_ALLOCATION_TYPE_VIDEO_PROCESSOR: D3D12_DRED_ALLOCATION_TYPE = 32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT {
     pub pHeadAutoBreadcrumbNode: *const D3D12_AUTO_BREADCRUMB_NODE,
 }
+impl Default for D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT1 {
     pub pHeadAutoBreadcrumbNode: *const D3D12_AUTO_BREADCRUMB_NODE1,
 }
+impl Default for D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_BREADCRUMB_CONTEXT {
     pub BreadcrumbIndex: u32,
     pub pContextString: *const u16,
+}
+impl Default for D3D12_DRED_BREADCRUMB_CONTEXT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_DRED_DEVICE_STATE = i32;
 pub const D3D12_DRED_DEVICE_STATE_FAULT: D3D12_DRED_DEVICE_STATE = 6;
@@ -1641,26 +1711,41 @@ pub const D3D12_DRED_FLAG_NONE: D3D12_DRED_FLAGS = 0;
 pub type D3D12_DRED_PAGE_FAULT_FLAGS = u32;
 pub const D3D12_DRED_PAGE_FAULT_FLAGS_NONE: D3D12_DRED_PAGE_FAULT_FLAGS = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_PAGE_FAULT_OUTPUT {
     pub PageFaultVA: D3D12_GPU_VIRTUAL_ADDRESS,
     pub pHeadExistingAllocationNode: *const D3D12_DRED_ALLOCATION_NODE,
     pub pHeadRecentFreedAllocationNode: *const D3D12_DRED_ALLOCATION_NODE,
 }
+impl Default for D3D12_DRED_PAGE_FAULT_OUTPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_PAGE_FAULT_OUTPUT1 {
     pub PageFaultVA: D3D12_GPU_VIRTUAL_ADDRESS,
     pub pHeadExistingAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
     pub pHeadRecentFreedAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
 }
+impl Default for D3D12_DRED_PAGE_FAULT_OUTPUT1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_PAGE_FAULT_OUTPUT2 {
     pub PageFaultVA: D3D12_GPU_VIRTUAL_ADDRESS,
     pub pHeadExistingAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
     pub pHeadRecentFreedAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
     pub PageFaultFlags: D3D12_DRED_PAGE_FAULT_FLAGS,
+}
+impl Default for D3D12_DRED_PAGE_FAULT_OUTPUT2 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_DRED_VERSION = i32;
 pub const D3D12_DRED_VERSION_1_0: D3D12_DRED_VERSION = 1;
@@ -1713,18 +1798,28 @@ pub const D3D12_DS_OUTPUT_REGISTER_COMPONENTS: i32 = 4;
 pub const D3D12_DS_OUTPUT_REGISTER_COMPONENT_BIT_COUNT: i32 = 32;
 pub const D3D12_DS_OUTPUT_REGISTER_COUNT: i32 = 32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DXIL_LIBRARY_DESC {
     pub DXILLibrary: D3D12_SHADER_BYTECODE,
     pub NumExports: u32,
     pub pExports: *const D3D12_EXPORT_DESC,
 }
+impl Default for D3D12_DXIL_LIBRARY_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DXIL_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
     pub SubobjectToAssociate: crate::PCWSTR,
     pub NumExports: u32,
     pub pExports: *mut crate::PCWSTR,
+}
+impl Default for D3D12_DXIL_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_ELEMENTS_LAYOUT = i32;
 pub const D3D12_ELEMENTS_LAYOUT_ARRAY: D3D12_ELEMENTS_LAYOUT = 0;
@@ -1737,11 +1832,16 @@ pub type D3D12_EXECUTE_INDIRECT_TIER = i32;
 pub const D3D12_EXECUTE_INDIRECT_TIER_1_0: D3D12_EXECUTE_INDIRECT_TIER = 10;
 pub const D3D12_EXECUTE_INDIRECT_TIER_1_1: D3D12_EXECUTE_INDIRECT_TIER = 11;
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_EXISTING_COLLECTION_DESC {
     pub pExistingCollection: core::mem::ManuallyDrop<Option<ID3D12StateObject>>,
     pub NumExports: u32,
     pub pExports: *const D3D12_EXPORT_DESC,
+}
+impl Default for D3D12_EXISTING_COLLECTION_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2008,11 +2108,16 @@ pub struct D3D12_FEATURE_DATA_EXISTING_HEAPS {
     pub Supported: windows_core::BOOL,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_FEATURE_LEVELS {
     pub NumFeatureLevels: u32,
     pub pFeatureLevelsRequested: *const D3D_FEATURE_LEVEL,
     pub MaxSupportedFeatureLevel: D3D_FEATURE_LEVEL,
+}
+impl Default for D3D12_FEATURE_DATA_FEATURE_LEVELS {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2066,11 +2171,16 @@ pub struct D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT {
     pub Support: D3D12_PROTECTED_RESOURCE_SESSION_SUPPORT_FLAGS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES {
     pub NodeIndex: u32,
     pub Count: u32,
     pub pTypes: *mut windows_core::GUID,
+}
+impl Default for D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2079,7 +2189,7 @@ pub struct D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT {
     pub Count: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_QUERY_META_COMMAND {
     pub CommandId: windows_core::GUID,
     pub NodeMask: u32,
@@ -2087,6 +2197,11 @@ pub struct D3D12_FEATURE_DATA_QUERY_META_COMMAND {
     pub QueryInputDataSizeInBytes: usize,
     pub pQueryOutputData: *mut core::ffi::c_void,
     pub QueryOutputDataSizeInBytes: usize,
+}
+impl Default for D3D12_FEATURE_DATA_QUERY_META_COMMAND {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2354,13 +2469,18 @@ pub struct D3D12_FUNCTION_DESC {
     pub Has10Level9PixelShader: windows_core::BOOL,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_GENERIC_PROGRAM_DESC {
     pub ProgramName: crate::PCWSTR,
     pub NumExports: u32,
     pub pExports: *mut crate::PCWSTR,
     pub NumSubobjects: u32,
     pub ppSubobjects: *const *const D3D12_STATE_SUBOBJECT,
+}
+impl Default for D3D12_GENERIC_PROGRAM_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2702,7 +2822,7 @@ pub struct D3D12_INFO_QUEUE_FILTER {
     pub DenyList: D3D12_INFO_QUEUE_FILTER_DESC,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_INFO_QUEUE_FILTER_DESC {
     pub NumCategories: u32,
     pub pCategoryList: *mut D3D12_MESSAGE_CATEGORY,
@@ -2710,6 +2830,11 @@ pub struct D3D12_INFO_QUEUE_FILTER_DESC {
     pub pSeverityList: *mut D3D12_MESSAGE_SEVERITY,
     pub NumIDs: u32,
     pub pIDList: *mut D3D12_MESSAGE_ID,
+}
+impl Default for D3D12_INFO_QUEUE_FILTER_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_INPUT_CLASSIFICATION = i32;
 pub const D3D12_INPUT_CLASSIFICATION_PER_INSTANCE_DATA: D3D12_INPUT_CLASSIFICATION = 1;
@@ -2726,10 +2851,15 @@ pub struct D3D12_INPUT_ELEMENT_DESC {
     pub InstanceDataStepRate: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_INPUT_LAYOUT_DESC {
     pub pInputElementDescs: *const D3D12_INPUT_ELEMENT_DESC,
     pub NumElements: u32,
+}
+impl Default for D3D12_INPUT_LAYOUT_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_INTEGER_DIVIDE_BY_ZERO_QUOTIENT: u32 = 4294967295;
 pub const D3D12_INTEGER_DIVIDE_BY_ZERO_REMAINDER: u32 = 4294967295;
@@ -2853,11 +2983,16 @@ pub const D3D12_MEASUREMENTS_ACTION_COMMIT_RESULTS_HIGH_PRIORITY: D3D12_MEASUREM
 pub const D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS: D3D12_MEASUREMENTS_ACTION = 3;
 pub const D3D12_MEASUREMENTS_ACTION_KEEP_ALL: D3D12_MEASUREMENTS_ACTION = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_MEMCPY_DEST {
     pub pData: *mut core::ffi::c_void,
     pub RowPitch: usize,
     pub SlicePitch: usize,
+}
+impl Default for D3D12_MEMCPY_DEST {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_MEMORY_POOL = i32;
 pub const D3D12_MEMORY_POOL_L0: D3D12_MEMORY_POOL = 1;
@@ -2867,13 +3002,18 @@ pub type D3D12_MESH_SHADER_TIER = i32;
 pub const D3D12_MESH_SHADER_TIER_1: D3D12_MESH_SHADER_TIER = 10;
 pub const D3D12_MESH_SHADER_TIER_NOT_SUPPORTED: D3D12_MESH_SHADER_TIER = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_MESSAGE {
     pub Category: D3D12_MESSAGE_CATEGORY,
     pub Severity: D3D12_MESSAGE_SEVERITY,
     pub ID: D3D12_MESSAGE_ID,
     pub pDescription: *const i8,
     pub DescriptionByteLength: usize,
+}
+impl Default for D3D12_MESSAGE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_MESSAGE_CALLBACK_FLAGS = u32;
 pub const D3D12_MESSAGE_CALLBACK_FLAG_NONE: D3D12_MESSAGE_CALLBACK_FLAGS = 0;
@@ -3996,11 +4136,16 @@ pub const D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_NONE: D3D12_MULTISAMPLE_QUALITY_
 pub const D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE: D3D12_MULTISAMPLE_QUALITY_LEVEL_FLAGS = 1;
 pub type D3D12_MULTISAMPLE_QUALITY_LEVEL_FLAGS = u32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_MULTI_NODE_CPU_INPUT {
     pub NumNodeInputs: u32,
     pub pNodeInputs: *const D3D12_NODE_CPU_INPUT,
     pub NodeInputStrideInBytes: u64,
+}
+impl Default for D3D12_MULTI_NODE_CPU_INPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -4033,12 +4178,17 @@ impl Default for D3D12_NODE_0 {
     }
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_NODE_CPU_INPUT {
     pub EntrypointIndex: u32,
     pub NumRecords: u32,
     pub pRecords: *const core::ffi::c_void,
     pub RecordStrideInBytes: u64,
+}
+impl Default for D3D12_NODE_CPU_INPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -4059,13 +4209,18 @@ pub struct D3D12_NODE_MASK {
     pub NodeMask: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_NODE_OUTPUT_OVERRIDES {
     pub OutputIndex: u32,
     pub pNewName: *const D3D12_NODE_ID,
     pub pAllowSparseNodes: *const windows_core::BOOL,
     pub pMaxRecords: *const u32,
     pub pMaxRecordsSharedWithOutputIndex: *const u32,
+}
+impl Default for D3D12_NODE_OUTPUT_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_NODE_OVERRIDES_TYPE = i32;
 pub const D3D12_NODE_OVERRIDES_TYPE_BROADCASTING_LAUNCH: D3D12_NODE_OVERRIDES_TYPE = 1;
@@ -4109,10 +4264,15 @@ pub const D3D12_PIPELINE_STATE_FLAG_DYNAMIC_INDEX_BUFFER_STRIP_CUT: D3D12_PIPELI
 pub const D3D12_PIPELINE_STATE_FLAG_NONE: D3D12_PIPELINE_STATE_FLAGS = 0;
 pub const D3D12_PIPELINE_STATE_FLAG_TOOL_DEBUG: D3D12_PIPELINE_STATE_FLAGS = 1;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_PIPELINE_STATE_STREAM_DESC {
     pub SizeInBytes: usize,
     pub pPipelineStateSubobjectStream: *mut core::ffi::c_void,
+}
+impl Default for D3D12_PIPELINE_STATE_STREAM_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_PIPELINE_STATE_SUBOBJECT_TYPE = i32;
 pub const D3D12_PIPELINE_STATE_SUBOBJECT_TYPE_AS: D3D12_PIPELINE_STATE_SUBOBJECT_TYPE = 24;
@@ -4528,10 +4688,15 @@ pub struct D3D12_RAYTRACING_GEOMETRY_OMM_LINKAGE_DESC {
     pub OpacityMicromapArray: D3D12_GPU_VIRTUAL_ADDRESS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_GEOMETRY_OMM_TRIANGLES_DESC {
     pub pTriangles: *const D3D12_RAYTRACING_GEOMETRY_TRIANGLES_DESC,
     pub pOmmLinkage: *const D3D12_RAYTRACING_GEOMETRY_OMM_LINKAGE_DESC,
+}
+impl Default for D3D12_RAYTRACING_GEOMETRY_OMM_TRIANGLES_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -4605,12 +4770,17 @@ pub const D3D12_RAYTRACING_MAX_RAY_GENERATION_SHADER_THREADS: i32 = 1073741824;
 pub const D3D12_RAYTRACING_MAX_SHADER_RECORD_STRIDE: i32 = 4096;
 pub const D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_BYTE_ALIGNMENT: i32 = 128;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_DESC {
     pub NumOmmHistogramEntries: u32,
     pub pOmmHistogram: *const D3D12_RAYTRACING_OPACITY_MICROMAP_HISTOGRAM_ENTRY,
     pub InputBuffer: D3D12_GPU_VIRTUAL_ADDRESS,
     pub PerOmmDescs: D3D12_GPU_VIRTUAL_ADDRESS_AND_STRIDE,
+}
+impl Default for D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_POSTBUILD_INFO_CURRENT_SIZE:
     D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_POSTBUILD_INFO_TYPE = 0;
@@ -4839,7 +5009,7 @@ pub struct D3D12_RENDER_PASS_ENDING_ACCESS_PRESERVE_LOCAL_PARAMETERS {
     pub AdditionalHeight: u32,
 }
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
     pub pSrcResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
     pub pDstResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
@@ -4848,6 +5018,11 @@ pub struct D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
     pub Format: DXGI_FORMAT,
     pub ResolveMode: D3D12_RESOLVE_MODE,
     pub PreserveResolveSource: windows_core::BOOL,
+}
+impl Default for D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -5195,16 +5370,26 @@ pub const D3D12_ROOT_DESCRIPTOR_FLAG_DATA_STATIC_WHILE_SET_AT_EXECUTE: D3D12_ROO
 pub const D3D12_ROOT_DESCRIPTOR_FLAG_DATA_VOLATILE: D3D12_ROOT_DESCRIPTOR_FLAGS = 2;
 pub const D3D12_ROOT_DESCRIPTOR_FLAG_NONE: D3D12_ROOT_DESCRIPTOR_FLAGS = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_DESCRIPTOR_TABLE {
     pub NumDescriptorRanges: u32,
     pub pDescriptorRanges: *const D3D12_DESCRIPTOR_RANGE,
 }
+impl Default for D3D12_ROOT_DESCRIPTOR_TABLE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_DESCRIPTOR_TABLE1 {
     pub NumDescriptorRanges: u32,
     pub pDescriptorRanges: *const D3D12_DESCRIPTOR_RANGE1,
+}
+impl Default for D3D12_ROOT_DESCRIPTOR_TABLE1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -5261,7 +5446,7 @@ pub const D3D12_ROOT_PARAMETER_TYPE_DESCRIPTOR_TABLE: D3D12_ROOT_PARAMETER_TYPE 
 pub const D3D12_ROOT_PARAMETER_TYPE_SRV: D3D12_ROOT_PARAMETER_TYPE = 3;
 pub const D3D12_ROOT_PARAMETER_TYPE_UAV: D3D12_ROOT_PARAMETER_TYPE = 4;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_SIGNATURE_DESC {
     pub NumParameters: u32,
     pub pParameters: *const D3D12_ROOT_PARAMETER,
@@ -5269,8 +5454,13 @@ pub struct D3D12_ROOT_SIGNATURE_DESC {
     pub pStaticSamplers: *const D3D12_STATIC_SAMPLER_DESC,
     pub Flags: D3D12_ROOT_SIGNATURE_FLAGS,
 }
+impl Default for D3D12_ROOT_SIGNATURE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_SIGNATURE_DESC1 {
     pub NumParameters: u32,
     pub pParameters: *const D3D12_ROOT_PARAMETER1,
@@ -5278,14 +5468,24 @@ pub struct D3D12_ROOT_SIGNATURE_DESC1 {
     pub pStaticSamplers: *const D3D12_STATIC_SAMPLER_DESC,
     pub Flags: D3D12_ROOT_SIGNATURE_FLAGS,
 }
+impl Default for D3D12_ROOT_SIGNATURE_DESC1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_SIGNATURE_DESC2 {
     pub NumParameters: u32,
     pub pParameters: *const D3D12_ROOT_PARAMETER1,
     pub NumStaticSamplers: u32,
     pub pStaticSamplers: *const D3D12_STATIC_SAMPLER_DESC1,
     pub Flags: D3D12_ROOT_SIGNATURE_FLAGS,
+}
+impl Default for D3D12_ROOT_SIGNATURE_DESC2 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_ROOT_SIGNATURE_FLAGS = u32;
 pub const D3D12_ROOT_SIGNATURE_FLAG_ALLOW_INPUT_ASSEMBLER_INPUT_LAYOUT: D3D12_ROOT_SIGNATURE_FLAGS = 1;
@@ -5448,10 +5648,15 @@ pub const D3D12_SERIALIZED_RAYTRACING_ACCELERATION_STRUCTURE_HEADER_POSTAMBLE_TY
 pub const D3D12_SERIALIZED_RAYTRACING_ACCELERATION_STRUCTURE_HEADER_POSTAMBLE_TYPE_NONE:
     D3D12_SERIALIZED_RAYTRACING_ACCELERATION_STRUCTURE_HEADER_POSTAMBLE_TYPE = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SERIALIZED_ROOT_SIGNATURE_DESC {
     pub pSerializedBlob: *const core::ffi::c_void,
     pub SerializedBlobSizeInBytes: usize,
+}
+impl Default for D3D12_SERIALIZED_ROOT_SIGNATURE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -5507,10 +5712,15 @@ pub struct D3D12_SHADER_BUFFER_DESC {
     pub uFlags: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SHADER_BYTECODE {
     pub pShaderBytecode: *const core::ffi::c_void,
     pub BytecodeLength: usize,
+}
+impl Default for D3D12_SHADER_BYTECODE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_SHADER_CACHE_CONTROL_FLAGS = u32;
 pub const D3D12_SHADER_CACHE_CONTROL_FLAG_CLEAR: D3D12_SHADER_CACHE_CONTROL_FLAGS = 4;
@@ -5696,7 +5906,7 @@ pub struct D3D12_SHADER_TYPE_DESC {
     pub Name: crate::PCSTR,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SHADER_VARIABLE_DESC {
     pub Name: crate::PCSTR,
     pub StartOffset: u32,
@@ -5707,6 +5917,11 @@ pub struct D3D12_SHADER_VARIABLE_DESC {
     pub TextureSize: u32,
     pub StartSampler: u32,
     pub SamplerSize: u32,
+}
+impl Default for D3D12_SHADER_VARIABLE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_SHADER_VERSION_TYPE = i32;
 pub type D3D12_SHADER_VISIBILITY = i32;
@@ -5830,11 +6045,16 @@ pub struct D3D12_STATE_OBJECT_CONFIG {
     pub Flags: D3D12_STATE_OBJECT_FLAGS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_STATE_OBJECT_DESC {
     pub Type: D3D12_STATE_OBJECT_TYPE,
     pub NumSubobjects: u32,
     pub pSubobjects: *const D3D12_STATE_SUBOBJECT,
+}
+impl Default for D3D12_STATE_OBJECT_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_STATE_OBJECT_FLAGS = u32;
 pub const D3D12_STATE_OBJECT_FLAG_ALLOW_EXTERNAL_DEPENDENCIES_ON_LOCAL_DEFINITIONS: D3D12_STATE_OBJECT_FLAGS =
@@ -5848,10 +6068,15 @@ pub const D3D12_STATE_OBJECT_TYPE_COLLECTION: D3D12_STATE_OBJECT_TYPE = 0;
 pub const D3D12_STATE_OBJECT_TYPE_EXECUTABLE: D3D12_STATE_OBJECT_TYPE = 4;
 pub const D3D12_STATE_OBJECT_TYPE_RAYTRACING_PIPELINE: D3D12_STATE_OBJECT_TYPE = 3;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_STATE_SUBOBJECT {
     pub Type: D3D12_STATE_SUBOBJECT_TYPE,
     pub pDesc: *const core::ffi::c_void,
+}
+impl Default for D3D12_STATE_SUBOBJECT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_STATE_SUBOBJECT_TYPE = i32;
 pub const D3D12_STATE_SUBOBJECT_TYPE_BLEND: D3D12_STATE_SUBOBJECT_TYPE = 15;
@@ -5945,7 +6170,7 @@ pub struct D3D12_STREAM_OUTPUT_BUFFER_VIEW {
     pub BufferFilledSizeLocation: D3D12_GPU_VIRTUAL_ADDRESS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_STREAM_OUTPUT_DESC {
     pub pSODeclaration: *const D3D12_SO_DECLARATION_ENTRY,
     pub NumEntries: u32,
@@ -5953,20 +6178,35 @@ pub struct D3D12_STREAM_OUTPUT_DESC {
     pub NumStrides: u32,
     pub RasterizedStream: u32,
 }
+impl Default for D3D12_STREAM_OUTPUT_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
     pub pSubobjectToAssociate: *const D3D12_STATE_SUBOBJECT,
     pub NumExports: u32,
     pub pExports: *mut crate::PCWSTR,
 }
+impl Default for D3D12_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 pub const D3D12_SUBPIXEL_FRACTIONAL_BIT_COUNT: i32 = 8;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SUBRESOURCE_DATA {
     pub pData: *const core::ffi::c_void,
     pub RowPitch: isize,
     pub SlicePitch: isize,
+}
+impl Default for D3D12_SUBRESOURCE_DATA {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -6269,7 +6509,7 @@ pub const D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE: D3D12_TEXTURE_LAYOUT = 2;
 pub const D3D12_TEXTURE_LAYOUT_ROW_MAJOR: D3D12_TEXTURE_LAYOUT = 1;
 pub const D3D12_TEXTURE_LAYOUT_UNKNOWN: D3D12_TEXTURE_LAYOUT = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_THREAD_LAUNCH_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -6277,6 +6517,11 @@ pub struct D3D12_THREAD_LAUNCH_OVERRIDES {
     pub pShareInputOf: *const D3D12_NODE_ID,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_THREAD_LAUNCH_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_TIGHT_ALIGNMENT_MIN_COMMITTED_RESOURCE_ALIGNMENT: i32 = 4096;
 pub const D3D12_TIGHT_ALIGNMENT_MIN_PLACED_RESOURCE_ALIGNMENT: i32 = 8;
@@ -6464,11 +6709,16 @@ pub struct D3D12_VIEW_INSTANCE_LOCATION {
     pub RenderTargetArrayIndex: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_VIEW_INSTANCING_DESC {
     pub ViewInstanceCount: u32,
     pub pViewInstanceLocations: *const D3D12_VIEW_INSTANCE_LOCATION,
     pub Flags: D3D12_VIEW_INSTANCING_FLAGS,
+}
+impl Default for D3D12_VIEW_INSTANCING_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_VIEW_INSTANCING_FLAGS = u32;
 pub const D3D12_VIEW_INSTANCING_FLAG_ENABLE_VIEW_INSTANCE_MASKING: D3D12_VIEW_INSTANCING_FLAGS = 1;
@@ -6498,7 +6748,7 @@ pub type D3D12_WORK_GRAPHS_TIER = i32;
 pub const D3D12_WORK_GRAPHS_TIER_1_0: D3D12_WORK_GRAPHS_TIER = 10;
 pub const D3D12_WORK_GRAPHS_TIER_NOT_SUPPORTED: D3D12_WORK_GRAPHS_TIER = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_WORK_GRAPH_DESC {
     pub ProgramName: crate::PCWSTR,
     pub Flags: D3D12_WORK_GRAPH_FLAGS,
@@ -6506,6 +6756,11 @@ pub struct D3D12_WORK_GRAPH_DESC {
     pub pEntrypoints: *const D3D12_NODE_ID,
     pub NumExplicitlyDefinedNodes: u32,
     pub pExplicitlyDefinedNodes: *const D3D12_NODE,
+}
+impl Default for D3D12_WORK_GRAPH_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_WORK_GRAPH_FLAGS = u32;
 pub const D3D12_WORK_GRAPH_FLAG_INCLUDE_ALL_AVAILABLE_NODES: D3D12_WORK_GRAPH_FLAGS = 1;
@@ -6819,10 +7074,15 @@ pub const D3D_ROOT_SIGNATURE_VERSION_1_2: D3D_ROOT_SIGNATURE_VERSION = 3;
 pub const D3D_SDK_VERSION: i32 = 32;
 pub type D3D_SHADER_CBUFFER_FLAGS = i32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D_SHADER_DATA {
     pub pBytecode: *const core::ffi::c_void,
     pub BytecodeLength: usize,
+}
+impl Default for D3D_SHADER_DATA {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D_SHADER_FEATURE_11_1_DOUBLE_EXTENSIONS: i32 = 32;
 pub const D3D_SHADER_FEATURE_11_1_SHADER_EXTENSIONS: i32 = 64;
@@ -7563,7 +7823,7 @@ pub struct DXGI_INFO_QUEUE_FILTER {
     pub DenyList: DXGI_INFO_QUEUE_FILTER_DESC,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_INFO_QUEUE_FILTER_DESC {
     pub NumCategories: u32,
     pub pCategoryList: *mut DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
@@ -7572,8 +7832,13 @@ pub struct DXGI_INFO_QUEUE_FILTER_DESC {
     pub NumIDs: u32,
     pub pIDList: *mut DXGI_INFO_QUEUE_MESSAGE_ID,
 }
+impl Default for DXGI_INFO_QUEUE_FILTER_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_INFO_QUEUE_MESSAGE {
     pub Producer: DXGI_DEBUG_ID,
     pub Category: DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
@@ -7581,6 +7846,11 @@ pub struct DXGI_INFO_QUEUE_MESSAGE {
     pub ID: DXGI_INFO_QUEUE_MESSAGE_ID,
     pub pDescription: *const i8,
     pub DescriptionByteLength: usize,
+}
+impl Default for DXGI_INFO_QUEUE_MESSAGE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type DXGI_INFO_QUEUE_MESSAGE_CATEGORY = i32;
 pub const DXGI_INFO_QUEUE_MESSAGE_CATEGORY_CLEANUP: DXGI_INFO_QUEUE_MESSAGE_CATEGORY = 3;
@@ -7637,10 +7907,15 @@ impl Default for DXGI_JPEG_QUANTIZATION_TABLE {
     }
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_MAPPED_RECT {
     pub Pitch: i32,
     pub pBits: *mut u8,
+}
+impl Default for DXGI_MAPPED_RECT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const DXGI_MAP_DISCARD: u32 = 4;
 pub const DXGI_MAP_READ: u32 = 1;
@@ -7801,12 +8076,17 @@ pub const DXGI_PRESENT_ALLOW_TEARING: u32 = 512;
 pub const DXGI_PRESENT_DO_NOT_SEQUENCE: u32 = 2;
 pub const DXGI_PRESENT_DO_NOT_WAIT: u32 = 8;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_PRESENT_PARAMETERS {
     pub DirtyRectsCount: u32,
     pub pDirtyRects: *mut RECT,
     pub pScrollRect: *mut RECT,
     pub pScrollOffset: *mut POINT,
+}
+impl Default for DXGI_PRESENT_PARAMETERS {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const DXGI_PRESENT_RESTART: u32 = 4;
 pub const DXGI_PRESENT_RESTRICT_TO_OUTPUT: u32 = 64;
@@ -7964,21 +8244,46 @@ pub const E_NOTIMPL: windows_core::HRESULT = windows_core::HRESULT(0x80004001_u3
 pub const E_OUTOFMEMORY: windows_core::HRESULT = windows_core::HRESULT(0x8007000E_u32 as _);
 pub const E_POINTER: windows_core::HRESULT = windows_core::HRESULT(0x80004003_u32 as _);
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HANDLE(pub *mut core::ffi::c_void);
+impl Default for HANDLE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HDC(pub *mut core::ffi::c_void);
+impl Default for HDC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HINSTANCE(pub *mut core::ffi::c_void);
+impl Default for HINSTANCE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 pub type HMODULE = HINSTANCE;
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HMONITOR(pub *mut core::ffi::c_void);
+impl Default for HMONITOR {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HWND(pub *mut core::ffi::c_void);
+impl Default for HWND {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 windows_core::imp::define_interface!(ID3D10Blob, ID3D10Blob_Vtbl, 0x8ba5fb08_5195_40e2_ac58_0d989c3a0102);
 windows_core::imp::interface_hierarchy!(ID3D10Blob, windows_core::IUnknown);
 #[repr(C)]
@@ -34794,11 +35099,16 @@ pub struct RECT {
     pub bottom: i32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SECURITY_ATTRIBUTES {
     pub nLength: u32,
     pub lpSecurityDescriptor: *mut core::ffi::c_void,
     pub bInheritHandle: windows_core::BOOL,
+}
+impl Default for SECURITY_ATTRIBUTES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const S_FALSE: windows_core::HRESULT = windows_core::HRESULT(0x1_u32 as _);
 pub const S_OK: windows_core::HRESULT = windows_core::HRESULT(0x0_u32 as _);

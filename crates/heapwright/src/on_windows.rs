@@ -102,9 +102,8 @@
 //!             debug.cast::<ID3D12Debug1>()?.SetEnableGPUBasedValidation(true.into());
 //!         }
 //!         // Device removed extended data, Windows 10 1903: what the GPU was at, and which memory it missed, when a device is lost.
-//!         if D3D12GetDebugInterface(&mut dred).is_ok()
-//!             && let Some(dred) = dred
-//!         {
+//!         let found = D3D12GetDebugInterface(&mut dred);
+//!         if let (Ok(()), Some(dred)) = (found, dred) {
 //!             dred.SetAutoBreadcrumbsEnablement(D3D12_DRED_ENABLEMENT_FORCED_ON);
 //!             dred.SetPageFaultEnablement(D3D12_DRED_ENABLEMENT_FORCED_ON);
 //!         }

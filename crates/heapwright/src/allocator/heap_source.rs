@@ -148,10 +148,10 @@ impl Inner {
         if !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
             let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
             tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
-            if !released.is_zero()
-                && let Some(heap) = attempt(wanted)?
-            {
-                return Ok(Some(heap));
+            if !released.is_zero() {
+                if let Some(heap) = attempt(wanted)? {
+                    return Ok(Some(heap));
+                }
             }
         }
         if least < wanted { attempt(least) } else { Ok(None) }

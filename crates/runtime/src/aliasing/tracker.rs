@@ -393,8 +393,10 @@ impl AliasingTracker {
         let Some(judge) = &mut state.judge else { return Clock::default() };
         state.awaited.retain(|wait| {
             let is_released = wait.is_released();
-            if is_released && let Some(clock) = wait.clock() {
-                judge.clock(CPU).join(&clock);
+            if is_released {
+                if let Some(clock) = wait.clock() {
+                    judge.clock(CPU).join(&clock);
+                }
             }
             !is_released
         });
@@ -476,14 +478,15 @@ fn perform(
         let Some((id, usage)) = resolve(judge, &access) else { continue };
         judge.use_resource(&mut Step { submission, commands }, id, &usage);
     }
-    if let Command::WriteImmediate { address, .. } = command
-        && let Some((id, offset)) = judge.buffer_at(*address)
-        && let Some(resource) = judge.resource(id)
-    {
-        let pieces = resource.shape.bytes(offset, 4);
-        let (kind, sync) = (Kind::Write, D3D12_BARRIER_SYNC_COPY);
-        let usage = Usage { pieces, subresources: 0..1, kind, sync, state: 0 };
-        judge.use_resource(&mut Step { submission, commands }, id, &usage);
+    if let Command::WriteImmediate { address, .. } = command {
+        if let Some((id, offset)) = judge.buffer_at(*address) {
+            if let Some(resource) = judge.resource(id) {
+                let pieces = resource.shape.bytes(offset, 4);
+                let (kind, sync) = (Kind::Write, D3D12_BARRIER_SYNC_COPY);
+                let usage = Usage { pieces, subresources: 0..1, kind, sync, state: 0 };
+                judge.use_resource(&mut Step { submission, commands }, id, &usage);
+            }
+        }
     }
     commands.push(command.clone());
 }

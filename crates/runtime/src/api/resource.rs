@@ -371,10 +371,10 @@ impl Resource {
             return Err(Refusal::invalid("Map has been called 2^32 - 1 times without Unmap"));
         }
         // SAFETY: as above. Without a range the application says nothing of what it reads.
-        if let Some(range) = unsafe { read_range.as_ref() }
-            && let Some(part) = self.mapped_part(subresource, Some(range))
-        {
-            self.track_cpu("ID3D12Resource::Map", part, true);
+        if let Some(range) = unsafe { read_range.as_ref() } {
+            if let Some(part) = self.mapped_part(subresource, Some(range)) {
+                self.track_cpu("ID3D12Resource::Map", part, true);
+            }
         }
         self.child.device.aliasing().cpu_maps(&self.driver, true);
         Ok(start.map_or(std::ptr::null_mut(), |start| start.as_ptr().cast()))

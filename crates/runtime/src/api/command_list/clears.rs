@@ -224,10 +224,10 @@ pub(super) fn fill_stencil(
     stencil: u8,
     rects: &[D3D12_RECT],
 ) -> Result<(), Refusal> {
-    if has_stencil(view)
-        && let Some(value) = texel_value::of_uints(DXGI_FORMAT_R8_UINT, [stencil.into(); 4])
-    {
-        fill(recording, view, 1, value, rects)?;
+    if has_stencil(view) {
+        if let Some(value) = texel_value::of_uints(DXGI_FORMAT_R8_UINT, [stencil.into(); 4]) {
+            fill(recording, view, 1, value, rects)?;
+        }
     }
     Ok(())
 }

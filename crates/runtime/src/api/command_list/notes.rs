@@ -180,20 +180,20 @@ impl Recording {
 
     /// A render pass discards what a view shows of one plane.
     pub(super) fn note_pass_discard(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
-        if self.is_noted()
-            && let Some((subresources, is_whole)) = of_view(view, plane)
-        {
-            let resource = Arc::clone(resource);
-            self.notes.push(Note::Discard { resource, subresources, is_whole, is_compute: false });
+        if self.is_noted() {
+            if let Some((subresources, is_whole)) = of_view(view, plane) {
+                let resource = Arc::clone(resource);
+                self.notes.push(Note::Discard { resource, subresources, is_whole, is_compute: false });
+            }
         }
     }
 
     /// A render pass goes on with what a view shows of one plane.
     pub(super) fn note_pass_load(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
-        if self.is_noted()
-            && let Some((subresources, _)) = of_view(view, plane)
-        {
-            self.notes.push(Note::Load { resource: Arc::clone(resource), subresources });
+        if self.is_noted() {
+            if let Some((subresources, _)) = of_view(view, plane) {
+                self.notes.push(Note::Load { resource: Arc::clone(resource), subresources });
+            }
         }
     }
 }
