@@ -198,6 +198,38 @@ fn the_device_hears_what_is_read_and_what_was_written() {
 }
 
 #[test]
+fn a_buffer_that_is_kept_mapped_is_mapped_once() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let made = buffer(&allocator, &committed(HeapType::Readback), 1000);
+    let (mut watched, seen) = watched(&allocator, &made);
+    for byte in [1, 2] {
+        watched.keep_mapped().expect("mapped");
+        watched.map().expect("mapped").write(999, &[byte]).expect("inside");
+        watched.map().expect("mapped").write(999, &[0; 2]).expect_err("outside");
+    }
+    assert!(watched.map_range(0..10).expect("mapped").read(10, &mut [0]).is_err(), "not to be read");
+    let mut byte = [0];
+    watched.map().expect("mapped").read(999, &mut byte).expect("inside");
+    assert_eq!((byte, take(&seen)), ([2], vec![Seen::Map(0, None)]));
+    drop(watched);
+    assert_eq!(take(&seen), [Seen::Unmap(0, None)], "all of it may have been written");
+
+    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let (mut first, mut second) = (buffer(&allocator, &within, 300), buffer(&allocator, &within, 300));
+    first.keep_mapped().expect("mapped");
+    first.map().expect("mapped").write(0, &[7; 300]).expect("inside");
+    second.map().expect("mapped").write(0, &[8; 300]).expect("inside");
+    let mut bytes = [0; 300];
+    first.map().expect("mapped").read(0, &mut bytes).expect("inside");
+    assert_eq!(bytes, [7; 300]);
+    let mut refused = local(&allocator, 1000);
+    assert!(refused.keep_mapped().expect_err("the CPU does not reach it").is_invalid_argument());
+    assert!(refused.map().is_err());
+    assert_eq!(gpu.messages(), []);
+}
+
+#[test]
 fn a_range_of_a_part_begins_at_its_own_first_byte() {
     let gpu = any_device();
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());

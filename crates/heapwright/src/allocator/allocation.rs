@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
@@ -9,6 +10,7 @@ use heapwright_d3d12::*;
 
 use super::accounts::Charge;
 use super::decision::{Decision, Placement, Reason};
+use super::mapping::map_whole;
 use super::notes::{AllocationId, Note, Ticket};
 use super::residency::{KeptResident, OwnHeap};
 use super::typed_heaps::PlacedRange;
@@ -62,10 +64,29 @@ pub(super) struct Standalone {
 struct Extras {
     ticket: Option<Ticket>,
     note: Note,
+    kept_mapped: KeptMapped,
     /// Held for its drop.
     _charge: Option<Charge>,
     never_resident: bool,
 }
+
+/// Whether a buffer stays mapped.
+#[derive(Default)]
+enum KeptMapped {
+    #[default]
+    No,
+    /// The next mapping stays.
+    Wanted,
+    /// It is mapped here, and its memory is locked.
+    At(MappedAddress),
+}
+
+struct MappedAddress(NonNull<u8>);
+
+// SAFETY: the address stands for bytes that only `&mut ResourceAllocation` leads to.
+unsafe impl Send for MappedAddress {}
+// SAFETY: as above.
+unsafe impl Sync for MappedAddress {}
 
 /// What is known of an allocation: `RESOURCE_ALLOCATION_INFO` (document GPGMM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,8 +231,12 @@ impl ResourceAllocation {
         new_resource: ID3D12Resource,
         new_range: PlacedRange,
     ) -> Option<(ID3D12Resource, PlacedRange)> {
+        if !matches!(self.memory, Memory::Placed { .. }) {
+            return None;
+        }
         let note = self.note().cloned().unwrap_or_default();
         self.forget_note();
+        self.unmap_kept();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { new_resource.GetDesc() };
@@ -461,14 +486,92 @@ impl ResourceAllocation {
         self.map_bytes(Some(if is_empty { 0..0 } else { read_range }))
     }
 
+    /// Keeps the buffer mapped from now on: [`map`](Self::map) then calls neither the device nor the residency manager. For buffers
+    /// that the CPU writes or reads each frame. A second call changes nothing.
+    ///
+    /// The buffer is unmapped when the allocation is dropped. When a move of a defragmentation ends, it is unmapped as well, and the next
+    /// `map` maps it for good where it is then. With a residency manager the memory stays resident and counts against the budget.
+    ///
+    /// # Errors
+    ///
+    /// As `map`.
+    ///
+    /// ```
+    /// use heapwright::{ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// struct Camera {
+    ///     constants: ResourceAllocation,
+    /// }
+    /// let upload = ResourceAllocationDesc::new(HeapType::Upload);
+    /// let desc = buffer_desc(ByteSize::new(256));
+    /// let constants = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
+    /// let mut camera = Camera { constants };
+    /// camera.constants.keep_mapped()?;
+    /// for frame in 0..3_u32 {
+    ///     camera.constants.map()?.write(0, &frame.to_ne_bytes())?; // no call of the device
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keep_mapped(&mut self) -> Result<(), Error> {
+        if self.is_kept_mapped() {
+            return Ok(());
+        }
+        let start = match &self.memory {
+            _ if self.width == 0 => {
+                return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
+            }
+            Memory::Within(range) => {
+                self.keep_mappable()?.map(KeptResident::forget);
+                range.mapped()
+            }
+            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
+                let kept = self.keep_mappable()?;
+                let start = map_whole(resource)?;
+                kept.map(KeptResident::forget);
+                start
+            }
+        };
+        self.extras_mut().kept_mapped = KeptMapped::At(MappedAddress(start));
+        Ok(())
+    }
+
+    fn is_kept_mapped(&self) -> bool {
+        self.extras.as_deref().is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::At(_)))
+    }
+
+    /// Undoes what [`keep_mapped`](Self::keep_mapped) did, until the next mapping.
+    fn unmap_kept(&mut self) {
+        let Some(extras) = self.extras.as_deref_mut() else { return };
+        let KeptMapped::At(_) = extras.kept_mapped else { return };
+        extras.kept_mapped = KeptMapped::Wanted;
+        if !matches!(self.memory, Memory::Within(_)) {
+            // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
+            unsafe { self.resource().Unmap(0, None) };
+        }
+        drop(self.memory().map(KeptResident::of_locked));
+    }
+
     fn map_bytes(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
         if self.width == 0 {
             return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
         }
-        let kept = self.keep_mappable()?;
         let width = ByteSize::new(self.width);
+        if self.extras.as_deref().is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::Wanted)) {
+            self.keep_mapped()?;
+        }
+        if let Some(KeptMapped::At(start)) = self.extras.as_deref().map(|extras| &extras.kept_mapped) {
+            // SAFETY: `keep_mapped` mapped the whole buffer, which stays mapped while this is borrowed.
+            return Ok(unsafe { Mapping::of_mapped(start.0, width, readable, None) });
+        }
+        let kept = self.keep_mappable()?;
         match &self.memory {
-            Memory::Within(range) => Ok(Mapping::of_mapped(range, width, readable, kept)),
+            Memory::Within(range) => {
+                let len = width.min(range.range().size());
+                // SAFETY: the bytes of a part are mapped as long as it lives.
+                Ok(unsafe { Mapping::of_mapped(range.mapped(), len, readable, kept) })
+            }
             Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
                 Mapping::new(resource, width, readable, kept)
             }
@@ -508,6 +611,7 @@ impl Drop for ResourceAllocation {
     #[inline]
     fn drop(&mut self) {
         if self.extras.is_some() {
+            self.unmap_kept();
             self.forget_note();
         }
     }

@@ -8,7 +8,6 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::residency::KeptResident;
-use super::within::WithinRange;
 use crate::Error;
 
 /// The bytes of a mapped buffer. Dropping it unmaps, and tells the device which bytes were written (`pWrittenRange`): from the first
@@ -47,50 +46,25 @@ impl<'a> Mapping<'a> {
         readable: Option<Range<u64>>,
         kept: Option<KeptResident<'a>>,
     ) -> Result<Self, Error> {
-        let mut start = std::ptr::null_mut();
-        let range = readable.as_ref().map(d3d12_range).transpose()?;
-        let range = range.as_ref().map(std::ptr::from_ref);
-        // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable, and the range
-        // outlives the call. No read range means that the CPU may read everything.
-        let hresult = unsafe { resource.Map(0, range, &mut start) };
-        if hresult.is_err() {
-            return Err(Error::device("ID3D12Resource::Map", hresult));
-        }
-        match NonNull::new(start.cast()) {
-            Some(start) => Ok(Self {
-                resource: Some(resource),
-                start,
-                len,
-                readable: readable.unwrap_or(0..len.get()),
-                written: None,
-                _exclusive: PhantomData,
-                _kept: kept,
-            }),
-            None => {
-                // SAFETY: the resource was mapped by the call above.
-                unsafe { resource.Unmap(0, None) };
-                Err(Error::device("ID3D12Resource::Map", E_POINTER))
-            }
-        }
+        let start = map(resource, readable.as_ref())?;
+        let readable = readable.unwrap_or(0..len.get());
+        let resource = Some(resource);
+        Ok(Self { resource, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept })
     }
 
-    /// The bytes of a part of a resource, which is mapped as long as the part lives. `len` is at most the part's size.
-    pub(super) fn of_mapped(
-        range: &'a WithinRange,
+    /// The bytes of a buffer that somebody else keeps mapped.
+    ///
+    /// # Safety
+    ///
+    /// `start` points to `len` bytes that stay mapped for `'a`.
+    pub(super) unsafe fn of_mapped(
+        start: NonNull<u8>,
         len: ByteSize,
         readable: Option<Range<u64>>,
         kept: Option<KeptResident<'a>>,
     ) -> Self {
-        let len = len.min(range.range().size());
-        Self {
-            resource: None,
-            start: range.mapped(),
-            len,
-            readable: readable.unwrap_or(0..len.get()),
-            written: None,
-            _exclusive: PhantomData,
-            _kept: kept,
-        }
+        let readable = readable.unwrap_or(0..len.get());
+        Self { resource: None, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept }
     }
 
     /// Bytes that are mapped.
@@ -147,6 +121,43 @@ impl<'a> Mapping<'a> {
         Ok(())
     }
 
+    /// Copies plain values to byte `offset` of the buffer, as [`write`](Self::write) copies bytes.
+    ///
+    /// # Errors
+    ///
+    /// As `write`.
+    #[cfg(feature = "bytemuck")]
+    pub fn write_slice<T: bytemuck::NoUninit>(&mut self, offset: u64, values: &[T]) -> Result<(), Error> {
+        self.write(offset, bytemuck::cast_slice(values))
+    }
+
+    /// Copies from byte `offset` of the buffer into plain values, as [`read`](Self::read) copies into bytes. The offset needs no
+    /// alignment.
+    ///
+    /// # Errors
+    ///
+    /// As `read`.
+    ///
+    /// ```
+    /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let upload = ResourceAllocationDesc::new(HeapType::Upload);
+    /// let desc = buffer_desc(ByteSize::new(256));
+    /// let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
+    /// let mut mapping = buffer.map()?;
+    /// mapping.write_slice(4, &[[1.0_f32, 2.0], [3.0, 4.0]])?;
+    /// let mut last = [0.0_f32; 2];
+    /// mapping.read_slice(12, &mut last)?;
+    /// assert_eq!(last, [3.0, 4.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "bytemuck")]
+    pub fn read_slice<T: bytemuck::Pod>(&self, offset: u64, values: &mut [T]) -> Result<(), Error> {
+        self.read(offset, bytemuck::cast_slice_mut(values))
+    }
+
     /// Where byte `offset` is, when `len` bytes from there are inside.
     fn at(&self, offset: u64, len: usize) -> Result<NonNull<u8>, Error> {
         let end = ByteSize::from_usize(len).checked_add(ByteSize::new(offset));
@@ -173,6 +184,29 @@ impl Drop for Mapping<'_> {
             unsafe { resource.Unmap(0, range.as_ref().map(std::ptr::from_ref)) };
         }
     }
+}
+
+/// Maps all of a buffer, which may be read and written.
+pub(super) fn map_whole(buffer: &ID3D12Resource) -> Result<NonNull<u8>, Error> {
+    map(buffer, None)
+}
+
+/// Maps a buffer, of which `readable` may be read; `None` is all of it.
+fn map(buffer: &ID3D12Resource, readable: Option<&Range<u64>>) -> Result<NonNull<u8>, Error> {
+    let mut start = std::ptr::null_mut();
+    let range = readable.map(d3d12_range).transpose()?;
+    let range = range.as_ref().map(std::ptr::from_ref);
+    // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable, and the range
+    // outlives the call. No read range means that the CPU may read everything.
+    let hresult = unsafe { buffer.Map(0, range, &mut start) };
+    if hresult.is_err() {
+        return Err(Error::device("ID3D12Resource::Map", hresult));
+    }
+    NonNull::new(start.cast()).ok_or_else(|| {
+        // SAFETY: the resource was mapped by the call above.
+        unsafe { buffer.Unmap(0, None) };
+        Error::device("ID3D12Resource::Map", E_POINTER)
+    })
 }
 
 /// A range of bytes as D3D12 takes it.

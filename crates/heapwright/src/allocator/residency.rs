@@ -235,6 +235,16 @@ impl<'a> KeptResident<'a> {
         heap.lock()?;
         Ok(Self(heap))
     }
+
+    /// Memory that was locked before, which is unlocked when this is dropped.
+    pub(super) fn of_locked(heap: &'a ResidencyHeap) -> Self {
+        Self(heap)
+    }
+
+    /// Leaves it locked.
+    pub(super) fn forget(self) {
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for KeptResident<'_> {

@@ -162,6 +162,8 @@ fn a_mapping_is_as_long_as_the_resource_that_a_move_ended_with() {
     let mut planned = moves.swap_remove(0);
     let key = planned.user_data();
     let thing = things.iter_mut().find(|thing| thing.user_data() == key).expect("it lives");
+    thing.keep_mapped().expect("mapped");
+    thing.map().expect("mapped").write(0, &[1]).expect("inside");
     let mut small = ResourceDesc::new(&buffer_desc(ByteSize::from_kib(1)));
     small.initial_state = InitialState::State(state);
     planned.create_resource_as(thing, &small).expect("it is smaller");
@@ -170,6 +172,16 @@ fn a_mapping_is_as_long_as_the_resource_that_a_move_ended_with() {
     let mut mapping = thing.map().expect("mapped");
     assert_eq!(mapping.len(), ByteSize::from_kib(1));
     assert!(mapping.write(1 << 10, &[1]).is_err(), "behind the end");
+    // It is mapped where it is now, and stays so.
+    mapping.write(0, &[2]).expect("inside");
+    drop(mapping);
+    let mut mapped = std::ptr::null_mut();
+    unsafe { thing.resource().Map(0, None, &mut mapped) }.ok().expect("mapped once more");
+    assert_eq!(unsafe { mapped.cast::<u8>().read() }, 2);
+    unsafe { thing.resource().Unmap(0, None) };
+    let mut byte = [0];
+    thing.map().expect("mapped").read(0, &mut byte).expect("inside");
+    assert_eq!(byte, [2]);
 }
 
 #[test]

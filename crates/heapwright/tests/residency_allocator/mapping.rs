@@ -134,3 +134,22 @@ fn a_mapping_of_what_began_evicted_is_resident() {
     drop((placed, committed, within));
     scene.end();
 }
+
+#[test]
+fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
+    let scene = Scene::of_mib(64);
+    let (mut part, mut whole) =
+        (scene.upload(100, WITHIN), scene.upload(1000, ResourceAllocationFlags::empty()));
+    let other = scene.upload(100, WITHIN);
+    for allocation in [&mut part, &mut whole] {
+        allocation.keep_mapped().expect("it can be");
+        allocation.keep_mapped().expect("it is");
+        drop(allocation.map().expect("it is"));
+        assert!(is_locked(allocation));
+    }
+    let backing = scene.upload(1000, ResourceAllocationFlags::empty());
+    drop((part, whole));
+    assert!(!is_locked(&other) && !is_locked(&backing), "each was locked once");
+    drop((other, backing));
+    scene.end();
+}
