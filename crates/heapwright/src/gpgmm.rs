@@ -51,7 +51,7 @@
 //! | `ResourceHeapGrowthFactor` | [`ResourceAllocatorDesc::heap_growth_factor`] | `None` is 1.25; below 1 a heap for each resource: *reference* (code: 1.25) |
 //! | `ReleaseSizeInBytes` | [`ResourceAllocatorDesc::release_size`] | the retry helps (code: it never runs when the device is out of memory) |
 //! | `ExtraRequiredResourceFlags` | [`ResourceAllocatorDesc::extra_required_resource_flags`] | |
-//! | | [`heap_sizing`](ResourceAllocatorDesc::heap_sizing), [`heap_retention`](ResourceAllocatorDesc::heap_retention), [`limits`](ResourceAllocatorDesc::limits), [`nodes`](ResourceAllocatorDesc::nodes) | ours |
+//! | | [`limits`](ResourceAllocatorDesc::limits), [`nodes`](ResourceAllocatorDesc::nodes) | ours |
 //!
 //! # `RESOURCE_ALLOCATOR_FLAGS`: [`ResourceAllocatorFlags`]
 //!

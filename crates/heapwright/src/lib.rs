@@ -86,7 +86,6 @@ pub use allocator::{
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
-pub use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing};
 pub use heapwright_core::residency::policy as eviction;
 pub use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use heapwright_core::suballoc::Strategy;

@@ -182,7 +182,7 @@
 //! |---|---|
 //! | `Allocator`, behind a `Mutex` | [`ResourceAllocator`](crate::ResourceAllocator): through `&self`, from any thread |
 //! | `AllocatorCreateDesc` | [`ResourceAllocatorDesc`](crate::ResourceAllocatorDesc); the device beside it, in any version of `windows` |
-//! | `AllocationSizes` | [`HeapSizing`](crate::HeapSizing), [`HeapRetention`](crate::HeapRetention), [`HeapLimits`](crate::HeapLimits) |
+//! | `AllocationSizes` | [`preferred_heap_size`](crate::ResourceAllocatorDesc::preferred_heap_size), [`HeapLimits`](crate::HeapLimits) |
 //! | `MemoryLocation::{GpuOnly, CpuToGpu, GpuToCpu}` | [`HeapType`](crate::HeapType)`::{Default, Upload, Readback}`, and `GpuUpload` |
 //! | `create_resource(&ResourceCreateDesc)` | [`create_resource`](crate::ResourceAllocator::create_resource), and [`create`](crate::ResourceAllocator::create) for layouts and castable formats |
 //! | `ResourceType::Placed` | the usual way |

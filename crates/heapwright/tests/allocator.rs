@@ -6,7 +6,7 @@ mod gpu;
 use gpu::{Opened, any_device, assert_usage, open};
 use heapwright::d3d12::*;
 use heapwright::{
-    Architecture, ByteSize, DeviceCaps, HeapSizing, HeapType, ResourceAllocation, ResourceAllocationDesc,
+    Architecture, ByteSize, DeviceCaps, HeapType, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocator, ResourceAllocatorDesc, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
@@ -182,17 +182,6 @@ fn a_gpu_upload_heap_needs_the_devices_support() {
         .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None)
         .expect_err("no CPU access to video memory");
     assert!(error.is_unsupported(), "{error}");
-}
-
-#[test]
-fn a_descriptor_that_contradicts_itself_is_refused() {
-    let gpu = any_device();
-    let desc = ResourceAllocatorDesc {
-        heap_sizing: HeapSizing { batch: 0, ..Default::default() },
-        ..Default::default()
-    };
-    let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("no heap could hold anything");
-    assert!(error.is_invalid_argument() && error.to_string().contains("batch"), "{error}");
 }
 
 #[test]

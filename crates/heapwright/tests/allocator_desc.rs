@@ -11,9 +11,9 @@ use faulty_device::{Call, Faults, FaultyDevice, Newest, Seen};
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapLimits, HeapRetention, HeapSizing, HeapType, NodeMasks, Placement, PoolAlgorithm, PoolDesc,
-    RecordFlags, RecordOptions, RecordScope, ResourceAllocationFlags, ResourceAllocator,
-    ResourceAllocatorDesc, SuballocationAlgorithm,
+    ByteSize, HeapLimits, HeapType, NodeMasks, Placement, PoolAlgorithm, PoolDesc, RecordFlags,
+    RecordOptions, RecordScope, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    SuballocationAlgorithm,
 };
 use log_lines::warnings;
 
@@ -366,24 +366,6 @@ fn nodes_are_those_of_every_heap() {
     let desc = ResourceAllocatorDesc { nodes, ..Default::default() };
     let error = ResourceAllocator::new(&device, None, desc).expect_err("there are two nodes");
     assert!(error.to_string().starts_with("D3D12_HEAP_PROPERTIES::CreationNodeMask"), "{error}");
-}
-
-#[test]
-fn heap_sizing_and_retention_are_the_usual_algorithms_knobs() {
-    let sizing = |heap_sizing| ResourceAllocatorDesc { heap_sizing, ..Default::default() };
-    let usual = HeapSizing::default();
-    let larger = HeapSizing { minimum: ByteSize::from_mib(3), ..usual };
-    assert_eq!(heap_sizes(sizing(larger), &[64 * KIB]), [3 * MIB]);
-    let one = HeapSizing { batch: 1, minimum: ByteSize::from_kib(64), ..usual };
-    assert_eq!(heap_sizes(sizing(one), &[64 * KIB]), [64 * KIB]);
-    let gpu = any_device();
-    for (decay_log2, keeps) in [(0, false), (18, true)] {
-        let desc =
-            ResourceAllocatorDesc { heap_retention: HeapRetention { decay_log2 }, ..Default::default() };
-        let allocator = allocator(&gpu, desc);
-        drop(local(&allocator, 64 * KIB));
-        assert_eq!(!allocator.reserved().is_zero(), keeps);
-    }
 }
 
 #[test]

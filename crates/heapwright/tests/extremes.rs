@@ -6,11 +6,10 @@ mod gpu;
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    Alignment, BudgetOverride, BufferUses, ByteSize, FenceValue, GroupBudgets, HeapLimits, HeapRetention,
-    HeapSizing, HeapType, InitialState, PoolDesc, ResidencyHeap, ResidencyHeapDesc, ResidencyManager,
-    ResidencyManagerDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, SegmentGroup, SuballocationAlgorithm,
-    buffer_desc,
+    Alignment, BudgetOverride, BufferUses, ByteSize, FenceValue, GroupBudgets, HeapLimits, HeapType,
+    InitialState, PoolDesc, ResidencyHeap, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, ResourceDesc, SegmentGroup, SuballocationAlgorithm, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 use proptest::prelude::*;
@@ -82,28 +81,11 @@ prop_compose! {
             SuballocationAlgorithm::BuddySystem,
             SuballocationAlgorithm::Dedicated,
         ]),
-        [preferred, largest, release, minimum, batch_limit, growth, own_from, small, limit] in sizes::<9>(),
-        batch in any_size(),
-        fraction in any_u32(),
-        decay in any_u32(),
-        granularity in 0..64_u32,
+        [preferred, largest, release, limit] in sizes::<4>(),
         has_limit in any::<bool>(),
-        custom_sizing in any::<bool>(),
         limit_fraction in proptest::option::of(0.0..1.0_f64),
         growth_factor in proptest::option::of(prop_oneof![0.001..100.0_f64, Just(f64::MAX), Just(f64::MIN_POSITIVE)]),
     ) -> ResourceAllocatorDesc {
-        let usual = HeapSizing::default();
-        let sizing = HeapSizing {
-            minimum,
-            batch,
-            batch_limit,
-            used_fraction_log2: fraction,
-            growth_limit: growth,
-            granularity: Alignment::from_log2(granularity).expect("below 64"),
-            own_heap_from: own_from,
-            small_up_to: small,
-            reuse: usual.reuse,
-        };
         let limit = has_limit.then_some(limit);
         ResourceAllocatorDesc {
             flags: ResourceAllocatorFlags::from_bits_truncate(flags),
@@ -113,8 +95,6 @@ prop_compose! {
             heap_fragmentation_limit: limit_fraction,
             heap_growth_factor: growth_factor,
             release_size: release,
-            heap_sizing: if custom_sizing { sizing } else { usual },
-            heap_retention: HeapRetention { decay_log2: decay },
             limits: HeapLimits { default: limit, upload: limit, ..Default::default() },
             ..Default::default()
         }

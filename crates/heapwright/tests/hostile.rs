@@ -6,7 +6,7 @@ mod gpu;
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    Alignment, BufferUses, ByteSize, HeapSizing, HeapType, HeapTypePreference, InitialState, NodeMasks, Pool,
+    Alignment, BufferUses, ByteSize, HeapType, HeapTypePreference, InitialState, NodeMasks, Pool,
     PoolAlgorithm, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
     ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, Strategy as Placing,
     SuballocationAlgorithm, buffer_desc,
@@ -80,13 +80,6 @@ fn numbers_that_make_no_sense_are_refused_with_their_field() {
         (
             ResourceAllocatorDesc { heap_growth_factor: Some(f64::NEG_INFINITY), ..usual() },
             "ResourceAllocatorDesc::heap_growth_factor",
-        ),
-        (
-            ResourceAllocatorDesc {
-                heap_sizing: HeapSizing { batch: 0, ..HeapSizing::default() },
-                ..usual()
-            },
-            "HeapSizing::batch",
         ),
         (
             ResourceAllocatorDesc { nodes: NodeMasks { creation: 3, visible: 3 }, ..usual() },

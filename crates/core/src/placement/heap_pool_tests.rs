@@ -75,7 +75,7 @@ fn threads_share_a_pool() {
                 for round in 0..rounds {
                     let size = ByteSize::new(1 + (thread + round) % 5);
                     assert_eq!(pool.put(size, size), None);
-                    let taken = take(&pool, size);
+                    let taken = take(pool, size);
                     assert!(taken.is_none_or(|heap| heap == size));
                     if taken.is_some() && round % 3 == 0 {
                         assert!(pool.release(size).iter().all(|(size, heap)| size == heap));

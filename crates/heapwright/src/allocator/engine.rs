@@ -25,7 +25,7 @@ pub(super) fn engine_desc(
     let minimum = least_heap(preferred, granularity);
     match algorithm {
         SuballocationAlgorithm::Default => {
-            let usual = desc.heap_sizing;
+            let usual = HeapSizing::default();
             let minimum = if preferred.is_zero() { usual.minimum } else { minimum };
             let sizing = HeapSizing { minimum: minimum.min(max_heap_size), ..usual };
             let on_demand = desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
@@ -75,7 +75,7 @@ pub(super) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64)
             least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
         }
         SuballocationAlgorithm::Default => {
-            let sizing = HeapSizing { minimum: least, ..desc.heap_sizing };
+            let sizing = HeapSizing { minimum: least, ..HeapSizing::default() };
             sizing.heap_size(ByteSize::new(1), ByteSize::ZERO).unwrap_or(least)
         }
         SuballocationAlgorithm::Dedicated | SuballocationAlgorithm::Linear => least,

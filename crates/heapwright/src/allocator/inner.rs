@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{PlacementAlgorithm, PlacementRequest};
+use heapwright_core::placement::{HeapRetention, PlacementAlgorithm, PlacementRequest};
 use heapwright_d3d12::*;
 
 use super::accounts::Accounts;
@@ -29,7 +29,7 @@ use super::unified::RefusedInUnified;
 use super::within::{BackingBuffers, BackingKind};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::{RequirementsOptions, RequirementsQuery, ResourceClass};
-use crate::{AdapterDesc, DeviceCaps, Error, HeapRetention, ResidencyManager};
+use crate::{AdapterDesc, DeviceCaps, Error, ResidencyManager};
 
 /// What all handles of an allocator share.
 #[derive(Debug)]
@@ -383,7 +383,7 @@ fn extra_heap_flags(desc: &ResourceAllocatorDesc, devices: &Devices) -> D3D12_HE
 /// How long an engine keeps empty heaps that the pool is not for.
 fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
     match desc.pool_algorithm {
-        PoolAlgorithm::Default => desc.heap_retention,
+        PoolAlgorithm::Default => HeapRetention::default(),
         PoolAlgorithm::FixedPool | PoolAlgorithm::SegmentedPool => HeapRetention { decay_log2: 0 },
     }
 }

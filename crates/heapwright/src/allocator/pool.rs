@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{HeapPooling, HeapSetTotals};
+use heapwright_core::placement::{HeapPooling, HeapRetention, HeapSetTotals};
 use heapwright_d3d12::*;
 
 use super::desc::{PoolDesc, ResourceKind, SuballocationAlgorithm};
@@ -166,7 +166,7 @@ impl Inner {
         };
         let engine = engine_desc(
             &self.desc,
-            self.desc.heap_retention,
+            HeapRetention::default(),
             self.max_heap_size,
             desc.algorithm,
             alignment,

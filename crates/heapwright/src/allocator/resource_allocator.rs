@@ -376,7 +376,7 @@ impl ResourceAllocator {
     /// Gives empty heaps back to the device until `bytes` are reached, whole heaps, and answers how many bytes it was: less when
     /// there are no more. O(what is released).
     ///
-    /// The allocator keeps some empty heaps for what comes next ([`HeapRetention`](crate::HeapRetention), or what
+    /// The allocator keeps some empty heaps for what comes next ([`PoolAlgorithm`](crate::PoolAlgorithm), or what
     /// [`PoolAlgorithm`](crate::PoolAlgorithm) says). It gives them back by itself when more memory would pass the budget or a limit,
     /// and when the device runs out of memory.
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {

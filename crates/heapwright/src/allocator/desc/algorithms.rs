@@ -34,7 +34,8 @@ impl fmt::Display for SuballocationAlgorithm {
 /// How heaps that nothing is in are kept: `RESOURCE_ALLOCATION_ALGORITHM` (document GPGMM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PoolAlgorithm {
-    /// By [`HeapRetention`](crate::HeapRetention) with [`SuballocationAlgorithm::Default`], otherwise as `SegmentedPool`.
+    /// With [`SuballocationAlgorithm::Default`], as many heaps as were needed lately; more go back to the device, the sooner the less is
+    /// in use. Otherwise as `SegmentedPool`.
     #[default]
     Default,
     /// Heaps of exactly the preferred size are kept, others go; the size is rounded up as the algorithm rounds it. With a

@@ -1,6 +1,5 @@
 //! How an allocator behaves.
 
-use heapwright_core::placement::{HeapRetention, HeapSizing};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
@@ -31,8 +30,7 @@ pub struct ResourceAllocatorDesc {
     pub suballocation_algorithm: SuballocationAlgorithm,
     /// How empty heaps are kept.
     pub pool_algorithm: PoolAlgorithm,
-    /// The least size of a heap that resources share, rounded up to 64 KiB. Zero:
-    /// [`HeapSizing::minimum`], or with [`Slab`](SuballocationAlgorithm::Slab) and
+    /// The least size of a heap that resources share, rounded up to 64 KiB. Zero is 256 KiB, or with [`Slab`](SuballocationAlgorithm::Slab) and
     /// [`BuddySystem`](SuballocationAlgorithm::BuddySystem) 64 KiB (4 MiB for multisampled textures), as GPGMM has it.
     pub preferred_heap_size: ByteSize,
     /// The largest heap; what needs more is out of memory. Zero: what the process can address.
@@ -49,10 +47,6 @@ pub struct ResourceAllocatorDesc {
     pub extra_required_resource_flags: D3D12_RESOURCE_FLAGS,
     /// What is recorded.
     pub record_options: RecordOptions,
-    /// The size of new heaps, with [`SuballocationAlgorithm::Default`].
-    pub heap_sizing: HeapSizing,
-    /// How long empty heaps are kept, with [`PoolAlgorithm::Default`].
-    pub heap_retention: HeapRetention,
     /// What may be held at most.
     pub limits: HeapLimits,
     /// What the device makes of alignments beside tight alignment. `Invalid`, the default, is right on every SDK; with `Floor`, from
@@ -76,8 +70,6 @@ impl Default for ResourceAllocatorDesc {
             release_size: ByteSize::ZERO,
             extra_required_resource_flags: D3D12_RESOURCE_FLAG_NONE,
             record_options: RecordOptions::default(),
-            heap_sizing: HeapSizing::default(),
-            heap_retention: HeapRetention::default(),
             limits: HeapLimits::default(),
             alignment_beside_tight: AlignmentBesideTight::default(),
             nodes: NodeMasks::default(),
@@ -145,9 +137,6 @@ impl ResourceAllocatorDesc {
         }
         if self.heap_growth_factor.is_some_and(|factor| !(factor > 0.0 && factor.is_finite())) {
             return error("ResourceAllocatorDesc::heap_growth_factor", "is above 0 and finite".to_owned());
-        }
-        if self.heap_sizing.batch == 0 {
-            return error("HeapSizing::batch", "is 0; a heap holds at least one request".to_owned());
         }
         if self.record_options.flags != RecordFlags::empty() {
             return Err(Error::unsupported("ResourceAllocatorDesc::record_options: recording"));
