@@ -1,8 +1,8 @@
 //! LIRS: heaps of a low inter-reference recency stay, the others pass through a small part of memory.
 
-use super::chains::{Chain, Rows};
-use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
-use crate::ByteSize;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::chains::{Chain, Rows};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
 /// LIRS, of Jiang and Zhang (SIGMETRICS 2002), with shares measured in bytes.
 ///

@@ -1,8 +1,8 @@
 //! SIEVE: heaps in the order in which they came, and a hand that lets those go that were not used since it passed.
 
-use super::chains::{Chain, Rows};
-use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
-use crate::ByteSize;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::chains::{Chain, Rows};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
 /// SIEVE, of Zhang, Yang, Yue, Vigfusson and Rashmi (NSDI 2024): first in, first out, but a heap that was used since it came, or since the hand
 /// passed it, stays where it is.
