@@ -55,9 +55,11 @@ const EXTRA: &[&str] = &[
     "ResetEvent",
     "WaitForSingleObject",
     "CloseHandle",
+    "CompareObjectHandles",
     "DuplicateHandle",
     "GetCurrentProcess",
     "GetHandleInformation",
+    "CompareObjectHandles",
     "DUPLICATE_SAME_ACCESS",
     "WAIT_OBJECT_0",
     "WAIT_TIMEOUT",
@@ -71,7 +73,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     // windows-bindgen formats with the rustfmt.toml that it finds from the current directory upwards.
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
-    let fresh = struct_returns::fix(&generated)?;
+    let fresh = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
     if !check {
         fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
         eprintln!("wrote {} ({} lines)", target.display(), fresh.lines().count());
@@ -109,6 +111,59 @@ fn generate() -> io::Result<String> {
     fs::remove_file(&out)?;
     // A checkout on Windows may hold either line ending; the generated text always has \n.
     text.map(|t| t.replace("\r\n", "\n"))
+}
+
+/// What windows-bindgen 0.100 writes for the windows-core of its own version, and what windows-core 0.62 calls it. That is the
+/// version of the crate `windows` 0.62, and permits older Rust. Its strings are for Windows alone; `crate` has them everywhere.
+const NAMES_FOR_WINDOWS_CORE_0_62: &[(&str, &str)] = &[
+    ("windows_core::imp::Type::", "windows_core::Type::"),
+    ("windows_core::imp::box_new(", "windows_core::imp::Box::new("),
+    ("windows_core::PCSTR", "crate::PCSTR"),
+    ("windows_core::PCWSTR", "crate::PCWSTR"),
+];
+
+/// Rust 1.87 has no `Default` of raw pointers to derive from: structures that hold one get the implementation that windows-bindgen
+/// writes wherever it cannot derive.
+fn write_out_defaults(text: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+    let mut index = 0;
+    while index < lines.len() {
+        let derive = index;
+        index += 1;
+        if !lines[derive].starts_with("#[derive(") || !lines[derive].contains("Default") {
+            continue;
+        }
+        let Some(name) =
+            lines[index].strip_prefix("pub struct ").and_then(|rest| rest.split([' ', '(']).next())
+        else {
+            continue;
+        };
+        let name = name.to_string();
+        // A structure of named fields ends with a brace, one that wraps a pointer in the line that it begins in.
+        let end = (index..lines.len())
+            .find(|&line| lines[line] == "}" || lines[line].ends_with(");"))
+            .unwrap_or(index);
+        if lines[index..=end].iter().any(|line| line.contains("*mut ") || line.contains("*const ")) {
+            lines[derive] = lines[derive].replace(" Default,", "").replace(", Default)", ")");
+            let default = format!(
+                "impl Default for {name} {{\n    fn default() -> Self {{\n        unsafe {{ core::mem::zeroed() }}\n    }}\n}}"
+            );
+            lines.insert(end + 1, default);
+        }
+        index = end + 1;
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn use_windows_core_0_62(mut text: String) -> Result<String, String> {
+    for (from, to) in NAMES_FOR_WINDOWS_CORE_0_62 {
+        if !text.contains(from) {
+            return Err(format!("the generated text has no `{from}`, which was to become `{to}`"));
+        }
+        text = text.replace(from, to);
+    }
+    Ok(text)
 }
 
 fn select(index: &Index) -> BTreeSet<String> {

@@ -53,6 +53,14 @@ pub(crate) fn require_eq<T: PartialEq + std::fmt::Debug>(
     require(found == expected, || format!("{what}: expected {expected:?}, found {found:?}"))
 }
 
+/// Fails the check unless `address` is a multiple of `alignment` other than 0, which is no address.
+pub(crate) fn require_address(what: impl Display, address: u64, alignment: u64) -> Result<(), Stop> {
+    require(address != 0, || format!("{what} has no address"))?;
+    require(address.is_multiple_of(alignment), || {
+        format!("{what} is {} bytes behind a multiple of {alignment}", address % alignment)
+    })
+}
+
 impl Strictness {
     /// How a check ends whose device has nothing behind `call`. Every such ending comes from here.
     pub(crate) fn unimplemented(self, call: &str) -> Stop {
@@ -144,5 +152,21 @@ pub(crate) mod refusals {
     /// Whether this thread has asked for one since the last call.
     pub(crate) fn take() -> bool {
         ASKED.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_zero_is_none() {
+        let detail = |address| match require_address("a heap", address, 65_536) {
+            Err(Stop::Failed(detail)) => detail,
+            _ => String::new(),
+        };
+        assert_eq!(detail(65_536), "");
+        assert_eq!(detail(0), "a heap has no address");
+        assert_eq!(detail(65_540), "a heap is 4 bytes behind a multiple of 65536");
     }
 }

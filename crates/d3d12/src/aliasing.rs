@@ -13,7 +13,7 @@
 use std::ffi::c_void;
 
 use bitflags::bitflags;
-use windows_core::{HRESULT, IUnknown, interface};
+use windows_core::{HRESULT, IUnknown, IUnknown_Vtbl, interface};
 
 /// How an application says which of several overlapping resources it uses (reference of `CreatePlacedResource`).
 pub type HEAPWRIGHT_ALIASING_MODEL = i32;

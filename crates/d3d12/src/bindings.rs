@@ -4,6 +4,14 @@ pub unsafe fn CloseHandle(hobject: HANDLE) -> windows_core::BOOL {
     unsafe { CloseHandle(hobject) }
 }
 #[inline]
+pub unsafe fn CompareObjectHandles(
+    hfirstobjecthandle: HANDLE,
+    hsecondobjecthandle: HANDLE,
+) -> windows_core::BOOL {
+    windows_core::link!("api-ms-win-core-handle-l1-1-0.dll" "system" fn CompareObjectHandles(hfirstobjecthandle : HANDLE, hsecondobjecthandle : HANDLE) -> windows_core::BOOL);
+    unsafe { CompareObjectHandles(hfirstobjecthandle, hsecondobjecthandle) }
+}
+#[inline]
 pub unsafe fn CreateDXGIFactory<T>() -> windows_core::Result<T>
 where
     T: windows_core::Interface,
@@ -11,7 +19,7 @@ where
     windows_core::link!("dxgi.dll" "system" fn CreateDXGIFactory(riid : *const windows_core::GUID, ppfactory : *mut *mut core::ffi::c_void) -> windows_core::HRESULT);
     let mut result__ = core::ptr::null_mut();
     unsafe {
-        CreateDXGIFactory(&T::IID, &mut result__).and_then(|| windows_core::imp::Type::from_abi(result__))
+        CreateDXGIFactory(&T::IID, &mut result__).and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -22,7 +30,7 @@ where
     windows_core::link!("dxgi.dll" "system" fn CreateDXGIFactory1(riid : *const windows_core::GUID, ppfactory : *mut *mut core::ffi::c_void) -> windows_core::HRESULT);
     let mut result__ = core::ptr::null_mut();
     unsafe {
-        CreateDXGIFactory1(&T::IID, &mut result__).and_then(|| windows_core::imp::Type::from_abi(result__))
+        CreateDXGIFactory1(&T::IID, &mut result__).and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -34,7 +42,7 @@ where
     let mut result__ = core::ptr::null_mut();
     unsafe {
         CreateDXGIFactory2(flags, &T::IID, &mut result__)
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -45,9 +53,9 @@ pub unsafe fn CreateEventW<P3>(
     lpname: P3,
 ) -> HANDLE
 where
-    P3: windows_core::Param<windows_core::PCWSTR>,
+    P3: windows_core::Param<crate::PCWSTR>,
 {
-    windows_core::link!("kernel32.dll" "system" fn CreateEventW(lpeventattributes : *const SECURITY_ATTRIBUTES, bmanualreset : windows_core::BOOL, binitialstate : windows_core::BOOL, lpname : windows_core::PCWSTR) -> HANDLE);
+    windows_core::link!("kernel32.dll" "system" fn CreateEventW(lpeventattributes : *const SECURITY_ATTRIBUTES, bmanualreset : windows_core::BOOL, binitialstate : windows_core::BOOL, lpname : crate::PCWSTR) -> HANDLE);
     unsafe {
         CreateEventW(
             lpeventattributes.unwrap_or(core::mem::zeroed()) as _,
@@ -194,7 +202,7 @@ where
     let mut result__ = core::ptr::null_mut();
     unsafe {
         DXGIGetDebugInterface1(flags, &T::IID, &mut result__)
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
     }
 }
 #[inline]
@@ -564,7 +572,7 @@ pub type D3D12MessageFunc = Option<
         category: D3D12_MESSAGE_CATEGORY,
         severity: D3D12_MESSAGE_SEVERITY,
         id: D3D12_MESSAGE_ID,
-        pdescription: windows_core::PCSTR,
+        pdescription: crate::PCSTR,
         pcontext: *mut core::ffi::c_void,
     ),
 >;
@@ -581,7 +589,7 @@ pub const D3D12_APPLICATION_SPECIFIC_DRIVER_BLOB_UNKNOWN: D3D12_APPLICATION_SPEC
 pub const D3D12_APPLICATION_SPECIFIC_DRIVER_BLOB_USED: D3D12_APPLICATION_SPECIFIC_DRIVER_BLOB_STATUS = 2;
 pub const D3D12_ARRAY_AXIS_ADDRESS_RANGE_BIT_COUNT: i32 = 9;
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_AUTO_BREADCRUMB_NODE {
     pub pCommandListDebugNameA: *const i8,
     pub pCommandListDebugNameW: *const u16,
@@ -594,8 +602,13 @@ pub struct D3D12_AUTO_BREADCRUMB_NODE {
     pub pCommandHistory: *const D3D12_AUTO_BREADCRUMB_OP,
     pub pNext: *const Self,
 }
+impl Default for D3D12_AUTO_BREADCRUMB_NODE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_AUTO_BREADCRUMB_NODE1 {
     pub pCommandListDebugNameA: *const i8,
     pub pCommandListDebugNameW: *const u16,
@@ -609,6 +622,11 @@ pub struct D3D12_AUTO_BREADCRUMB_NODE1 {
     pub pNext: *const Self,
     pub BreadcrumbContextsCount: u32,
     pub pBreadcrumbContexts: *mut D3D12_DRED_BREADCRUMB_CONTEXT,
+}
+impl Default for D3D12_AUTO_BREADCRUMB_NODE1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_AUTO_BREADCRUMB_OP = i32;
 pub const D3D12_AUTO_BREADCRUMB_OP_ATOMICCOPYBUFFERUINT: D3D12_AUTO_BREADCRUMB_OP = 23;
@@ -851,7 +869,7 @@ pub struct D3D12_BOX {
     pub back: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_BROADCASTING_LAUNCH_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -861,6 +879,11 @@ pub struct D3D12_BROADCASTING_LAUNCH_OVERRIDES {
     pub pMaxDispatchGrid: *const u32,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_BROADCASTING_LAUNCH_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -949,10 +972,15 @@ pub struct D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_TOOLS_VISUALIZATION_HEA
     pub NumDescs: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_CACHED_PIPELINE_STATE {
     pub pCachedBlob: *const core::ffi::c_void,
     pub CachedBlobSizeInBytes: usize,
+}
+impl Default for D3D12_CACHED_PIPELINE_STATE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -986,7 +1014,7 @@ impl Default for D3D12_CLEAR_VALUE_0 {
 pub const D3D12_CLIP_OR_CULL_DISTANCE_COUNT: i32 = 8;
 pub const D3D12_CLIP_OR_CULL_DISTANCE_ELEMENT_COUNT: i32 = 2;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_COALESCING_LAUNCH_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -994,6 +1022,11 @@ pub struct D3D12_COALESCING_LAUNCH_OVERRIDES {
     pub pShareInputOf: *const D3D12_NODE_ID,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_COALESCING_LAUNCH_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_COLOR_WRITE_ENABLE = i32;
 pub const D3D12_COLOR_WRITE_ENABLE_ALL: D3D12_COLOR_WRITE_ENABLE = 15;
@@ -1041,12 +1074,17 @@ pub const D3D12_COMMAND_QUEUE_PRIORITY_NORMAL: D3D12_COMMAND_QUEUE_PRIORITY = 0;
 pub type D3D12_COMMAND_RECORDER_FLAGS = u32;
 pub const D3D12_COMMAND_RECORDER_FLAG_NONE: D3D12_COMMAND_RECORDER_FLAGS = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_COMMAND_SIGNATURE_DESC {
     pub ByteStride: u32,
     pub NumArgumentDescs: u32,
     pub pArgumentDescs: *const D3D12_INDIRECT_ARGUMENT_DESC,
     pub NodeMask: u32,
+}
+impl Default for D3D12_COMMAND_SIGNATURE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_COMMONSHADER_CONSTANT_BUFFER_API_SLOT_COUNT: i32 = 14;
 pub const D3D12_COMMONSHADER_CONSTANT_BUFFER_COMPONENTS: i32 = 4;
@@ -1084,7 +1122,7 @@ pub const D3D12_COMMONSHADER_TEXCOORD_RANGE_REDUCTION_MIN: i32 = -10;
 pub const D3D12_COMMONSHADER_TEXEL_OFFSET_MAX_NEGATIVE: i32 = -8;
 pub const D3D12_COMMONSHADER_TEXEL_OFFSET_MAX_POSITIVE: i32 = 7;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_COMMON_COMPUTE_NODE_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -1092,6 +1130,11 @@ pub struct D3D12_COMMON_COMPUTE_NODE_OVERRIDES {
     pub pShareInputOf: *const D3D12_NODE_ID,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_COMMON_COMPUTE_NODE_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_COMPARISON_FUNC = i32;
 pub const D3D12_COMPARISON_FUNC_ALWAYS: D3D12_COMPARISON_FUNC = 8;
@@ -1448,10 +1491,15 @@ pub const D3D12_DEVICE_FLAG_NONE: D3D12_DEVICE_FLAGS = 0;
 pub const D3D12_DEVICE_FLAG_SHADER_INSTRUMENTATION_ENABLED: D3D12_DEVICE_FLAGS = 256;
 pub const D3D12_DEVICE_FLAG_SYNCHRONIZED_COMMAND_QUEUE_VALIDATION_DISABLED: D3D12_DEVICE_FLAGS = 4;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DEVICE_REMOVED_EXTENDED_DATA {
     pub Flags: D3D12_DRED_FLAGS,
     pub pHeadAutoBreadcrumbNode: *mut D3D12_AUTO_BREADCRUMB_NODE,
+}
+impl Default for D3D12_DEVICE_REMOVED_EXTENDED_DATA {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -1476,12 +1524,17 @@ pub struct D3D12_DEVICE_REMOVED_EXTENDED_DATA3 {
     pub DeviceState: D3D12_DRED_DEVICE_STATE,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DISCARD_REGION {
     pub NumRects: u32,
     pub pRects: *const D3D12_RECT,
     pub FirstSubresource: u32,
     pub NumSubresources: u32,
+}
+impl Default for D3D12_DISCARD_REGION {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -1555,21 +1608,31 @@ pub struct D3D12_DRAW_INDEXED_ARGUMENTS {
     pub StartInstanceLocation: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_ALLOCATION_NODE {
     pub ObjectNameA: *const i8,
     pub ObjectNameW: *const u16,
     pub AllocationType: D3D12_DRED_ALLOCATION_TYPE,
     pub pNext: *const Self,
 }
+impl Default for D3D12_DRED_ALLOCATION_NODE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_ALLOCATION_NODE1 {
     pub ObjectNameA: *const i8,
     pub ObjectNameW: *const u16,
     pub AllocationType: D3D12_DRED_ALLOCATION_TYPE,
     pub pNext: *const Self,
     pub pObject: core::mem::ManuallyDrop<Option<windows_core::IUnknown>>,
+}
+impl Default for D3D12_DRED_ALLOCATION_NODE1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_DRED_ALLOCATION_TYPE = i32;
 pub const D3D12_DRED_ALLOCATION_TYPE_COMMAND_ALLOCATOR: D3D12_DRED_ALLOCATION_TYPE = 20;
@@ -1602,20 +1665,35 @@ pub const D3D12_DRED_ALLOCATION_TYPE_VIDEO_MOTION_ESTIMATOR: D3D12_DRED_ALLOCATI
 pub const D3D12_DRED_ALLOCATION_TYPE_VIDEO_MOTION_VECTOR_HEAP: D3D12_DRED_ALLOCATION_TYPE = 46;
 pub const D3D12_DRED_ALLOCATION_TYPE_VIDEO_PROCESSOR: D3D12_DRED_ALLOCATION_TYPE = 32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT {
     pub pHeadAutoBreadcrumbNode: *const D3D12_AUTO_BREADCRUMB_NODE,
 }
+impl Default for D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT1 {
     pub pHeadAutoBreadcrumbNode: *const D3D12_AUTO_BREADCRUMB_NODE1,
 }
+impl Default for D3D12_DRED_AUTO_BREADCRUMBS_OUTPUT1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_BREADCRUMB_CONTEXT {
     pub BreadcrumbIndex: u32,
     pub pContextString: *const u16,
+}
+impl Default for D3D12_DRED_BREADCRUMB_CONTEXT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_DRED_DEVICE_STATE = i32;
 pub const D3D12_DRED_DEVICE_STATE_FAULT: D3D12_DRED_DEVICE_STATE = 6;
@@ -1633,26 +1711,41 @@ pub const D3D12_DRED_FLAG_NONE: D3D12_DRED_FLAGS = 0;
 pub type D3D12_DRED_PAGE_FAULT_FLAGS = u32;
 pub const D3D12_DRED_PAGE_FAULT_FLAGS_NONE: D3D12_DRED_PAGE_FAULT_FLAGS = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_PAGE_FAULT_OUTPUT {
     pub PageFaultVA: D3D12_GPU_VIRTUAL_ADDRESS,
     pub pHeadExistingAllocationNode: *const D3D12_DRED_ALLOCATION_NODE,
     pub pHeadRecentFreedAllocationNode: *const D3D12_DRED_ALLOCATION_NODE,
 }
+impl Default for D3D12_DRED_PAGE_FAULT_OUTPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_PAGE_FAULT_OUTPUT1 {
     pub PageFaultVA: D3D12_GPU_VIRTUAL_ADDRESS,
     pub pHeadExistingAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
     pub pHeadRecentFreedAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
 }
+impl Default for D3D12_DRED_PAGE_FAULT_OUTPUT1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DRED_PAGE_FAULT_OUTPUT2 {
     pub PageFaultVA: D3D12_GPU_VIRTUAL_ADDRESS,
     pub pHeadExistingAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
     pub pHeadRecentFreedAllocationNode: *const D3D12_DRED_ALLOCATION_NODE1,
     pub PageFaultFlags: D3D12_DRED_PAGE_FAULT_FLAGS,
+}
+impl Default for D3D12_DRED_PAGE_FAULT_OUTPUT2 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_DRED_VERSION = i32;
 pub const D3D12_DRED_VERSION_1_0: D3D12_DRED_VERSION = 1;
@@ -1705,18 +1798,28 @@ pub const D3D12_DS_OUTPUT_REGISTER_COMPONENTS: i32 = 4;
 pub const D3D12_DS_OUTPUT_REGISTER_COMPONENT_BIT_COUNT: i32 = 32;
 pub const D3D12_DS_OUTPUT_REGISTER_COUNT: i32 = 32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DXIL_LIBRARY_DESC {
     pub DXILLibrary: D3D12_SHADER_BYTECODE,
     pub NumExports: u32,
     pub pExports: *const D3D12_EXPORT_DESC,
 }
+impl Default for D3D12_DXIL_LIBRARY_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_DXIL_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
-    pub SubobjectToAssociate: windows_core::PCWSTR,
+    pub SubobjectToAssociate: crate::PCWSTR,
     pub NumExports: u32,
-    pub pExports: *mut windows_core::PCWSTR,
+    pub pExports: *mut crate::PCWSTR,
+}
+impl Default for D3D12_DXIL_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_ELEMENTS_LAYOUT = i32;
 pub const D3D12_ELEMENTS_LAYOUT_ARRAY: D3D12_ELEMENTS_LAYOUT = 0;
@@ -1729,17 +1832,22 @@ pub type D3D12_EXECUTE_INDIRECT_TIER = i32;
 pub const D3D12_EXECUTE_INDIRECT_TIER_1_0: D3D12_EXECUTE_INDIRECT_TIER = 10;
 pub const D3D12_EXECUTE_INDIRECT_TIER_1_1: D3D12_EXECUTE_INDIRECT_TIER = 11;
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_EXISTING_COLLECTION_DESC {
     pub pExistingCollection: core::mem::ManuallyDrop<Option<ID3D12StateObject>>,
     pub NumExports: u32,
     pub pExports: *const D3D12_EXPORT_DESC,
 }
+impl Default for D3D12_EXISTING_COLLECTION_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_EXPORT_DESC {
-    pub Name: windows_core::PCWSTR,
-    pub ExportToRename: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
+    pub ExportToRename: crate::PCWSTR,
     pub Flags: D3D12_EXPORT_FLAGS,
 }
 pub type D3D12_EXPORT_FLAGS = u32;
@@ -2000,11 +2108,16 @@ pub struct D3D12_FEATURE_DATA_EXISTING_HEAPS {
     pub Supported: windows_core::BOOL,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_FEATURE_LEVELS {
     pub NumFeatureLevels: u32,
     pub pFeatureLevelsRequested: *const D3D_FEATURE_LEVEL,
     pub MaxSupportedFeatureLevel: D3D_FEATURE_LEVEL,
+}
+impl Default for D3D12_FEATURE_DATA_FEATURE_LEVELS {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2058,11 +2171,16 @@ pub struct D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT {
     pub Support: D3D12_PROTECTED_RESOURCE_SESSION_SUPPORT_FLAGS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES {
     pub NodeIndex: u32,
     pub Count: u32,
     pub pTypes: *mut windows_core::GUID,
+}
+impl Default for D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2071,7 +2189,7 @@ pub struct D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT {
     pub Count: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_FEATURE_DATA_QUERY_META_COMMAND {
     pub CommandId: windows_core::GUID,
     pub NodeMask: u32,
@@ -2079,6 +2197,11 @@ pub struct D3D12_FEATURE_DATA_QUERY_META_COMMAND {
     pub QueryInputDataSizeInBytes: usize,
     pub pQueryOutputData: *mut core::ffi::c_void,
     pub QueryOutputDataSizeInBytes: usize,
+}
+impl Default for D3D12_FEATURE_DATA_QUERY_META_COMMAND {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2312,7 +2435,7 @@ pub const D3D12_FTOU_INSTRUCTION_MIN_INPUT: f32 = 0.0;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_FUNCTION_DESC {
     pub Version: u32,
-    pub Creator: windows_core::PCSTR,
+    pub Creator: crate::PCSTR,
     pub Flags: u32,
     pub ConstantBuffers: u32,
     pub BoundResources: u32,
@@ -2339,20 +2462,25 @@ pub struct D3D12_FUNCTION_DESC {
     pub BitwiseInstructionCount: u32,
     pub MinFeatureLevel: D3D_FEATURE_LEVEL,
     pub RequiredFeatureFlags: u64,
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub FunctionParameterCount: i32,
     pub HasReturn: windows_core::BOOL,
     pub Has10Level9VertexShader: windows_core::BOOL,
     pub Has10Level9PixelShader: windows_core::BOOL,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_GENERIC_PROGRAM_DESC {
-    pub ProgramName: windows_core::PCWSTR,
+    pub ProgramName: crate::PCWSTR,
     pub NumExports: u32,
-    pub pExports: *mut windows_core::PCWSTR,
+    pub pExports: *mut crate::PCWSTR,
     pub NumSubobjects: u32,
     pub ppSubobjects: *const *const D3D12_STATE_SUBOBJECT,
+}
+impl Default for D3D12_GENERIC_PROGRAM_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2537,11 +2665,11 @@ pub const D3D12_HEAP_TYPE_UPLOAD: D3D12_HEAP_TYPE = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_HIT_GROUP_DESC {
-    pub HitGroupExport: windows_core::PCWSTR,
+    pub HitGroupExport: crate::PCWSTR,
     pub Type: D3D12_HIT_GROUP_TYPE,
-    pub AnyHitShaderImport: windows_core::PCWSTR,
-    pub ClosestHitShaderImport: windows_core::PCWSTR,
-    pub IntersectionShaderImport: windows_core::PCWSTR,
+    pub AnyHitShaderImport: crate::PCWSTR,
+    pub ClosestHitShaderImport: crate::PCWSTR,
+    pub IntersectionShaderImport: crate::PCWSTR,
 }
 pub type D3D12_HIT_GROUP_TYPE = i32;
 pub const D3D12_HIT_GROUP_TYPE_PROCEDURAL_PRIMITIVE: D3D12_HIT_GROUP_TYPE = 1;
@@ -2694,7 +2822,7 @@ pub struct D3D12_INFO_QUEUE_FILTER {
     pub DenyList: D3D12_INFO_QUEUE_FILTER_DESC,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_INFO_QUEUE_FILTER_DESC {
     pub NumCategories: u32,
     pub pCategoryList: *mut D3D12_MESSAGE_CATEGORY,
@@ -2703,13 +2831,18 @@ pub struct D3D12_INFO_QUEUE_FILTER_DESC {
     pub NumIDs: u32,
     pub pIDList: *mut D3D12_MESSAGE_ID,
 }
+impl Default for D3D12_INFO_QUEUE_FILTER_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 pub type D3D12_INPUT_CLASSIFICATION = i32;
 pub const D3D12_INPUT_CLASSIFICATION_PER_INSTANCE_DATA: D3D12_INPUT_CLASSIFICATION = 1;
 pub const D3D12_INPUT_CLASSIFICATION_PER_VERTEX_DATA: D3D12_INPUT_CLASSIFICATION = 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_INPUT_ELEMENT_DESC {
-    pub SemanticName: windows_core::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub SemanticIndex: u32,
     pub Format: DXGI_FORMAT,
     pub InputSlot: u32,
@@ -2718,10 +2851,15 @@ pub struct D3D12_INPUT_ELEMENT_DESC {
     pub InstanceDataStepRate: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_INPUT_LAYOUT_DESC {
     pub pInputElementDescs: *const D3D12_INPUT_ELEMENT_DESC,
     pub NumElements: u32,
+}
+impl Default for D3D12_INPUT_LAYOUT_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_INTEGER_DIVIDE_BY_ZERO_QUOTIENT: u32 = 4294967295;
 pub const D3D12_INTEGER_DIVIDE_BY_ZERO_REMAINDER: u32 = 4294967295;
@@ -2730,7 +2868,7 @@ pub const D3D12_KEEP_UNORDERED_ACCESS_VIEWS: u32 = 4294967295;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_LIBRARY_DESC {
-    pub Creator: windows_core::PCSTR,
+    pub Creator: crate::PCSTR,
     pub Flags: u32,
     pub FunctionCount: u32,
 }
@@ -2845,11 +2983,16 @@ pub const D3D12_MEASUREMENTS_ACTION_COMMIT_RESULTS_HIGH_PRIORITY: D3D12_MEASUREM
 pub const D3D12_MEASUREMENTS_ACTION_DISCARD_PREVIOUS: D3D12_MEASUREMENTS_ACTION = 3;
 pub const D3D12_MEASUREMENTS_ACTION_KEEP_ALL: D3D12_MEASUREMENTS_ACTION = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_MEMCPY_DEST {
     pub pData: *mut core::ffi::c_void,
     pub RowPitch: usize,
     pub SlicePitch: usize,
+}
+impl Default for D3D12_MEMCPY_DEST {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_MEMORY_POOL = i32;
 pub const D3D12_MEMORY_POOL_L0: D3D12_MEMORY_POOL = 1;
@@ -2859,13 +3002,18 @@ pub type D3D12_MESH_SHADER_TIER = i32;
 pub const D3D12_MESH_SHADER_TIER_1: D3D12_MESH_SHADER_TIER = 10;
 pub const D3D12_MESH_SHADER_TIER_NOT_SUPPORTED: D3D12_MESH_SHADER_TIER = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_MESSAGE {
     pub Category: D3D12_MESSAGE_CATEGORY,
     pub Severity: D3D12_MESSAGE_SEVERITY,
     pub ID: D3D12_MESSAGE_ID,
     pub pDescription: *const i8,
     pub DescriptionByteLength: usize,
+}
+impl Default for D3D12_MESSAGE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_MESSAGE_CALLBACK_FLAGS = u32;
 pub const D3D12_MESSAGE_CALLBACK_FLAG_NONE: D3D12_MESSAGE_CALLBACK_FLAGS = 0;
@@ -3935,14 +4083,14 @@ pub const D3D12_MESSAGE_SEVERITY_WARNING: D3D12_MESSAGE_SEVERITY = 2;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_META_COMMAND_DESC {
     pub Id: windows_core::GUID,
-    pub Name: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
     pub InitializationDirtyState: D3D12_GRAPHICS_STATES,
     pub ExecutionDirtyState: D3D12_GRAPHICS_STATES,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_META_COMMAND_PARAMETER_DESC {
-    pub Name: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
     pub Type: D3D12_META_COMMAND_PARAMETER_TYPE,
     pub Flags: D3D12_META_COMMAND_PARAMETER_FLAGS,
     pub RequiredResourceState: D3D12_RESOURCE_STATES,
@@ -3988,11 +4136,16 @@ pub const D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_NONE: D3D12_MULTISAMPLE_QUALITY_
 pub const D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE: D3D12_MULTISAMPLE_QUALITY_LEVEL_FLAGS = 1;
 pub type D3D12_MULTISAMPLE_QUALITY_LEVEL_FLAGS = u32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_MULTI_NODE_CPU_INPUT {
     pub NumNodeInputs: u32,
     pub pNodeInputs: *const D3D12_NODE_CPU_INPUT,
     pub NodeInputStrideInBytes: u64,
+}
+impl Default for D3D12_MULTI_NODE_CPU_INPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -4025,12 +4178,17 @@ impl Default for D3D12_NODE_0 {
     }
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_NODE_CPU_INPUT {
     pub EntrypointIndex: u32,
     pub NumRecords: u32,
     pub pRecords: *const core::ffi::c_void,
     pub RecordStrideInBytes: u64,
+}
+impl Default for D3D12_NODE_CPU_INPUT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -4042,7 +4200,7 @@ pub struct D3D12_NODE_GPU_INPUT {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_NODE_ID {
-    pub Name: windows_core::PCWSTR,
+    pub Name: crate::PCWSTR,
     pub ArrayIndex: u32,
 }
 #[repr(C)]
@@ -4051,13 +4209,18 @@ pub struct D3D12_NODE_MASK {
     pub NodeMask: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_NODE_OUTPUT_OVERRIDES {
     pub OutputIndex: u32,
     pub pNewName: *const D3D12_NODE_ID,
     pub pAllowSparseNodes: *const windows_core::BOOL,
     pub pMaxRecords: *const u32,
     pub pMaxRecordsSharedWithOutputIndex: *const u32,
+}
+impl Default for D3D12_NODE_OUTPUT_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_NODE_OVERRIDES_TYPE = i32;
 pub const D3D12_NODE_OVERRIDES_TYPE_BROADCASTING_LAUNCH: D3D12_NODE_OVERRIDES_TYPE = 1;
@@ -4082,8 +4245,8 @@ pub const D3D12_PACKED_TILE: u32 = 4294967295;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_PARAMETER_DESC {
-    pub Name: windows_core::PCSTR,
-    pub SemanticName: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub Type: D3D_SHADER_VARIABLE_TYPE,
     pub Class: D3D_SHADER_VARIABLE_CLASS,
     pub Rows: u32,
@@ -4101,10 +4264,15 @@ pub const D3D12_PIPELINE_STATE_FLAG_DYNAMIC_INDEX_BUFFER_STRIP_CUT: D3D12_PIPELI
 pub const D3D12_PIPELINE_STATE_FLAG_NONE: D3D12_PIPELINE_STATE_FLAGS = 0;
 pub const D3D12_PIPELINE_STATE_FLAG_TOOL_DEBUG: D3D12_PIPELINE_STATE_FLAGS = 1;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_PIPELINE_STATE_STREAM_DESC {
     pub SizeInBytes: usize,
     pub pPipelineStateSubobjectStream: *mut core::ffi::c_void,
+}
+impl Default for D3D12_PIPELINE_STATE_STREAM_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_PIPELINE_STATE_SUBOBJECT_TYPE = i32;
 pub const D3D12_PIPELINE_STATE_SUBOBJECT_TYPE_AS: D3D12_PIPELINE_STATE_SUBOBJECT_TYPE = 24;
@@ -4520,10 +4688,15 @@ pub struct D3D12_RAYTRACING_GEOMETRY_OMM_LINKAGE_DESC {
     pub OpacityMicromapArray: D3D12_GPU_VIRTUAL_ADDRESS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_GEOMETRY_OMM_TRIANGLES_DESC {
     pub pTriangles: *const D3D12_RAYTRACING_GEOMETRY_TRIANGLES_DESC,
     pub pOmmLinkage: *const D3D12_RAYTRACING_GEOMETRY_OMM_LINKAGE_DESC,
+}
+impl Default for D3D12_RAYTRACING_GEOMETRY_OMM_TRIANGLES_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -4597,12 +4770,17 @@ pub const D3D12_RAYTRACING_MAX_RAY_GENERATION_SHADER_THREADS: i32 = 1073741824;
 pub const D3D12_RAYTRACING_MAX_SHADER_RECORD_STRIDE: i32 = 4096;
 pub const D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_BYTE_ALIGNMENT: i32 = 128;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_DESC {
     pub NumOmmHistogramEntries: u32,
     pub pOmmHistogram: *const D3D12_RAYTRACING_OPACITY_MICROMAP_HISTOGRAM_ENTRY,
     pub InputBuffer: D3D12_GPU_VIRTUAL_ADDRESS,
     pub PerOmmDescs: D3D12_GPU_VIRTUAL_ADDRESS_AND_STRIDE,
+}
+impl Default for D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_POSTBUILD_INFO_CURRENT_SIZE:
     D3D12_RAYTRACING_OPACITY_MICROMAP_ARRAY_POSTBUILD_INFO_TYPE = 0;
@@ -4831,7 +5009,7 @@ pub struct D3D12_RENDER_PASS_ENDING_ACCESS_PRESERVE_LOCAL_PARAMETERS {
     pub AdditionalHeight: u32,
 }
 #[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
     pub pSrcResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
     pub pDstResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
@@ -4840,6 +5018,11 @@ pub struct D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
     pub Format: DXGI_FORMAT,
     pub ResolveMode: D3D12_RESOLVE_MODE,
     pub PreserveResolveSource: windows_core::BOOL,
+}
+impl Default for D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -5187,16 +5370,26 @@ pub const D3D12_ROOT_DESCRIPTOR_FLAG_DATA_STATIC_WHILE_SET_AT_EXECUTE: D3D12_ROO
 pub const D3D12_ROOT_DESCRIPTOR_FLAG_DATA_VOLATILE: D3D12_ROOT_DESCRIPTOR_FLAGS = 2;
 pub const D3D12_ROOT_DESCRIPTOR_FLAG_NONE: D3D12_ROOT_DESCRIPTOR_FLAGS = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_DESCRIPTOR_TABLE {
     pub NumDescriptorRanges: u32,
     pub pDescriptorRanges: *const D3D12_DESCRIPTOR_RANGE,
 }
+impl Default for D3D12_ROOT_DESCRIPTOR_TABLE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_DESCRIPTOR_TABLE1 {
     pub NumDescriptorRanges: u32,
     pub pDescriptorRanges: *const D3D12_DESCRIPTOR_RANGE1,
+}
+impl Default for D3D12_ROOT_DESCRIPTOR_TABLE1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -5253,7 +5446,7 @@ pub const D3D12_ROOT_PARAMETER_TYPE_DESCRIPTOR_TABLE: D3D12_ROOT_PARAMETER_TYPE 
 pub const D3D12_ROOT_PARAMETER_TYPE_SRV: D3D12_ROOT_PARAMETER_TYPE = 3;
 pub const D3D12_ROOT_PARAMETER_TYPE_UAV: D3D12_ROOT_PARAMETER_TYPE = 4;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_SIGNATURE_DESC {
     pub NumParameters: u32,
     pub pParameters: *const D3D12_ROOT_PARAMETER,
@@ -5261,8 +5454,13 @@ pub struct D3D12_ROOT_SIGNATURE_DESC {
     pub pStaticSamplers: *const D3D12_STATIC_SAMPLER_DESC,
     pub Flags: D3D12_ROOT_SIGNATURE_FLAGS,
 }
+impl Default for D3D12_ROOT_SIGNATURE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_SIGNATURE_DESC1 {
     pub NumParameters: u32,
     pub pParameters: *const D3D12_ROOT_PARAMETER1,
@@ -5270,14 +5468,24 @@ pub struct D3D12_ROOT_SIGNATURE_DESC1 {
     pub pStaticSamplers: *const D3D12_STATIC_SAMPLER_DESC,
     pub Flags: D3D12_ROOT_SIGNATURE_FLAGS,
 }
+impl Default for D3D12_ROOT_SIGNATURE_DESC1 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_ROOT_SIGNATURE_DESC2 {
     pub NumParameters: u32,
     pub pParameters: *const D3D12_ROOT_PARAMETER1,
     pub NumStaticSamplers: u32,
     pub pStaticSamplers: *const D3D12_STATIC_SAMPLER_DESC1,
     pub Flags: D3D12_ROOT_SIGNATURE_FLAGS,
+}
+impl Default for D3D12_ROOT_SIGNATURE_DESC2 {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_ROOT_SIGNATURE_FLAGS = u32;
 pub const D3D12_ROOT_SIGNATURE_FLAG_ALLOW_INPUT_ASSEMBLER_INPUT_LAYOUT: D3D12_ROOT_SIGNATURE_FLAGS = 1;
@@ -5440,10 +5648,15 @@ pub const D3D12_SERIALIZED_RAYTRACING_ACCELERATION_STRUCTURE_HEADER_POSTAMBLE_TY
 pub const D3D12_SERIALIZED_RAYTRACING_ACCELERATION_STRUCTURE_HEADER_POSTAMBLE_TYPE_NONE:
     D3D12_SERIALIZED_RAYTRACING_ACCELERATION_STRUCTURE_HEADER_POSTAMBLE_TYPE = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SERIALIZED_ROOT_SIGNATURE_DESC {
     pub pSerializedBlob: *const core::ffi::c_void,
     pub SerializedBlobSizeInBytes: usize,
+}
+impl Default for D3D12_SERIALIZED_ROOT_SIGNATURE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -5492,17 +5705,22 @@ pub const D3D12_SET_WORK_GRAPH_FLAG_NONE: D3D12_SET_WORK_GRAPH_FLAGS = 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_BUFFER_DESC {
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub Type: D3D_CBUFFER_TYPE,
     pub Variables: u32,
     pub Size: u32,
     pub uFlags: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SHADER_BYTECODE {
     pub pShaderBytecode: *const core::ffi::c_void,
     pub BytecodeLength: usize,
+}
+impl Default for D3D12_SHADER_BYTECODE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_SHADER_CACHE_CONTROL_FLAGS = u32;
 pub const D3D12_SHADER_CACHE_CONTROL_FLAG_CLEAR: D3D12_SHADER_CACHE_CONTROL_FLAGS = 4;
@@ -5554,7 +5772,7 @@ pub const D3D12_SHADER_COMPONENT_MAPPING_SHIFT: i32 = 3;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_DESC {
     pub Version: u32,
-    pub Creator: windows_core::PCSTR,
+    pub Creator: crate::PCSTR,
     pub Flags: u32,
     pub ConstantBuffers: u32,
     pub BoundResources: u32,
@@ -5596,7 +5814,7 @@ pub const D3D12_SHADER_IDENTIFIER_SIZE_IN_BYTES: i32 = 32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SHADER_INPUT_BIND_DESC {
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub Type: D3D_SHADER_INPUT_TYPE,
     pub BindPoint: u32,
     pub BindCount: u32,
@@ -5620,7 +5838,7 @@ pub const D3D12_SHADER_MIN_PRECISION_SUPPORT_NONE: D3D12_SHADER_MIN_PRECISION_SU
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct D3D12_SHADER_NODE {
-    pub Shader: windows_core::PCWSTR,
+    pub Shader: crate::PCWSTR,
     pub OverridesType: D3D12_NODE_OVERRIDES_TYPE,
     pub Anonymous: D3D12_SHADER_NODE_0,
 }
@@ -5685,12 +5903,12 @@ pub struct D3D12_SHADER_TYPE_DESC {
     pub Elements: u32,
     pub Members: u32,
     pub Offset: u32,
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SHADER_VARIABLE_DESC {
-    pub Name: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
     pub StartOffset: u32,
     pub Size: u32,
     pub uFlags: u32,
@@ -5699,6 +5917,11 @@ pub struct D3D12_SHADER_VARIABLE_DESC {
     pub TextureSize: u32,
     pub StartSampler: u32,
     pub SamplerSize: u32,
+}
+impl Default for D3D12_SHADER_VARIABLE_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_SHADER_VERSION_TYPE = i32;
 pub type D3D12_SHADER_VISIBILITY = i32;
@@ -5752,7 +5975,7 @@ pub const D3D12_SHVER_VERTEX_SHADER: D3D12_SHADER_VERSION_TYPE = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SIGNATURE_PARAMETER_DESC {
-    pub SemanticName: windows_core::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub SemanticIndex: u32,
     pub Register: u32,
     pub SystemValueType: D3D_NAME,
@@ -5773,7 +5996,7 @@ pub const D3D12_SO_DDI_REGISTER_INDEX_DENOTING_GAP: u32 = 4294967295;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SO_DECLARATION_ENTRY {
     pub Stream: u32,
-    pub SemanticName: windows_core::PCSTR,
+    pub SemanticName: crate::PCSTR,
     pub SemanticIndex: u32,
     pub StartComponent: u8,
     pub ComponentCount: u8,
@@ -5822,11 +6045,16 @@ pub struct D3D12_STATE_OBJECT_CONFIG {
     pub Flags: D3D12_STATE_OBJECT_FLAGS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_STATE_OBJECT_DESC {
     pub Type: D3D12_STATE_OBJECT_TYPE,
     pub NumSubobjects: u32,
     pub pSubobjects: *const D3D12_STATE_SUBOBJECT,
+}
+impl Default for D3D12_STATE_OBJECT_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_STATE_OBJECT_FLAGS = u32;
 pub const D3D12_STATE_OBJECT_FLAG_ALLOW_EXTERNAL_DEPENDENCIES_ON_LOCAL_DEFINITIONS: D3D12_STATE_OBJECT_FLAGS =
@@ -5840,10 +6068,15 @@ pub const D3D12_STATE_OBJECT_TYPE_COLLECTION: D3D12_STATE_OBJECT_TYPE = 0;
 pub const D3D12_STATE_OBJECT_TYPE_EXECUTABLE: D3D12_STATE_OBJECT_TYPE = 4;
 pub const D3D12_STATE_OBJECT_TYPE_RAYTRACING_PIPELINE: D3D12_STATE_OBJECT_TYPE = 3;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_STATE_SUBOBJECT {
     pub Type: D3D12_STATE_SUBOBJECT_TYPE,
     pub pDesc: *const core::ffi::c_void,
+}
+impl Default for D3D12_STATE_SUBOBJECT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_STATE_SUBOBJECT_TYPE = i32;
 pub const D3D12_STATE_SUBOBJECT_TYPE_BLEND: D3D12_STATE_SUBOBJECT_TYPE = 15;
@@ -5937,7 +6170,7 @@ pub struct D3D12_STREAM_OUTPUT_BUFFER_VIEW {
     pub BufferFilledSizeLocation: D3D12_GPU_VIRTUAL_ADDRESS,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_STREAM_OUTPUT_DESC {
     pub pSODeclaration: *const D3D12_SO_DECLARATION_ENTRY,
     pub NumEntries: u32,
@@ -5945,20 +6178,35 @@ pub struct D3D12_STREAM_OUTPUT_DESC {
     pub NumStrides: u32,
     pub RasterizedStream: u32,
 }
+impl Default for D3D12_STREAM_OUTPUT_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
     pub pSubobjectToAssociate: *const D3D12_STATE_SUBOBJECT,
     pub NumExports: u32,
-    pub pExports: *mut windows_core::PCWSTR,
+    pub pExports: *mut crate::PCWSTR,
+}
+impl Default for D3D12_SUBOBJECT_TO_EXPORTS_ASSOCIATION {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_SUBPIXEL_FRACTIONAL_BIT_COUNT: i32 = 8;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_SUBRESOURCE_DATA {
     pub pData: *const core::ffi::c_void,
     pub RowPitch: isize,
     pub SlicePitch: isize,
+}
+impl Default for D3D12_SUBRESOURCE_DATA {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -6261,7 +6509,7 @@ pub const D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE: D3D12_TEXTURE_LAYOUT = 2;
 pub const D3D12_TEXTURE_LAYOUT_ROW_MAJOR: D3D12_TEXTURE_LAYOUT = 1;
 pub const D3D12_TEXTURE_LAYOUT_UNKNOWN: D3D12_TEXTURE_LAYOUT = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_THREAD_LAUNCH_OVERRIDES {
     pub pLocalRootArgumentsTableIndex: *const u32,
     pub pProgramEntry: *const windows_core::BOOL,
@@ -6269,6 +6517,11 @@ pub struct D3D12_THREAD_LAUNCH_OVERRIDES {
     pub pShareInputOf: *const D3D12_NODE_ID,
     pub NumOutputOverrides: u32,
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
+}
+impl Default for D3D12_THREAD_LAUNCH_OVERRIDES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D12_TIGHT_ALIGNMENT_MIN_COMMITTED_RESOURCE_ALIGNMENT: i32 = 4096;
 pub const D3D12_TIGHT_ALIGNMENT_MIN_PLACED_RESOURCE_ALIGNMENT: i32 = 8;
@@ -6456,11 +6709,16 @@ pub struct D3D12_VIEW_INSTANCE_LOCATION {
     pub RenderTargetArrayIndex: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_VIEW_INSTANCING_DESC {
     pub ViewInstanceCount: u32,
     pub pViewInstanceLocations: *const D3D12_VIEW_INSTANCE_LOCATION,
     pub Flags: D3D12_VIEW_INSTANCING_FLAGS,
+}
+impl Default for D3D12_VIEW_INSTANCING_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_VIEW_INSTANCING_FLAGS = u32;
 pub const D3D12_VIEW_INSTANCING_FLAG_ENABLE_VIEW_INSTANCE_MASKING: D3D12_VIEW_INSTANCING_FLAGS = 1;
@@ -6490,14 +6748,19 @@ pub type D3D12_WORK_GRAPHS_TIER = i32;
 pub const D3D12_WORK_GRAPHS_TIER_1_0: D3D12_WORK_GRAPHS_TIER = 10;
 pub const D3D12_WORK_GRAPHS_TIER_NOT_SUPPORTED: D3D12_WORK_GRAPHS_TIER = 0;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_WORK_GRAPH_DESC {
-    pub ProgramName: windows_core::PCWSTR,
+    pub ProgramName: crate::PCWSTR,
     pub Flags: D3D12_WORK_GRAPH_FLAGS,
     pub NumEntrypoints: u32,
     pub pEntrypoints: *const D3D12_NODE_ID,
     pub NumExplicitlyDefinedNodes: u32,
     pub pExplicitlyDefinedNodes: *const D3D12_NODE,
+}
+impl Default for D3D12_WORK_GRAPH_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type D3D12_WORK_GRAPH_FLAGS = u32;
 pub const D3D12_WORK_GRAPH_FLAG_INCLUDE_ALL_AVAILABLE_NODES: D3D12_WORK_GRAPH_FLAGS = 1;
@@ -6811,10 +7074,15 @@ pub const D3D_ROOT_SIGNATURE_VERSION_1_2: D3D_ROOT_SIGNATURE_VERSION = 3;
 pub const D3D_SDK_VERSION: i32 = 32;
 pub type D3D_SHADER_CBUFFER_FLAGS = i32;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D_SHADER_DATA {
     pub pBytecode: *const core::ffi::c_void,
     pub BytecodeLength: usize,
+}
+impl Default for D3D_SHADER_DATA {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const D3D_SHADER_FEATURE_11_1_DOUBLE_EXTENSIONS: i32 = 32;
 pub const D3D_SHADER_FEATURE_11_1_SHADER_EXTENSIONS: i32 = 64;
@@ -6854,8 +7122,8 @@ pub type D3D_SHADER_INPUT_TYPE = i32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D_SHADER_MACRO {
-    pub Name: windows_core::PCSTR,
-    pub Definition: windows_core::PCSTR,
+    pub Name: crate::PCSTR,
+    pub Definition: crate::PCSTR,
 }
 pub type D3D_SHADER_MODEL = i32;
 pub const D3D_SHADER_MODEL_5_1: D3D_SHADER_MODEL = 81;
@@ -7555,7 +7823,7 @@ pub struct DXGI_INFO_QUEUE_FILTER {
     pub DenyList: DXGI_INFO_QUEUE_FILTER_DESC,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_INFO_QUEUE_FILTER_DESC {
     pub NumCategories: u32,
     pub pCategoryList: *mut DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
@@ -7564,8 +7832,13 @@ pub struct DXGI_INFO_QUEUE_FILTER_DESC {
     pub NumIDs: u32,
     pub pIDList: *mut DXGI_INFO_QUEUE_MESSAGE_ID,
 }
+impl Default for DXGI_INFO_QUEUE_FILTER_DESC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_INFO_QUEUE_MESSAGE {
     pub Producer: DXGI_DEBUG_ID,
     pub Category: DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
@@ -7573,6 +7846,11 @@ pub struct DXGI_INFO_QUEUE_MESSAGE {
     pub ID: DXGI_INFO_QUEUE_MESSAGE_ID,
     pub pDescription: *const i8,
     pub DescriptionByteLength: usize,
+}
+impl Default for DXGI_INFO_QUEUE_MESSAGE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub type DXGI_INFO_QUEUE_MESSAGE_CATEGORY = i32;
 pub const DXGI_INFO_QUEUE_MESSAGE_CATEGORY_CLEANUP: DXGI_INFO_QUEUE_MESSAGE_CATEGORY = 3;
@@ -7629,10 +7907,15 @@ impl Default for DXGI_JPEG_QUANTIZATION_TABLE {
     }
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_MAPPED_RECT {
     pub Pitch: i32,
     pub pBits: *mut u8,
+}
+impl Default for DXGI_MAPPED_RECT {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const DXGI_MAP_DISCARD: u32 = 4;
 pub const DXGI_MAP_READ: u32 = 1;
@@ -7793,12 +8076,17 @@ pub const DXGI_PRESENT_ALLOW_TEARING: u32 = 512;
 pub const DXGI_PRESENT_DO_NOT_SEQUENCE: u32 = 2;
 pub const DXGI_PRESENT_DO_NOT_WAIT: u32 = 8;
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DXGI_PRESENT_PARAMETERS {
     pub DirtyRectsCount: u32,
     pub pDirtyRects: *mut RECT,
     pub pScrollRect: *mut RECT,
     pub pScrollOffset: *mut POINT,
+}
+impl Default for DXGI_PRESENT_PARAMETERS {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const DXGI_PRESENT_RESTART: u32 = 4;
 pub const DXGI_PRESENT_RESTRICT_TO_OUTPUT: u32 = 64;
@@ -7956,21 +8244,46 @@ pub const E_NOTIMPL: windows_core::HRESULT = windows_core::HRESULT(0x80004001_u3
 pub const E_OUTOFMEMORY: windows_core::HRESULT = windows_core::HRESULT(0x8007000E_u32 as _);
 pub const E_POINTER: windows_core::HRESULT = windows_core::HRESULT(0x80004003_u32 as _);
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HANDLE(pub *mut core::ffi::c_void);
+impl Default for HANDLE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HDC(pub *mut core::ffi::c_void);
+impl Default for HDC {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HINSTANCE(pub *mut core::ffi::c_void);
+impl Default for HINSTANCE {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 pub type HMODULE = HINSTANCE;
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HMONITOR(pub *mut core::ffi::c_void);
+impl Default for HMONITOR {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HWND(pub *mut core::ffi::c_void);
+impl Default for HWND {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
+}
 windows_core::imp::define_interface!(ID3D10Blob, ID3D10Blob_Vtbl, 0x8ba5fb08_5195_40e2_ac58_0d989c3a0102);
 windows_core::imp::interface_hierarchy!(ID3D10Blob, windows_core::IUnknown);
 #[repr(C)]
@@ -8602,7 +8915,7 @@ impl ID3D12DSRDeviceFactory {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -10355,7 +10668,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateCommandAllocator<T>(&self, r#type: D3D12_COMMAND_LIST_TYPE) -> windows_core::Result<T>
@@ -10370,7 +10683,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateGraphicsPipelineState<T>(
@@ -10388,7 +10701,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateComputePipelineState<T>(
@@ -10406,7 +10719,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateCommandList<P2, P3, T>(
@@ -10432,7 +10745,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CheckFeatureSupport(
@@ -10465,7 +10778,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetDescriptorHandleIncrementSize(
@@ -10497,7 +10810,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateConstantBufferView(
@@ -10772,7 +11085,7 @@ impl ID3D12Device {
     ) -> windows_core::Result<HANDLE>
     where
         P0: windows_core::Param<ID3D12DeviceChild>,
-        P3: windows_core::Param<windows_core::PCWSTR>,
+        P3: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -10807,7 +11120,7 @@ impl ID3D12Device {
     }
     pub unsafe fn OpenSharedHandleByName<P0>(&self, name: P0, access: u32) -> windows_core::Result<HANDLE>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -10855,7 +11168,7 @@ impl ID3D12Device {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetDeviceRemovedReason(&self) -> windows_core::HRESULT {
@@ -11132,7 +11445,7 @@ pub struct ID3D12Device_Vtbl {
         *mut core::ffi::c_void,
         *const SECURITY_ATTRIBUTES,
         u32,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *mut HANDLE,
     ) -> windows_core::HRESULT,
     pub OpenSharedHandle: unsafe extern "system" fn(
@@ -11143,7 +11456,7 @@ pub struct ID3D12Device_Vtbl {
     ) -> windows_core::HRESULT,
     pub OpenSharedHandleByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         u32,
         *mut HANDLE,
     ) -> windows_core::HRESULT,
@@ -11353,7 +11666,7 @@ pub trait ID3D12Device_Impl: ID3D12Object_Impl {
         pobject: windows_core::Ref<ID3D12DeviceChild>,
         pattributes: *const SECURITY_ATTRIBUTES,
         access: u32,
-        name: &windows_core::PCWSTR,
+        name: &crate::PCWSTR,
     ) -> windows_core::Result<HANDLE>;
     fn OpenSharedHandle(
         &self,
@@ -11363,7 +11676,7 @@ pub trait ID3D12Device_Impl: ID3D12Object_Impl {
     ) -> windows_core::Result<()>;
     fn OpenSharedHandleByName(
         &self,
-        name: &windows_core::PCWSTR,
+        name: &crate::PCWSTR,
         access: u32,
     ) -> windows_core::Result<HANDLE>;
     fn MakeResident(
@@ -11875,7 +12188,7 @@ impl ID3D12Device_Vtbl {
             pobject: *mut core::ffi::c_void,
             pattributes: *const SECURITY_ATTRIBUTES,
             access: u32,
-            name: windows_core::PCWSTR,
+            name: crate::PCWSTR,
             phandle: *mut HANDLE,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -11914,7 +12227,7 @@ impl ID3D12Device_Vtbl {
         }
         unsafe extern "system" fn OpenSharedHandleByName<Identity: ID3D12Device_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCWSTR,
+            name: crate::PCWSTR,
             access: u32,
             pnthandle: *mut HANDLE,
         ) -> windows_core::HRESULT {
@@ -12168,7 +12481,7 @@ impl ID3D12Device1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn SetEventOnMultipleFenceCompletion(
@@ -12920,7 +13233,7 @@ impl ID3D12Device13 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -13030,7 +13343,7 @@ impl ID3D12Device14 {
         subobjectname: P3,
     ) -> windows_core::Result<T>
     where
-        P3: windows_core::Param<windows_core::PCWSTR>,
+        P3: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -13044,7 +13357,7 @@ impl ID3D12Device14 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -13056,7 +13369,7 @@ pub struct ID3D12Device14_Vtbl {
         u32,
         *const core::ffi::c_void,
         usize,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -13067,7 +13380,7 @@ pub trait ID3D12Device14_Impl: ID3D12Device13_Impl {
         nodemask: u32,
         plibraryblob: *const core::ffi::c_void,
         bloblengthinbytes: usize,
-        subobjectname: &windows_core::PCWSTR,
+        subobjectname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvrootsignature: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -13082,7 +13395,7 @@ impl ID3D12Device14_Vtbl {
             nodemask: u32,
             plibraryblob: *const core::ffi::c_void,
             bloblengthinbytes: usize,
-            subobjectname: windows_core::PCWSTR,
+            subobjectname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvrootsignature: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -13162,7 +13475,7 @@ impl ID3D12Device2 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -13251,7 +13564,7 @@ impl ID3D12Device3 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn OpenExistingHeapFromFileMapping<T>(&self, hfilemapping: HANDLE) -> windows_core::Result<T>
@@ -13266,7 +13579,7 @@ impl ID3D12Device3 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn EnqueueMakeResident<P3>(
@@ -13456,7 +13769,7 @@ impl ID3D12Device4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateProtectedResourceSession<T>(
@@ -13474,7 +13787,7 @@ impl ID3D12Device4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateCommittedResource1<P5, T>(
@@ -13872,7 +14185,7 @@ impl ID3D12Device5 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn RemoveDevice(&self) {
@@ -13933,7 +14246,7 @@ impl ID3D12Device5 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateStateObject<T>(
@@ -13951,7 +14264,7 @@ impl ID3D12Device5 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetRaytracingAccelerationStructurePrebuildInfo(
@@ -14388,7 +14701,7 @@ impl ID3D12Device7 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateProtectedResourceSession1<T>(
@@ -14406,7 +14719,7 @@ impl ID3D12Device7 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -14972,7 +15285,7 @@ impl ID3D12Device9 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -15229,7 +15542,7 @@ impl ID3D12DeviceConfiguration {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -15389,7 +15702,7 @@ impl ID3D12DeviceConfiguration1 {
         rootsignaturesubobjectname: P2,
     ) -> windows_core::Result<T>
     where
-        P2: windows_core::Param<windows_core::PCWSTR>,
+        P2: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -15403,7 +15716,7 @@ impl ID3D12DeviceConfiguration1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -15415,7 +15728,7 @@ pub struct ID3D12DeviceConfiguration1_Vtbl {
             *mut core::ffi::c_void,
             *const core::ffi::c_void,
             usize,
-            windows_core::PCWSTR,
+            crate::PCWSTR,
             *const windows_core::GUID,
             *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT,
@@ -15425,7 +15738,7 @@ pub trait ID3D12DeviceConfiguration1_Impl: ID3D12DeviceConfiguration_Impl {
         &self,
         plibraryblob: *const core::ffi::c_void,
         size: usize,
-        rootsignaturesubobjectname: &windows_core::PCWSTR,
+        rootsignaturesubobjectname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvdeserializer: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -15439,7 +15752,7 @@ impl ID3D12DeviceConfiguration1_Vtbl {
             this: *mut core::ffi::c_void,
             plibraryblob: *const core::ffi::c_void,
             size: usize,
-            rootsignaturesubobjectname: windows_core::PCWSTR,
+            rootsignaturesubobjectname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvdeserializer: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -15502,7 +15815,7 @@ impl ID3D12DeviceFactory {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn EnableExperimentalFeatures(
@@ -16322,7 +16635,7 @@ impl ID3D12DeviceTools1 {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetApplicationSpecificDriverBlobStatus(
@@ -16592,7 +16905,7 @@ impl ID3D12FunctionParameterReflection {
             vtable: &ID3D12FunctionParameterReflection_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -16616,7 +16929,7 @@ impl ID3D12FunctionReflection {
     }
     pub unsafe fn GetConstantBufferByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionConstantBuffer>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetConstantBufferByName)(
@@ -16640,7 +16953,7 @@ impl ID3D12FunctionReflection {
     }
     pub unsafe fn GetVariableByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionVariable>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetVariableByName)(
@@ -16655,7 +16968,7 @@ impl ID3D12FunctionReflection {
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetResourceBindingDescByName)(
@@ -16688,7 +17001,7 @@ pub struct ID3D12FunctionReflection_Vtbl {
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetConstantBufferByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     )
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetResourceBindingDesc: unsafe extern "system" fn(
@@ -16698,11 +17011,11 @@ pub struct ID3D12FunctionReflection_Vtbl {
     ) -> windows_core::HRESULT,
     pub GetVariableByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionVariable>,
     pub GetResourceBindingDescByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
         *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT,
     pub GetFunctionParameter:
@@ -16713,17 +17026,17 @@ pub trait ID3D12FunctionReflection_Impl {
     fn GetConstantBufferByIndex(&self, bufferindex: u32) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetConstantBufferByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetResourceBindingDesc(
         &self,
         resourceindex: u32,
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::Result<()>;
-    fn GetVariableByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
+    fn GetVariableByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
     fn GetResourceBindingDescByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::Result<()>;
     fn GetFunctionParameter(&self, parameterindex: i32) -> Option<ID3D12FunctionParameterReflection>;
@@ -16755,7 +17068,7 @@ impl ID3D12FunctionReflection_Vtbl {
         }
         unsafe extern "system" fn GetConstantBufferByName<Identity: ID3D12FunctionReflection_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionConstantBuffer> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -16781,7 +17094,7 @@ impl ID3D12FunctionReflection_Vtbl {
         }
         unsafe extern "system" fn GetVariableByName<Identity: ID3D12FunctionReflection_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionVariable> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -16791,7 +17104,7 @@ impl ID3D12FunctionReflection_Vtbl {
         }
         unsafe extern "system" fn GetResourceBindingDescByName<Identity: ID3D12FunctionReflection_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
             pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -16839,7 +17152,7 @@ impl ID3D12FunctionReflection {
             vtable: &ID3D12FunctionReflection_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -21103,7 +21416,7 @@ impl ID3D12InfoQueue {
         pdescription: P3,
     ) -> windows_core::HRESULT
     where
-        P3: windows_core::Param<windows_core::PCSTR>,
+        P3: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddMessage)(
@@ -21121,7 +21434,7 @@ impl ID3D12InfoQueue {
         pdescription: P1,
     ) -> windows_core::HRESULT
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddApplicationMessage)(
@@ -21260,12 +21573,12 @@ pub struct ID3D12InfoQueue_Vtbl {
         D3D12_MESSAGE_CATEGORY,
         D3D12_MESSAGE_SEVERITY,
         D3D12_MESSAGE_ID,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub AddApplicationMessage: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         D3D12_MESSAGE_SEVERITY,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub SetBreakOnCategory: unsafe extern "system" fn(
         *mut core::ffi::c_void,
@@ -21335,12 +21648,12 @@ pub trait ID3D12InfoQueue_Impl: windows_core::IUnknownImpl {
         category: D3D12_MESSAGE_CATEGORY,
         severity: D3D12_MESSAGE_SEVERITY,
         id: D3D12_MESSAGE_ID,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn AddApplicationMessage(
         &self,
         severity: D3D12_MESSAGE_SEVERITY,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn SetBreakOnCategory(
         &self,
@@ -21648,7 +21961,7 @@ impl ID3D12InfoQueue_Vtbl {
             category: D3D12_MESSAGE_CATEGORY,
             severity: D3D12_MESSAGE_SEVERITY,
             id: D3D12_MESSAGE_ID,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -21668,7 +21981,7 @@ impl ID3D12InfoQueue_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             severity: D3D12_MESSAGE_SEVERITY,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -22311,7 +22624,7 @@ impl ID3D12Object {
     }
     pub unsafe fn SetName<P0>(&self, name: P0) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).SetName)(
@@ -22342,7 +22655,7 @@ pub struct ID3D12Object_Vtbl {
         *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub SetName:
-        unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> windows_core::HRESULT,
+        unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> windows_core::HRESULT,
 }
 pub trait ID3D12Object_Impl: windows_core::IUnknownImpl {
     fn GetPrivateData(
@@ -22362,7 +22675,7 @@ pub trait ID3D12Object_Impl: windows_core::IUnknownImpl {
         guid: *const windows_core::GUID,
         pdata: windows_core::Ref<windows_core::IUnknown>,
     ) -> windows_core::Result<()>;
-    fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()>;
+    fn SetName(&self, name: &crate::PCWSTR) -> windows_core::Result<()>;
 }
 impl ID3D12Object_Vtbl {
     pub const fn new<Identity: ID3D12Object_Impl, const OFFSET: isize>() -> Self {
@@ -22420,7 +22733,7 @@ impl ID3D12Object_Vtbl {
         }
         unsafe extern "system" fn SetName<Identity: ID3D12Object_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCWSTR,
+            name: crate::PCWSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -22544,7 +22857,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12PipelineLibrary {
     pub unsafe fn StorePipeline<P0, P1>(&self, pname: P0, ppipeline: P1) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         P1: windows_core::Param<ID3D12PipelineState>,
     {
         unsafe {
@@ -22561,7 +22874,7 @@ impl ID3D12PipelineLibrary {
         pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
     ) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -22573,7 +22886,7 @@ impl ID3D12PipelineLibrary {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn LoadComputePipeline<P0, T>(
@@ -22582,7 +22895,7 @@ impl ID3D12PipelineLibrary {
         pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
     ) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -22594,7 +22907,7 @@ impl ID3D12PipelineLibrary {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetSerializedSize(&self) -> usize {
@@ -22621,19 +22934,19 @@ pub struct ID3D12PipelineLibrary_Vtbl {
     pub base__: ID3D12DeviceChild_Vtbl,
     pub StorePipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub LoadGraphicsPipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub LoadComputePipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
@@ -22648,19 +22961,19 @@ pub struct ID3D12PipelineLibrary_Vtbl {
 pub trait ID3D12PipelineLibrary_Impl: ID3D12DeviceChild_Impl {
     fn StorePipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         ppipeline: windows_core::Ref<ID3D12PipelineState>,
     ) -> windows_core::Result<()>;
     fn LoadGraphicsPipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
         riid: *const windows_core::GUID,
         pppipelinestate: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
     fn LoadComputePipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
         riid: *const windows_core::GUID,
         pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22672,7 +22985,7 @@ impl ID3D12PipelineLibrary_Vtbl {
     pub const fn new<Identity: ID3D12PipelineLibrary_Impl, const OFFSET: isize>() -> Self {
         unsafe extern "system" fn StorePipeline<Identity: ID3D12PipelineLibrary_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             ppipeline: *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -22690,7 +23003,7 @@ impl ID3D12PipelineLibrary_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
             riid: *const windows_core::GUID,
             pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22712,7 +23025,7 @@ impl ID3D12PipelineLibrary_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
             riid: *const windows_core::GUID,
             pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22796,7 +23109,7 @@ impl ID3D12PipelineLibrary1 {
         pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
     ) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -22808,7 +23121,7 @@ impl ID3D12PipelineLibrary1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -22817,7 +23130,7 @@ pub struct ID3D12PipelineLibrary1_Vtbl {
     pub base__: ID3D12PipelineLibrary_Vtbl,
     pub LoadPipeline: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const D3D12_PIPELINE_STATE_STREAM_DESC,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
@@ -22826,7 +23139,7 @@ pub struct ID3D12PipelineLibrary1_Vtbl {
 pub trait ID3D12PipelineLibrary1_Impl: ID3D12PipelineLibrary_Impl {
     fn LoadPipeline(
         &self,
-        pname: &windows_core::PCWSTR,
+        pname: &crate::PCWSTR,
         pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
         riid: *const windows_core::GUID,
         pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22836,7 +23149,7 @@ impl ID3D12PipelineLibrary1_Vtbl {
     pub const fn new<Identity: ID3D12PipelineLibrary1_Impl, const OFFSET: isize>() -> Self {
         unsafe extern "system" fn LoadPipeline<Identity: ID3D12PipelineLibrary1_Impl, const OFFSET: isize>(
             this: *mut core::ffi::c_void,
-            pname: windows_core::PCWSTR,
+            pname: crate::PCWSTR,
             pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
             riid: *const windows_core::GUID,
             pppipelinestate: *mut *mut core::ffi::c_void,
@@ -22892,7 +23205,7 @@ impl ID3D12PipelineState {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -22968,7 +23281,7 @@ impl ID3D12PipelineState1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -23837,7 +24150,7 @@ windows_core::imp::interface_hierarchy!(ID3D12SDKConfiguration, windows_core::IU
 impl ID3D12SDKConfiguration {
     pub unsafe fn SetSDKVersion<P1>(&self, sdkversion: u32, sdkpath: P1) -> windows_core::HRESULT
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).SetSDKVersion)(
@@ -23852,10 +24165,10 @@ impl ID3D12SDKConfiguration {
 pub struct ID3D12SDKConfiguration_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
     pub SetSDKVersion:
-        unsafe extern "system" fn(*mut core::ffi::c_void, u32, windows_core::PCSTR) -> windows_core::HRESULT,
+        unsafe extern "system" fn(*mut core::ffi::c_void, u32, crate::PCSTR) -> windows_core::HRESULT,
 }
 pub trait ID3D12SDKConfiguration_Impl: windows_core::IUnknownImpl {
-    fn SetSDKVersion(&self, sdkversion: u32, sdkpath: &windows_core::PCSTR) -> windows_core::Result<()>;
+    fn SetSDKVersion(&self, sdkversion: u32, sdkpath: &crate::PCSTR) -> windows_core::Result<()>;
 }
 impl ID3D12SDKConfiguration_Vtbl {
     pub const fn new<Identity: ID3D12SDKConfiguration_Impl, const OFFSET: isize>() -> Self {
@@ -23865,7 +24178,7 @@ impl ID3D12SDKConfiguration_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             sdkversion: u32,
-            sdkpath: windows_core::PCSTR,
+            sdkpath: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -23906,7 +24219,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12SDKConfiguration1 {
     pub unsafe fn CreateDeviceFactory<P1, T>(&self, sdkversion: u32, sdkpath: P1) -> windows_core::Result<T>
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -23918,7 +24231,7 @@ impl ID3D12SDKConfiguration1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn FreeUnusedSDKs(&self) {
@@ -23933,7 +24246,7 @@ pub struct ID3D12SDKConfiguration1_Vtbl {
     pub CreateDeviceFactory: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         u32,
-        windows_core::PCSTR,
+        crate::PCSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -23943,7 +24256,7 @@ pub trait ID3D12SDKConfiguration1_Impl: ID3D12SDKConfiguration_Impl {
     fn CreateDeviceFactory(
         &self,
         sdkversion: u32,
-        sdkpath: &windows_core::PCSTR,
+        sdkpath: &crate::PCSTR,
         riid: *const windows_core::GUID,
         ppvfactory: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -23957,7 +24270,7 @@ impl ID3D12SDKConfiguration1_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             sdkversion: u32,
-            sdkpath: windows_core::PCSTR,
+            sdkpath: crate::PCSTR,
             riid: *const windows_core::GUID,
             ppvfactory: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -24203,7 +24516,7 @@ impl ID3D12ShaderReflection {
     }
     pub unsafe fn GetConstantBufferByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionConstantBuffer>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetConstantBufferByName)(
@@ -24266,7 +24579,7 @@ impl ID3D12ShaderReflection {
     }
     pub unsafe fn GetVariableByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionVariable>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetVariableByName)(
@@ -24281,7 +24594,7 @@ impl ID3D12ShaderReflection {
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetResourceBindingDescByName)(
@@ -24381,7 +24694,7 @@ pub struct ID3D12ShaderReflection_Vtbl {
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetConstantBufferByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     )
         -> Option<ID3D12ShaderReflectionConstantBuffer>,
     pub GetResourceBindingDesc: unsafe extern "system" fn(
@@ -24406,11 +24719,11 @@ pub struct ID3D12ShaderReflection_Vtbl {
     ) -> windows_core::HRESULT,
     pub GetVariableByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionVariable>,
     pub GetResourceBindingDescByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
         *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::HRESULT,
     pub GetMovInstructionCount: unsafe extern "system" fn(*mut core::ffi::c_void) -> u32,
@@ -24431,7 +24744,7 @@ pub trait ID3D12ShaderReflection_Impl: windows_core::IUnknownImpl {
     fn GetConstantBufferByIndex(&self, index: u32) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetConstantBufferByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionConstantBuffer>;
     fn GetResourceBindingDesc(
         &self,
@@ -24453,10 +24766,10 @@ pub trait ID3D12ShaderReflection_Impl: windows_core::IUnknownImpl {
         parameterindex: u32,
         pdesc: *mut D3D12_SIGNATURE_PARAMETER_DESC,
     ) -> windows_core::Result<()>;
-    fn GetVariableByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
+    fn GetVariableByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
     fn GetResourceBindingDescByName(
         &self,
-        name: &windows_core::PCSTR,
+        name: &crate::PCSTR,
         pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
     ) -> windows_core::Result<()>;
     fn GetMovInstructionCount(&self) -> u32;
@@ -24498,7 +24811,7 @@ impl ID3D12ShaderReflection_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionConstantBuffer> {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -24582,7 +24895,7 @@ impl ID3D12ShaderReflection_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionVariable> {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -24594,7 +24907,7 @@ impl ID3D12ShaderReflection_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
             pdesc: *mut D3D12_SHADER_INPUT_BIND_DESC,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -24780,7 +25093,7 @@ impl ID3D12ShaderReflectionConstantBuffer {
     }
     pub unsafe fn GetVariableByName<P0>(&self, name: P0) -> Option<ID3D12ShaderReflectionVariable>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetVariableByName)(
@@ -24800,13 +25113,13 @@ pub struct ID3D12ShaderReflectionConstantBuffer_Vtbl {
         unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> Option<ID3D12ShaderReflectionVariable>,
     pub GetVariableByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionVariable>,
 }
 pub trait ID3D12ShaderReflectionConstantBuffer_Impl {
     fn GetDesc(&self, pdesc: *mut D3D12_SHADER_BUFFER_DESC) -> windows_core::Result<()>;
     fn GetVariableByIndex(&self, index: u32) -> Option<ID3D12ShaderReflectionVariable>;
-    fn GetVariableByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
+    fn GetVariableByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionVariable>;
 }
 impl ID3D12ShaderReflectionConstantBuffer_Vtbl {
     pub const fn new<Identity: ID3D12ShaderReflectionConstantBuffer_Impl>() -> Self {
@@ -24836,7 +25149,7 @@ impl ID3D12ShaderReflectionConstantBuffer_Vtbl {
         }
         unsafe extern "system" fn GetVariableByName<Identity: ID3D12ShaderReflectionConstantBuffer_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionVariable> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -24869,7 +25182,7 @@ impl ID3D12ShaderReflectionConstantBuffer {
             vtable: &ID3D12ShaderReflectionConstantBuffer_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -24890,7 +25203,7 @@ impl ID3D12ShaderReflectionType {
     }
     pub unsafe fn GetMemberTypeByName<P0>(&self, name: P0) -> Option<Self>
     where
-        P0: windows_core::Param<windows_core::PCSTR>,
+        P0: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetMemberTypeByName)(
@@ -24899,7 +25212,7 @@ impl ID3D12ShaderReflectionType {
             )
         }
     }
-    pub unsafe fn GetMemberTypeName(&self, index: u32) -> windows_core::PCSTR {
+    pub unsafe fn GetMemberTypeName(&self, index: u32) -> crate::PCSTR {
         unsafe {
             (windows_core::Interface::vtable(self).GetMemberTypeName)(
                 windows_core::Interface::as_raw(self),
@@ -24970,9 +25283,9 @@ pub struct ID3D12ShaderReflectionType_Vtbl {
         unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> Option<ID3D12ShaderReflectionType>,
     pub GetMemberTypeByName: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> Option<ID3D12ShaderReflectionType>,
-    pub GetMemberTypeName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> windows_core::PCSTR,
+    pub GetMemberTypeName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> crate::PCSTR,
     pub IsEqual:
         unsafe extern "system" fn(*mut core::ffi::c_void, *mut core::ffi::c_void) -> windows_core::HRESULT,
     pub GetSubType: unsafe extern "system" fn(*mut core::ffi::c_void) -> Option<ID3D12ShaderReflectionType>,
@@ -24988,8 +25301,8 @@ pub struct ID3D12ShaderReflectionType_Vtbl {
 pub trait ID3D12ShaderReflectionType_Impl {
     fn GetDesc(&self, pdesc: *mut D3D12_SHADER_TYPE_DESC) -> windows_core::Result<()>;
     fn GetMemberTypeByIndex(&self, index: u32) -> Option<ID3D12ShaderReflectionType>;
-    fn GetMemberTypeByName(&self, name: &windows_core::PCSTR) -> Option<ID3D12ShaderReflectionType>;
-    fn GetMemberTypeName(&self, index: u32) -> windows_core::PCSTR;
+    fn GetMemberTypeByName(&self, name: &crate::PCSTR) -> Option<ID3D12ShaderReflectionType>;
+    fn GetMemberTypeName(&self, index: u32) -> crate::PCSTR;
     fn IsEqual(&self, ptype: windows_core::Ref<ID3D12ShaderReflectionType>) -> windows_core::Result<()>;
     fn GetSubType(&self) -> Option<ID3D12ShaderReflectionType>;
     fn GetBaseClass(&self) -> Option<ID3D12ShaderReflectionType>;
@@ -25025,7 +25338,7 @@ impl ID3D12ShaderReflectionType_Vtbl {
         }
         unsafe extern "system" fn GetMemberTypeByName<Identity: ID3D12ShaderReflectionType_Impl>(
             this: *mut core::ffi::c_void,
-            name: windows_core::PCSTR,
+            name: crate::PCSTR,
         ) -> Option<ID3D12ShaderReflectionType> {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
@@ -25036,7 +25349,7 @@ impl ID3D12ShaderReflectionType_Vtbl {
         unsafe extern "system" fn GetMemberTypeName<Identity: ID3D12ShaderReflectionType_Impl>(
             this: *mut core::ffi::c_void,
             index: u32,
-        ) -> windows_core::PCSTR {
+        ) -> crate::PCSTR {
             unsafe {
                 let this = (this as *mut *mut core::ffi::c_void) as *const windows_core::ScopedHeap;
                 let this = &*((*this).this as *const Identity);
@@ -25138,7 +25451,7 @@ impl ID3D12ShaderReflectionType {
             vtable: &ID3D12ShaderReflectionType_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -25246,7 +25559,7 @@ impl ID3D12ShaderReflectionVariable {
             vtable: &ID3D12ShaderReflectionVariable_ImplVtbl::<T>::VTABLE as *const _ as *const _,
             this: this as *const _ as *const _,
         };
-        let this = core::mem::ManuallyDrop::new(windows_core::imp::box_new(this));
+        let this = core::mem::ManuallyDrop::new(windows_core::imp::Box::new(this));
         unsafe { windows_core::ScopedInterface::new(core::mem::transmute(&this.vtable)) }
     }
 }
@@ -25429,7 +25742,7 @@ windows_core::imp::interface_hierarchy!(ID3D12StateObjectProperties, windows_cor
 impl ID3D12StateObjectProperties {
     pub unsafe fn GetShaderIdentifier<P0>(&self, pexportname: P0) -> *mut core::ffi::c_void
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetShaderIdentifier)(
@@ -25440,7 +25753,7 @@ impl ID3D12StateObjectProperties {
     }
     pub unsafe fn GetShaderStackSize<P0>(&self, pexportname: P0) -> u64
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetShaderStackSize)(
@@ -25469,14 +25782,14 @@ impl ID3D12StateObjectProperties {
 pub struct ID3D12StateObjectProperties_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
     pub GetShaderIdentifier:
-        unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> *mut core::ffi::c_void,
-    pub GetShaderStackSize: unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> u64,
+        unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> *mut core::ffi::c_void,
+    pub GetShaderStackSize: unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> u64,
     pub GetPipelineStackSize: unsafe extern "system" fn(*mut core::ffi::c_void) -> u64,
     pub SetPipelineStackSize: unsafe extern "system" fn(*mut core::ffi::c_void, u64),
 }
 pub trait ID3D12StateObjectProperties_Impl: windows_core::IUnknownImpl {
-    fn GetShaderIdentifier(&self, pexportname: &windows_core::PCWSTR) -> *mut core::ffi::c_void;
-    fn GetShaderStackSize(&self, pexportname: &windows_core::PCWSTR) -> u64;
+    fn GetShaderIdentifier(&self, pexportname: &crate::PCWSTR) -> *mut core::ffi::c_void;
+    fn GetShaderStackSize(&self, pexportname: &crate::PCWSTR) -> u64;
     fn GetPipelineStackSize(&self) -> u64;
     fn SetPipelineStackSize(&self, pipelinestacksizeinbytes: u64);
 }
@@ -25487,7 +25800,7 @@ impl ID3D12StateObjectProperties_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pexportname: windows_core::PCWSTR,
+            pexportname: crate::PCWSTR,
         ) -> *mut core::ffi::c_void {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -25502,7 +25815,7 @@ impl ID3D12StateObjectProperties_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pexportname: windows_core::PCWSTR,
+            pexportname: crate::PCWSTR,
         ) -> u64 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -25567,7 +25880,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12StateObjectProperties1 {
     pub unsafe fn GetProgramIdentifier<P0>(&self, pprogramname: P0) -> D3D12_PROGRAM_IDENTIFIER
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -25586,11 +25899,11 @@ pub struct ID3D12StateObjectProperties1_Vtbl {
     pub GetProgramIdentifier: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         *mut D3D12_PROGRAM_IDENTIFIER,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
     ) -> *mut D3D12_PROGRAM_IDENTIFIER,
 }
 pub trait ID3D12StateObjectProperties1_Impl: ID3D12StateObjectProperties_Impl {
-    fn GetProgramIdentifier(&self, pprogramname: &windows_core::PCWSTR) -> D3D12_PROGRAM_IDENTIFIER;
+    fn GetProgramIdentifier(&self, pprogramname: &crate::PCWSTR) -> D3D12_PROGRAM_IDENTIFIER;
 }
 impl ID3D12StateObjectProperties1_Vtbl {
     pub const fn new<Identity: ID3D12StateObjectProperties1_Impl, const OFFSET: isize>() -> Self {
@@ -25600,7 +25913,7 @@ impl ID3D12StateObjectProperties1_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             result__: *mut D3D12_PROGRAM_IDENTIFIER,
-            pprogramname: windows_core::PCWSTR,
+            pprogramname: crate::PCWSTR,
         ) -> *mut D3D12_PROGRAM_IDENTIFIER {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -25642,7 +25955,7 @@ windows_core::imp::interface_hierarchy!(
 impl ID3D12StateObjectProperties2 {
     pub unsafe fn GetGlobalRootSignatureForProgram<P0, T>(&self, pprogramname: P0) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -25653,12 +25966,12 @@ impl ID3D12StateObjectProperties2 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetGlobalRootSignatureForShader<P0, T>(&self, pexportname: P0) -> windows_core::Result<T>
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
         T: windows_core::Interface,
     {
         let mut result__ = core::ptr::null_mut();
@@ -25669,7 +25982,7 @@ impl ID3D12StateObjectProperties2 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -25678,13 +25991,13 @@ pub struct ID3D12StateObjectProperties2_Vtbl {
     pub base__: ID3D12StateObjectProperties1_Vtbl,
     pub GetGlobalRootSignatureForProgram: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
     pub GetGlobalRootSignatureForShader: unsafe extern "system" fn(
         *mut core::ffi::c_void,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *const windows_core::GUID,
         *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -25692,13 +26005,13 @@ pub struct ID3D12StateObjectProperties2_Vtbl {
 pub trait ID3D12StateObjectProperties2_Impl: ID3D12StateObjectProperties1_Impl {
     fn GetGlobalRootSignatureForProgram(
         &self,
-        pprogramname: &windows_core::PCWSTR,
+        pprogramname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvrootsignature: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
     fn GetGlobalRootSignatureForShader(
         &self,
-        pexportname: &windows_core::PCWSTR,
+        pexportname: &crate::PCWSTR,
         riid: *const windows_core::GUID,
         ppvrootsignature: *mut *mut core::ffi::c_void,
     ) -> windows_core::Result<()>;
@@ -25710,7 +26023,7 @@ impl ID3D12StateObjectProperties2_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pprogramname: windows_core::PCWSTR,
+            pprogramname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvrootsignature: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -25730,7 +26043,7 @@ impl ID3D12StateObjectProperties2_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pexportname: windows_core::PCWSTR,
+            pexportname: crate::PCWSTR,
             riid: *const windows_core::GUID,
             ppvrootsignature: *mut *mut core::ffi::c_void,
         ) -> windows_core::HRESULT {
@@ -25786,7 +26099,7 @@ impl ID3D12SwapChainAssistant {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetCurrentResourceAndCommandQueue<T>(
@@ -25806,7 +26119,7 @@ impl ID3D12SwapChainAssistant {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn InsertImplicitSync(&self) -> windows_core::HRESULT {
@@ -26404,7 +26717,7 @@ impl ID3D12WorkGraphProperties {
             (windows_core::Interface::vtable(self).GetNumWorkGraphs)(windows_core::Interface::as_raw(self))
         }
     }
-    pub unsafe fn GetProgramName(&self, workgraphindex: u32) -> windows_core::PCWSTR {
+    pub unsafe fn GetProgramName(&self, workgraphindex: u32) -> crate::PCWSTR {
         unsafe {
             (windows_core::Interface::vtable(self).GetProgramName)(
                 windows_core::Interface::as_raw(self),
@@ -26414,7 +26727,7 @@ impl ID3D12WorkGraphProperties {
     }
     pub unsafe fn GetWorkGraphIndex<P0>(&self, pprogramname: P0) -> u32
     where
-        P0: windows_core::Param<windows_core::PCWSTR>,
+        P0: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).GetWorkGraphIndex)(
@@ -26530,8 +26843,8 @@ impl ID3D12WorkGraphProperties {
 pub struct ID3D12WorkGraphProperties_Vtbl {
     pub base__: windows_core::IUnknown_Vtbl,
     pub GetNumWorkGraphs: unsafe extern "system" fn(*mut core::ffi::c_void) -> u32,
-    pub GetProgramName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> windows_core::PCWSTR,
-    pub GetWorkGraphIndex: unsafe extern "system" fn(*mut core::ffi::c_void, windows_core::PCWSTR) -> u32,
+    pub GetProgramName: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> crate::PCWSTR,
+    pub GetWorkGraphIndex: unsafe extern "system" fn(*mut core::ffi::c_void, crate::PCWSTR) -> u32,
     pub GetNumNodes: unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> u32,
     pub GetNodeID: unsafe extern "system" fn(*mut core::ffi::c_void, *mut D3D12_NODE_ID, u32, u32) -> *mut D3D12_NODE_ID,
     pub GetNodeIndex: unsafe extern "system" fn(*mut core::ffi::c_void, u32, D3D12_NODE_ID) -> u32,
@@ -26548,8 +26861,8 @@ pub struct ID3D12WorkGraphProperties_Vtbl {
 }
 pub trait ID3D12WorkGraphProperties_Impl: windows_core::IUnknownImpl {
     fn GetNumWorkGraphs(&self) -> u32;
-    fn GetProgramName(&self, workgraphindex: u32) -> windows_core::PCWSTR;
-    fn GetWorkGraphIndex(&self, pprogramname: &windows_core::PCWSTR) -> u32;
+    fn GetProgramName(&self, workgraphindex: u32) -> crate::PCWSTR;
+    fn GetWorkGraphIndex(&self, pprogramname: &crate::PCWSTR) -> u32;
     fn GetNumNodes(&self, workgraphindex: u32) -> u32;
     fn GetNodeID(&self, workgraphindex: u32, nodeindex: u32) -> D3D12_NODE_ID;
     fn GetNodeIndex(&self, workgraphindex: u32, nodeid: &D3D12_NODE_ID) -> u32;
@@ -26584,7 +26897,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             workgraphindex: u32,
-        ) -> windows_core::PCWSTR {
+        ) -> crate::PCWSTR {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
                 ID3D12WorkGraphProperties_Impl::GetProgramName(
@@ -26598,7 +26911,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
             const OFFSET: isize,
         >(
             this: *mut core::ffi::c_void,
-            pprogramname: windows_core::PCWSTR,
+            pprogramname: crate::PCWSTR,
         ) -> u32 {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -27789,7 +28102,7 @@ impl IDXGIDevice {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSurface(
@@ -28417,7 +28730,7 @@ impl IDXGIDeviceSubObject {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -28543,7 +28856,7 @@ impl IDXGIFactory {
                 adapter,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn MakeWindowAssociation(&self, windowhandle: HWND, flags: u32) -> windows_core::HRESULT {
@@ -28581,7 +28894,7 @@ impl IDXGIFactory {
                 pdesc,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSoftwareAdapter(&self, module: HMODULE) -> windows_core::Result<IDXGIAdapter> {
@@ -28592,7 +28905,7 @@ impl IDXGIFactory {
                 module,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -28752,7 +29065,7 @@ impl IDXGIFactory1 {
                 adapter,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn IsCurrent(&self) -> windows_core::BOOL {
@@ -28861,7 +29174,7 @@ impl IDXGIFactory2 {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSwapChainForCoreWindow<P0, P1, P3>(
@@ -28886,7 +29199,7 @@ impl IDXGIFactory2 {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetSharedResourceAdapterLuid(&self, hresource: HANDLE) -> windows_core::Result<LUID> {
@@ -28989,7 +29302,7 @@ impl IDXGIFactory2 {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -29412,7 +29725,7 @@ impl IDXGIFactory4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn EnumWarpAdapter<T>(&self) -> windows_core::Result<T>
@@ -29426,7 +29739,7 @@ impl IDXGIFactory4 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -29639,7 +29952,7 @@ impl IDXGIFactory6 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -29844,7 +30157,7 @@ impl IDXGIFactoryMedia {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateDecodeSwapChainForCompositionSurfaceHandle<P0, P3, P4>(
@@ -29871,7 +30184,7 @@ impl IDXGIFactoryMedia {
                 prestricttooutput.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -30269,7 +30582,7 @@ impl IDXGIInfoQueue {
         pdescription: P4,
     ) -> windows_core::HRESULT
     where
-        P4: windows_core::Param<windows_core::PCSTR>,
+        P4: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddMessage)(
@@ -30288,7 +30601,7 @@ impl IDXGIInfoQueue {
         pdescription: P1,
     ) -> windows_core::HRESULT
     where
-        P1: windows_core::Param<windows_core::PCSTR>,
+        P1: windows_core::Param<crate::PCSTR>,
     {
         unsafe {
             (windows_core::Interface::vtable(self).AddApplicationMessage)(
@@ -30479,12 +30792,12 @@ pub struct IDXGIInfoQueue_Vtbl {
         DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
         DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
         DXGI_INFO_QUEUE_MESSAGE_ID,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub AddApplicationMessage: unsafe extern "system" fn(
         *mut core::ffi::c_void,
         DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
-        windows_core::PCSTR,
+        crate::PCSTR,
     ) -> windows_core::HRESULT,
     pub SetBreakOnCategory: unsafe extern "system" fn(
         *mut core::ffi::c_void,
@@ -30594,12 +30907,12 @@ pub trait IDXGIInfoQueue_Impl: windows_core::IUnknownImpl {
         category: DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
         severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
         id: DXGI_INFO_QUEUE_MESSAGE_ID,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn AddApplicationMessage(
         &self,
         severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
-        pdescription: &windows_core::PCSTR,
+        pdescription: &crate::PCSTR,
     ) -> windows_core::Result<()>;
     fn SetBreakOnCategory(
         &self,
@@ -30994,7 +31307,7 @@ impl IDXGIInfoQueue_Vtbl {
             category: DXGI_INFO_QUEUE_MESSAGE_CATEGORY,
             severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
             id: DXGI_INFO_QUEUE_MESSAGE_ID,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -31015,7 +31328,7 @@ impl IDXGIInfoQueue_Vtbl {
         >(
             this: *mut core::ffi::c_void,
             severity: DXGI_INFO_QUEUE_MESSAGE_SEVERITY,
-            pdescription: windows_core::PCSTR,
+            pdescription: crate::PCSTR,
         ) -> windows_core::HRESULT {
             unsafe {
                 let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
@@ -31337,7 +31650,7 @@ impl IDXGIObject {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -31901,7 +32214,7 @@ impl IDXGIOutput1 {
                 pdevice.param().abi(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -32314,7 +32627,7 @@ impl IDXGIOutput5 {
                 psupportedformats.as_ptr(),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -32962,7 +33275,7 @@ impl IDXGIResource1 {
                 index,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn CreateSharedHandle<P2>(
@@ -32972,7 +33285,7 @@ impl IDXGIResource1 {
         lpname: P2,
     ) -> windows_core::Result<HANDLE>
     where
-        P2: windows_core::Param<windows_core::PCWSTR>,
+        P2: windows_core::Param<crate::PCWSTR>,
     {
         unsafe {
             let mut result__ = core::mem::zeroed();
@@ -32999,7 +33312,7 @@ pub struct IDXGIResource1_Vtbl {
         *mut core::ffi::c_void,
         *const SECURITY_ATTRIBUTES,
         u32,
-        windows_core::PCWSTR,
+        crate::PCWSTR,
         *mut HANDLE,
     ) -> windows_core::HRESULT,
 }
@@ -33009,7 +33322,7 @@ pub trait IDXGIResource1_Impl: IDXGIResource_Impl {
         &self,
         pattributes: *const SECURITY_ATTRIBUTES,
         dwaccess: u32,
-        lpname: &windows_core::PCWSTR,
+        lpname: &crate::PCWSTR,
     ) -> windows_core::Result<HANDLE>;
 }
 impl IDXGIResource1_Vtbl {
@@ -33037,7 +33350,7 @@ impl IDXGIResource1_Vtbl {
             this: *mut core::ffi::c_void,
             pattributes: *const SECURITY_ATTRIBUTES,
             dwaccess: u32,
-            lpname: windows_core::PCWSTR,
+            lpname: crate::PCWSTR,
             phandle: *mut HANDLE,
         ) -> windows_core::HRESULT {
             unsafe {
@@ -33293,7 +33606,7 @@ impl IDXGISurface2 {
                 &mut result__,
                 psubresourceindex as _,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
 }
@@ -33387,7 +33700,7 @@ impl IDXGISwapChain {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn SetFullscreenState<P1>(&self, fullscreen: bool, ptarget: P1) -> windows_core::HRESULT
@@ -33454,7 +33767,7 @@ impl IDXGISwapChain {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn GetFrameStatistics(&self, pstats: *mut DXGI_FRAME_STATISTICS) -> windows_core::HRESULT {
@@ -33774,7 +34087,7 @@ impl IDXGISwapChain1 {
                 &T::IID,
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn Present1(
@@ -33806,7 +34119,7 @@ impl IDXGISwapChain1 {
                 windows_core::Interface::as_raw(self),
                 &mut result__,
             )
-            .and_then(|| windows_core::imp::Type::from_abi(result__))
+            .and_then(|| windows_core::Type::from_abi(result__))
         }
     }
     pub unsafe fn SetBackgroundColor(&self, pcolor: *const DXGI_RGBA) -> windows_core::HRESULT {
@@ -34738,7 +35051,7 @@ pub type PFN_D3D12_CREATE_VERSIONED_ROOT_SIGNATURE_DESERIALIZER_FROM_SUBOBJECT_I
     unsafe extern "system" fn(
         psrcdata: *const core::ffi::c_void,
         srcdatasizeinbytes: usize,
-        rootsignaturesubobjectname: windows_core::PCWSTR,
+        rootsignaturesubobjectname: crate::PCWSTR,
         prootsignaturedeserializerinterface: *const windows_core::GUID,
         pprootsignaturedeserializer: *mut *mut core::ffi::c_void,
     ) -> windows_core::HRESULT,
@@ -34786,11 +35099,16 @@ pub struct RECT {
     pub bottom: i32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SECURITY_ATTRIBUTES {
     pub nLength: u32,
     pub lpSecurityDescriptor: *mut core::ffi::c_void,
     pub bInheritHandle: windows_core::BOOL,
+}
+impl Default for SECURITY_ATTRIBUTES {
+    fn default() -> Self {
+        unsafe { core::mem::zeroed() }
+    }
 }
 pub const S_FALSE: windows_core::HRESULT = windows_core::HRESULT(0x1_u32 as _);
 pub const S_OK: windows_core::HRESULT = windows_core::HRESULT(0x0_u32 as _);

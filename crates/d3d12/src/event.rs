@@ -74,10 +74,22 @@ impl Event {
         self.handle
     }
 
-    /// Gives the HANDLE away: whoever takes it closes it, with [`close`] (`CloseHandle` on Windows, `close` on
-    /// Linux).
-    pub fn into_handle(self) -> HANDLE {
-        std::mem::ManuallyDrop::new(self).handle
+    /// Creates another HANDLE to this event, which the caller closes with [`close`].
+    ///
+    /// # Errors
+    ///
+    /// What the operating system answers, for one when the process has no handles left.
+    pub fn duplicate_handle(&self) -> io::Result<HANDLE> {
+        // SAFETY: the handle is an event's, open as long as self.
+        unsafe { system::duplicate(self.handle) }
+    }
+
+    /// Returns whether `handle` is open and refers to this event.
+    ///
+    /// Any value may be passed. Linux before 5.2 or without /proc tells only whether the handle is an open event. By the
+    /// time that the caller looks at the result, another thread may have closed the handle.
+    pub fn is_behind(&self, handle: HANDLE) -> bool {
+        system::is_event(handle) && system::refer_to_same_event(self.handle, handle)
     }
 
     /// Signals the event; an event that is signalled already stays so.
@@ -192,7 +204,7 @@ pub unsafe fn signal(handle: HANDLE) -> io::Result<()> {
     unsafe { system::set(handle) }
 }
 
-/// Closes a HANDLE that the caller owns: that of an [`Event::into_handle`], or a shared handle, which D3D12's
+/// Closes a HANDLE that the caller owns: that of an [`Event::duplicate_handle`], or a shared handle, which D3D12's
 /// `CreateSharedHandle` and `OpenSharedHandleByName` leave to the application.
 ///
 /// # Safety

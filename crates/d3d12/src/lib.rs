@@ -9,6 +9,7 @@
 //! * [`generations`]: the numbered interfaces of a device, as a list.
 //! * [`hresult`]: HRESULTs that print by their names.
 //! * [`names`]: the GUIDs under which D3D12 objects keep their debug names; the metadata lacks them.
+//! * [`PCSTR`], [`PCWSTR`]: pointers to strings, which windows-core has on Windows alone.
 //! * [`event`]: operating system events behind a `HANDLE`, for fences and notifications.
 //! * [`aliasing`]: `IHeapwrightAliasing`, by which a device says which rule of aliasing a command broke; heapwright's own.
 //! * [`trim`]: `ID3D12Device15` with its trim notifications, by hand: the metadata ends before it.
@@ -42,8 +43,10 @@ pub mod event;
 pub mod generations;
 pub mod hresult;
 pub mod names;
+mod strings;
 mod threading;
 pub mod trim;
 
 pub use bindings::*;
+pub use strings::{PCSTR, PCWSTR};
 pub use windows_core;

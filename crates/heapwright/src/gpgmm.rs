@@ -60,7 +60,7 @@
 //! | `NONE` | [`ResourceAllocatorFlags::empty`] | |
 //! | `ALWAYS_COMMITTED` | [`ResourceAllocatorFlags::ALWAYS_COMMITTED`] | custom pools and padding are placed all the same |
 //! | `ALWAYS_IN_BUDGET` | [`ResourceAllocatorFlags::ALWAYS_IN_BUDGET`] | without a manager the operating system's budget, which needs the adapter (code: a warning and no effect); with one, what is idle makes way. Also for heaps that begin evicted, which need no room (code: fails) |
-//! | `ALLOW_PREFETCH` | [`ResourceAllocatorFlags::ALLOW_PREFETCH`] | one heap in advance of each kind; a failed one leaves no trace (code: later allocations fail) |
+//! | `ALLOW_PREFETCH` | [`ResourceAllocatorFlags::ALLOW_PREFETCH`] | one heap in advance of each kind, which nobody waits for and which is kept as any other empty heap; a failed one leaves no trace (code: later allocations fail) |
 //! | `ALWAYS_ON_DEMAND` | [`ResourceAllocatorFlags::ALWAYS_ON_DEMAND`] | |
 //! | `ALLOW_UNIFIED_MEMORY` | [`ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY`] | cache-coherent UMA only: *code*, and the reference's `ALWAYS_ATTRIBUTE_HEAPS` (its text here says UMA). Elsewhere the CPU's caches do not work for such memory, so that a warning is logged and heaps keep their types. What the device does not create there gets the type that was asked for (code: fails) |
 //! | `NEVER_LEAK` | [`ResourceAllocatorFlags::NEVER_LEAK`] | leaks are logged and left alone (code: freed by force) |

@@ -102,9 +102,8 @@
 //!             debug.cast::<ID3D12Debug1>()?.SetEnableGPUBasedValidation(true.into());
 //!         }
 //!         // Device removed extended data, Windows 10 1903: what the GPU was at, and which memory it missed, when a device is lost.
-//!         if D3D12GetDebugInterface(&mut dred).is_ok()
-//!             && let Some(dred) = dred
-//!         {
+//!         let found = D3D12GetDebugInterface(&mut dred);
+//!         if let (Ok(()), Some(dred)) = (found, dred) {
 //!             dred.SetAutoBreadcrumbsEnablement(D3D12_DRED_ENABLEMENT_FORCED_ON);
 //!             dred.SetPageFaultEnablement(D3D12_DRED_ENABLEMENT_FORCED_ON);
 //!         }
@@ -128,9 +127,9 @@
 //! Errors are returned, not logged. The debug layer's messages join them by a callback:
 //!
 //! ```
-//! use std::ffi::c_void;
+//! use std::ffi::{CStr, c_void};
 //!
-//! use heapwright::d3d12::windows_core::{Interface as _, PCSTR};
+//! use heapwright::d3d12::windows_core::Interface as _;
 //! use heapwright::d3d12::*;
 //! # use std::sync::atomic::{AtomicU32, Ordering};
 //! # static TOLD: AtomicU32 = AtomicU32::new(0);
@@ -144,7 +143,7 @@
 //!     _context: *mut c_void,
 //! ) {
 //!     // SAFETY: the text ends with a zero, and lives until this returns.
-//!     let text = unsafe { text.to_string() }.unwrap_or_default();
+//!     let text = unsafe { CStr::from_ptr(text.0.cast()) }.to_string_lossy();
 //! #   TOLD.fetch_add(1, Ordering::Relaxed);
 //!     match severity {
 //!         D3D12_MESSAGE_SEVERITY_CORRUPTION | D3D12_MESSAGE_SEVERITY_ERROR => {

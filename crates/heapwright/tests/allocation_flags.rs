@@ -93,7 +93,13 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     let allowed = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
     let eliminated = |allocator: &ResourceAllocator| allocator.stats().prefetched_heap_misses_eliminated;
     for (allocator, flags, expected) in [(&allowed, flags, 1), (&usual(&gpu), flags, 0)] {
-        let held = [1, 2].map(|_| buffer(allocator, &place(HeapType::Upload, flags), MIB));
+        let held = [1, 2].map(|_| {
+            let held = buffer(allocator, &place(HeapType::Upload, flags), MIB);
+            if expected > 0 {
+                wait_for_empty_heap(allocator);
+            }
+            held
+        });
         assert_eq!(eliminated(allocator), expected);
         drop(held);
     }
@@ -109,6 +115,7 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     let second =
         buffer(&with_room, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP), MIB);
     assert_eq!(first.heap(), second.heap());
+    wait_until(|| with_room.stats().heap_count == 3);
     let released = with_room.release_empty_heaps();
     assert!(released >= ByteSize::from_mib(16), "{released}: one was made in advance");
 }

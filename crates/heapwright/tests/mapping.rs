@@ -14,7 +14,7 @@ use heapwright::{
     TexelPitches,
 };
 use heapwright_runtime::{HostProfile, Instance};
-use windows_core::{GUID, Interface, PCWSTR, Ref, Result, implement};
+use windows_core::{GUID, Interface, Ref, Result, implement};
 
 /// What a mapping was told to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

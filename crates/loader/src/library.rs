@@ -156,7 +156,7 @@ mod module {
         /// `F` is a function pointer, and the type of that function.
         pub(super) unsafe fn function<F: Copy>(&self, symbol: &str) -> Option<F> {
             // SAFETY: the caller's promise. A null pointer is none.
-            let found = unsafe { self.0.get::<Option<F>>(symbol) };
+            let found = unsafe { self.0.get::<Option<F>>(symbol.as_bytes()) };
             // The pointer outlives the borrow: the library is never unloaded.
             found.ok().and_then(|function| *function)
         }

@@ -7,6 +7,7 @@
 //! | `CreateDXGIFactory`, `CreateDXGIFactory1`, `CreateDXGIFactory2` | dxgi.dll |
 //! | `D3D12CreateDevice`, `D3D12GetInterface`, `D3D12GetDebugInterface`, `D3D12EnableExperimentalFeatures` | d3d12.dll |
 //! | `D3D12SerializeRootSignature`, `D3D12SerializeVersionedRootSignature` | d3d12.dll |
+//! | `D3D12CreateRootSignatureDeserializer`, `D3D12CreateVersionedRootSignatureDeserializer`, which return E_NOTIMPL | d3d12.dll |
 //! | `HeapwrightChooseDevice`, which chooses the GPU and the options as the environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS do | none |
 //!
 //! Interfaces have COM's layout: a pointer to a table of functions, which follow the C calling convention of the system
@@ -160,6 +161,43 @@ pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
 ) -> HRESULT {
     // SAFETY: the caller's promise, which is the same.
     unsafe { exports::D3D12SerializeVersionedRootSignature(prootsignature, ppblob, pperrorblob) }
+}
+
+/// D3D12's `D3D12CreateRootSignatureDeserializer`, which returns E_NOTIMPL.
+///
+/// # Safety
+///
+/// As in D3D12: `ppdeserializer` is null or points to space for one pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
+    psrcdata: *const c_void,
+    srcdatasizeinbytes: usize,
+    priid: *const GUID,
+    ppdeserializer: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise, which is the same.
+    unsafe {
+        exports::D3D12CreateRootSignatureDeserializer(psrcdata, srcdatasizeinbytes, priid, ppdeserializer)
+    }
+}
+
+/// D3D12's `D3D12CreateVersionedRootSignatureDeserializer`, which returns E_NOTIMPL.
+///
+/// # Safety
+///
+/// As in D3D12: `ppdeserializer` is null or points to space for one pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
+    psrcdata: *const c_void,
+    srcdatasizeinbytes: usize,
+    priid: *const GUID,
+    ppdeserializer: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise, which is the same.
+    unsafe {
+        let read = exports::D3D12CreateVersionedRootSignatureDeserializer;
+        read(psrcdata, srcdatasizeinbytes, priid, ppdeserializer)
+    }
 }
 
 /// Chooses the GPU and the options of its devices: [`heapwright_runtime::exports::HeapwrightChooseDevice`].

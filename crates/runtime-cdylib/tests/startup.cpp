@@ -70,6 +70,9 @@ static bool ask(ID3D12Device *device) {
 static bool create_pipelines(application &app, void *library) {
     auto old = reinterpret_cast<serialize>(find(library, "D3D12SerializeRootSignature"));
     auto versioned = reinterpret_cast<serialize_versioned>(find(library, "D3D12SerializeVersionedRootSignature"));
+    // Programs that import these would not load without them.
+    CHECK(find(library, "D3D12CreateRootSignatureDeserializer"));
+    CHECK(find(library, "D3D12CreateVersionedRootSignatureDeserializer"));
     CHECK(old && versioned);
 
     D3D12_ROOT_PARAMETER parameter = {};

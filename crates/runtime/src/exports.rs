@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use heapwright_d3d12::*;
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
+use crate::aliasing::AliasingTracking;
 use crate::api::adapter::Adapter;
 use crate::api::call;
 use crate::api::device::Device;
@@ -30,10 +31,15 @@ pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
 /// The names of the environment variables that choose the device of the process, as [`HeapwrightChooseDevice`] does.
 const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
 
+/// The options there are, for messages.
+const OPTIONS: &str = "alignment-is-floor, manual-write-tracking, aliasing=advanced, aliasing=simple, scramble=SEED or \
+                       scramble=off are allowed";
+
 /// What the process' adapter is and what its devices can be told.
 struct Choice {
     adapters: Vec<Arc<dyn Driver>>,
     options: Options,
+    aliasing: Option<AliasingTracking>,
 }
 
 impl Choice {
@@ -46,14 +52,32 @@ impl Choice {
             }
         };
         let mut chosen = Options::default();
+        let mut aliasing: Option<AliasingTracking> = None;
+        let mut scramble_seed = None;
         for name in options.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            match name {
-                "alignment-is-floor" => chosen.alignment_is_floor = true,
-                "manual-write-tracking" => chosen.manual_write_tracking = true,
-                other => return Err(Refusal::invalid(format!("{other} is no option of a device"))),
+            match name.split_once('=') {
+                None if name == "alignment-is-floor" => chosen.alignment_is_floor = true,
+                None if name == "manual-write-tracking" => chosen.manual_write_tracking = true,
+                Some(("aliasing", "advanced")) => aliasing = Some(AliasingTracking::ADVANCED),
+                Some(("aliasing", "simple")) => aliasing = Some(AliasingTracking::SIMPLE),
+                Some(("scramble", "off")) => scramble_seed = Some(None),
+                Some(("scramble", seed)) => {
+                    let seed = seed.parse().map_err(|_| {
+                        Refusal::invalid(format!("{name}: the seed must be a number of 64 bits, or off"))
+                    })?;
+                    scramble_seed = Some(Some(seed));
+                }
+                _ => return Err(Refusal::invalid(format!("{name} is no option of a device: {OPTIONS}"))),
             }
         }
-        Ok(Self { adapters: vec![Arc::new(HostDriver::new(profile))], options: chosen })
+        match (&mut aliasing, scramble_seed) {
+            (_, None) => {}
+            (Some(tracking), Some(seed)) => tracking.scramble_seed = seed,
+            (None, Some(_)) => {
+                return Err(Refusal::invalid("scramble= is an option of aliasing=, which is not given"));
+            }
+        }
+        Ok(Self { adapters: vec![Arc::new(HostDriver::new(profile))], options: chosen, aliasing })
     }
 }
 
@@ -71,10 +95,17 @@ fn process_choice() -> Result<&'static Choice, Refusal> {
 
 /// Chooses the GPU that the process' factories enumerate, and the options of its devices; not a function of D3D12's.
 ///
-/// `profile` is the name of a [`HostProfile`], `options` are names with commas between them: `alignment-is-floor`,
-/// `manual-write-tracking`. Null and empty stand for the defaults. The environment variables HEAPWRIGHT_PROFILE and
-/// HEAPWRIGHT_OPTIONS do the same for a program that does not call this. E_INVALIDARG for names that are unknown, E_FAIL once a
-/// factory or a device was created.
+/// `profile` is the name of a [`HostProfile`], `options` are names with commas between them. Null and empty stand for the defaults.
+///
+/// | option | effect |
+/// | --- | --- |
+/// | `alignment-is-floor` | [`DeviceOptions::alignment_is_floor`](crate::DeviceOptions::alignment_is_floor) |
+/// | `manual-write-tracking` | A tool tracks writes: `ManualWriteTrackingResourceSupported` of OPTIONS17. |
+/// | `aliasing=advanced`, `aliasing=simple` | Devices track [aliasing](crate::aliasing) by that usage model. |
+/// | `scramble=SEED`, `scramble=off` | With `aliasing`: the seed of what overwrites undefined bytes, 0 by default, or nothing does. |
+///
+/// The environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS do the same for a program that does not call this.
+/// E_INVALIDARG for names that are unknown, E_FAIL once a factory or a device was created.
 ///
 /// # Safety
 ///
@@ -240,7 +271,11 @@ pub(crate) unsafe fn create_device(
     unsafe {
         call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
             let args = DeviceArgs { reserve_ranges };
-            let device = Device::create(driver, &args, settings, process_choice()?.options)?;
+            let choice = process_choice()?;
+            let device = Device::create(driver, &args, settings, choice.options)?;
+            if choice.aliasing.is_some() {
+                device.aliasing().set(choice.aliasing);
+            }
             Ok(Device::shown(&device))
         })
     }
@@ -307,6 +342,51 @@ pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
     let version = || unsafe { prootsignature.as_ref() }.map(|desc| desc.Version);
     // SAFETY: the caller's promise.
     unsafe { serialize("D3D12SerializeVersionedRootSignature", version, ppblob, pperrorblob) }
+}
+
+/// Refuses to read a root signature, for which `name` is asked.
+///
+/// # Safety
+///
+/// `ppdeserializer` is null or points to space for one pointer.
+unsafe fn deserialize(name: &'static str, ppdeserializer: *mut *mut c_void) -> HRESULT {
+    run(name, || {
+        // SAFETY: the caller's promise.
+        unsafe { call::clear(ppdeserializer) };
+        Err(Refusal::not_implemented("root signatures are not read"))
+    })
+}
+
+/// Returns E_NOTIMPL: this runtime does not read root signatures. Exported so that programs which import it load.
+///
+/// # Safety
+///
+/// As in D3D12: `ppdeserializer` is null or points to space for one pointer. The other pointers are not used.
+#[allow(non_snake_case, reason = "D3D12's name")]
+pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
+    _psrcdata: *const c_void,
+    _srcdatasizeinbytes: usize,
+    _priid: *const GUID,
+    ppdeserializer: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise.
+    unsafe { deserialize("D3D12CreateRootSignatureDeserializer", ppdeserializer) }
+}
+
+/// Returns E_NOTIMPL, as [`D3D12CreateRootSignatureDeserializer`].
+///
+/// # Safety
+///
+/// As of [`D3D12CreateRootSignatureDeserializer`].
+#[allow(non_snake_case, reason = "D3D12's name")]
+pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
+    _psrcdata: *const c_void,
+    _srcdatasizeinbytes: usize,
+    _priid: *const GUID,
+    ppdeserializer: *mut *mut c_void,
+) -> HRESULT {
+    // SAFETY: the caller's promise.
+    unsafe { deserialize("D3D12CreateVersionedRootSignatureDeserializer", ppdeserializer) }
 }
 
 /// Hands out the debug layer's switches, which hold for devices that are created afterwards.

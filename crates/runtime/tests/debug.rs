@@ -13,7 +13,7 @@ use heapwright_runtime::exports::{
     D3D12CreateDevice, D3D12EnableExperimentalFeatures, D3D12GetDebugInterface, D3D12GetInterface,
 };
 use heapwright_runtime::{HostProfile, Instance, debug};
-use windows_core::{HRESULT, Interface, PCSTR, s};
+use windows_core::{HRESULT, Interface};
 
 struct Gpu {
     device: ID3D12Device,
@@ -44,7 +44,8 @@ impl Gpu {
     }
 
     /// A message that names itself.
-    fn add(&self, text: PCSTR) {
+    fn add(&self, text: &CStr) {
+        let text = PCSTR(text.as_ptr().cast());
         unsafe { self.queue.AddApplicationMessage(D3D12_MESSAGE_SEVERITY_INFO, text) }.ok().expect("added");
     }
 
@@ -191,7 +192,7 @@ fn a_warning_is_a_message_of_a_call_that_succeeds() {
 #[test]
 fn a_message_needs_room() {
     let gpu = open();
-    gpu.add(s!("text"));
+    gpu.add(c"text");
     let mut room = [0_u64; 64];
     let message = room.as_mut_ptr().cast::<D3D12_MESSAGE>();
     let whole = size_of::<D3D12_MESSAGE>() + 5;
@@ -212,17 +213,17 @@ fn the_oldest_messages_give_way() {
     }
     assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 1024);
     assert_eq!(unsafe { gpu.queue.GetNumMessagesDiscardedByMessageCountLimit() }, 6);
-    gpu.add(s!("the last"));
+    gpu.add(c"the last");
     unsafe { gpu.queue.SetMessageCountLimit(2) }.ok().expect("a limit");
-    gpu.add(s!("after it"));
+    gpu.add(c"after it");
     assert_eq!(gpu.texts(), ["the last", "after it"]);
     assert_eq!(unsafe { gpu.queue.GetNumMessagesDiscardedByMessageCountLimit() }, 1030);
     unsafe { gpu.queue.SetMessageCountLimit(0) }.ok().expect("a limit");
-    gpu.add(s!("nobody hears"));
+    gpu.add(c"nobody hears");
     assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 0);
     unsafe { gpu.queue.SetMessageCountLimit(u64::MAX) }.ok().expect("no limit");
     for _ in 0..2000 {
-        gpu.add(s!("room for all"));
+        gpu.add(c"room for all");
     }
     assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 2000);
 }
@@ -234,7 +235,7 @@ fn storage_filters_decide_what_is_stored() {
     let filter = deny(&mut severity);
     unsafe { gpu.queue.PushStorageFilter(&filter) }.ok().expect("a filter");
     gpu.break_a_rule();
-    gpu.add(s!("kept"));
+    gpu.add(c"kept");
     assert_eq!(gpu.texts(), ["kept"]);
     assert_eq!(unsafe { gpu.queue.GetNumMessagesAllowedByStorageFilter() }, 1);
     assert_eq!(unsafe { gpu.queue.GetNumMessagesDeniedByStorageFilter() }, 1);
@@ -261,7 +262,7 @@ fn storage_filters_decide_what_is_stored() {
 fn retrieval_filters_decide_what_is_shown() {
     let gpu = open();
     gpu.break_a_rule();
-    gpu.add(s!("shown"));
+    gpu.add(c"shown");
     let mut severity = D3D12_MESSAGE_SEVERITY_ERROR;
     let filter = deny(&mut severity);
     unsafe { gpu.queue.AddRetrievalFilterEntries(&filter) }.ok().expect("entries");
@@ -328,14 +329,15 @@ fn hostile_filters_and_messages_are_refused() {
         AllowList: D3D12_INFO_QUEUE_FILTER_DESC { NumIDs: u32::MAX, ..Default::default() },
         ..Default::default()
     };
+    let text = PCSTR(c"text".as_ptr().cast());
     unsafe {
         assert_eq!(gpu.queue.AddStorageFilterEntries(null()), E_INVALIDARG);
         assert_eq!(gpu.queue.PushRetrievalFilter(&missing), E_INVALIDARG);
         assert_eq!(gpu.queue.GetStorageFilterStackSize() + gpu.queue.GetRetrievalFilterStackSize(), 0);
         assert_eq!(gpu.queue.GetStorageFilter(None, null_mut()), E_INVALIDARG);
-        assert_eq!(gpu.queue.AddApplicationMessage(5, s!("text")), E_INVALIDARG);
-        assert_eq!(gpu.queue.AddMessage(11, 0, 0, s!("text")), E_INVALIDARG);
-        assert_eq!(gpu.queue.AddMessage(-1, 0, 0, s!("text")), E_INVALIDARG);
+        assert_eq!(gpu.queue.AddApplicationMessage(5, text), E_INVALIDARG);
+        assert_eq!(gpu.queue.AddMessage(11, 0, 0, text), E_INVALIDARG);
+        assert_eq!(gpu.queue.AddMessage(-1, 0, 0, text), E_INVALIDARG);
         assert_eq!(gpu.queue.AddMessage(0, 0, 0, PCSTR::null()), E_INVALIDARG);
         assert_eq!(gpu.queue.SetBreakOnSeverity(9, true), E_INVALIDARG);
         assert_eq!(gpu.queue.SetBreakOnCategory(99, true), E_INVALIDARG);
@@ -365,12 +367,12 @@ fn breaks_are_counted() {
         let id = D3D12_MESSAGE_ID_STRING_FROM_APPLICATION;
         gpu.queue.SetBreakOnID(id, true).ok().expect("set");
         assert!(gpu.queue.GetBreakOnID(id).as_bool());
-        gpu.add(s!("text"));
+        gpu.add(c"text");
         assert_eq!(count(), 2);
         let mut severity = D3D12_MESSAGE_SEVERITY_INFO;
         let filter = deny(&mut severity);
         gpu.queue.PushStorageFilter(&filter).ok().expect("a filter");
-        gpu.add(s!("text"));
+        gpu.add(c"text");
         assert_eq!(count(), 2, "what is not stored does not break");
     }
 }
@@ -386,7 +388,7 @@ unsafe extern "system" fn remember(
     context: *mut c_void,
 ) {
     let told = unsafe { &*context.cast::<Told>() };
-    let text = unsafe { text.to_string() }.expect("UTF-8");
+    let text = unsafe { CStr::from_ptr(text.0.cast()) }.to_str().expect("UTF-8").to_string();
     told.lock().expect("no panics").push(Message { category, severity, id, text });
 }
 
@@ -405,7 +407,7 @@ fn callbacks_are_told_what_is_stored_and_on_request_everything() {
     let filter = deny(&mut severity);
     unsafe { gpu.queue.PushStorageFilter(&filter) }.ok().expect("a filter");
     gpu.break_a_rule();
-    gpu.add(s!("denied"));
+    gpu.add(c"denied");
     let message = gpu.message(0).expect("stored");
     assert_eq!(*stored.lock().expect("no panics"), std::slice::from_ref(&message));
     let all_told = all.lock().expect("no panics").clone();
@@ -443,7 +445,7 @@ unsafe extern "system" fn call_back(
     let (gpu, cookie) = unsafe { &*context.cast::<(Gpu, AtomicU32)>() };
     assert!(unsafe { gpu.queue.GetNumStoredMessages() } > 0, "the message is stored already");
     if severity == D3D12_MESSAGE_SEVERITY_ERROR {
-        gpu.add(s!("from the callback"));
+        gpu.add(c"from the callback");
         unsafe { gpu.queue.UnregisterMessageCallback(cookie.load(Ordering::SeqCst)) }
             .ok()
             .expect("registered");

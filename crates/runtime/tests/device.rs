@@ -9,7 +9,7 @@ use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::{CreateDXGIFactory2, D3D12CreateDevice};
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
-use windows_core::{GUID, HRESULT, IUnknown, Interface, PCWSTR};
+use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")

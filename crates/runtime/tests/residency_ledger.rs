@@ -118,7 +118,7 @@ impl Model {
         let name = self.objects.len().is_multiple_of(2).then(|| format!("object {}", self.objects.len()));
         if let Some(name) = &name {
             let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
-            unsafe { pageable.SetName(windows_core::PCWSTR(wide.as_ptr())) }.ok().expect("named");
+            unsafe { pageable.SetName(PCWSTR(wide.as_ptr())) }.ok().expect("named");
         }
         self.objects.push(Object { pageable, kind, size, local, count, name });
     }

@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::D3D12CreateDevice;
 use heapwright_runtime::{HostProfile, Instance};
-use windows_core::{HRESULT, HSTRING, IUnknown, Interface, PCWSTR};
+use windows_core::{HRESULT, IUnknown, Interface};
 
 #[allow(dead_code, reason = "the queues' tests use all of it")]
 #[path = "queues/gpu.rs"]
@@ -57,6 +57,11 @@ fn commit_shared(device: &ID3D12Device14) -> ID3D12Resource {
     resource.expect("S_OK comes with a resource")
 }
 
+/// `name` as UTF-16 with a zero at the end.
+fn wide(name: &str) -> Vec<u16> {
+    name.encode_utf16().chain([0]).collect()
+}
+
 fn share_as(
     device: &ID3D12Device14,
     object: &impl Interface,
@@ -64,7 +69,7 @@ fn share_as(
     name: Option<&str>,
 ) -> Result<HANDLE, HRESULT> {
     let object: ID3D12DeviceChild = object.cast().expect("a child of a device");
-    let name = name.map(HSTRING::from);
+    let name = name.map(wide);
     let name = name.as_ref().map_or(PCWSTR::null(), |name| PCWSTR(name.as_ptr()));
     unsafe { device.CreateSharedHandle(&object, None, access, name) }.map_err(|error| error.code())
 }
@@ -80,7 +85,7 @@ fn open_handle<T: Interface>(device: &ID3D12Device14, handle: HANDLE) -> Result<
 }
 
 fn find(device: &ID3D12Device14, name: &str) -> Result<HANDLE, HRESULT> {
-    let name = HSTRING::from(name);
+    let name = wide(name);
     unsafe { device.OpenSharedHandleByName(PCWSTR(name.as_ptr()), GENERIC_ALL) }.map_err(|error| error.code())
 }
 
@@ -237,9 +242,14 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
     assert_eq!(answer(handle, &ID3D12Heap::IID, null_mut()), E_INVALIDARG);
     let event = event::Event::new(event::EventReset::Auto).expect("an event");
     assert_eq!(open_handle::<ID3D12Heap>(&device, event.handle()).err(), Some(E_INVALIDARG), "an event");
-    // All other events of this program are shared handles of other adapters, should one take the number.
     let closed = share(&device, &heap).expect("shared");
     close(closed);
+    let taken = event::Event::new(event::EventReset::Auto).expect("an event");
+    assert_eq!(
+        open_handle::<ID3D12Heap>(&device, taken.handle()).err(),
+        Some(E_INVALIDARG),
+        "with its number"
+    );
     assert_eq!(open_handle::<ID3D12Heap>(&device, closed).err(), Some(E_INVALIDARG), "closed");
     drop(heap);
     assert_eq!(open_handle::<ID3D12Heap>(&device, handle).err(), Some(E_INVALIDARG), "stale");

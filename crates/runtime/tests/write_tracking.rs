@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use heapwright_d3d12::*;
 use heapwright_runtime::write_tracking::{TrackedWrite, WriteTracker, WrittenRange, install};
 use heapwright_runtime::{HostProfile, Instance};
-use windows_core::{HRESULT, Interface, PCWSTR};
+use windows_core::{HRESULT, Interface};
 
 #[derive(Default)]
 struct Tool(Mutex<Vec<TrackedWrite>>);

@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use heapwright_d3d12::event::{self, Event, EventReset};
 use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
-use windows_core::{Interface, PCWSTR};
+use windows_core::Interface;
 
 use crate::args::Number;
 use crate::world::{IIDS, World};

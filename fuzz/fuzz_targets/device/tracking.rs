@@ -113,7 +113,7 @@ pub unsafe fn perform(world: &mut World, op: Op) {
             assert!(world.tool.installation.is_some(), "only a tool supports the flag");
             if let Some(name) = name {
                 let name: [u16; 2] = [name.into(), 0];
-                let _ = unsafe { resource.SetName(windows_core::PCWSTR(name.as_ptr())) };
+                let _ = unsafe { resource.SetName(PCWSTR(name.as_ptr())) };
             }
             world.objects.take(resource.into_raw().cast::<c_void>());
         }

@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, require, require_eq};
+use crate::answer::{Stop, Verdict, require, require_address, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
@@ -208,9 +208,7 @@ pub(super) const CHECKS: &[Check] = &[
             let resource =
                 ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
             let found = memory::address(&resource);
-            require(found != 0 && found.is_multiple_of(64 * KIB), || {
-                format!("{width} bytes are {} bytes behind a multiple of 64 KiB", found % (64 * KIB))
-            })?;
+            require_address(format!("a buffer of {width} bytes"), found, 64 * KIB)?;
             held.push(resource);
         }
         Ok("4 buffers".to_owned())

@@ -2,12 +2,12 @@
 
 use heapwright_d3d12::*;
 
-use super::copies::{descriptors, read, readback};
+use super::copies::{created, descriptors, read, readback};
 use crate::answer::{Answer, Stop, Verdict, require, skipped};
 use crate::check::{Check, Need, check};
 use crate::com;
 use crate::com::commands::{self, CopyLocation, List};
-use crate::com::device::{self, Home};
+use crate::com::device;
 use crate::com::passes::Pass;
 use crate::context::{Context, Queue};
 use crate::desc::{buffer, depth_buffer, multisampled, render_target, rgba, with_flags};
@@ -26,9 +26,9 @@ const fn rect(left: i32, top: i32, right: i32, bottom: i32) -> RECT {
 }
 
 /// Two rectangles that touch nothing of one another, and one without texels.
-const RECTS: [RECT; 3] = [rect(1, 1, 3, 2), rect(8, 2, 12, 8), rect(5, 5, 5, 9)];
+pub(super) const RECTS: [RECT; 3] = [rect(1, 1, 3, 2), rect(8, 2, 12, 8), rect(5, 5, 5, 9)];
 
-fn is_in_rects(x: usize, y: usize) -> bool {
+pub(super) fn is_in_rects(x: usize, y: usize) -> bool {
     ((1..3).contains(&x) && y == 1) || ((8..12).contains(&x) && (2..8).contains(&y))
 }
 
@@ -214,27 +214,18 @@ pub(super) const CHECKS: &[Check] = &[
     }),
 ];
 
-fn created(
-    ctx: &Context,
-    desc: &D3D12_RESOURCE_DESC,
-    state: D3D12_RESOURCE_STATES,
-) -> Result<ID3D12Resource, Stop> {
-    let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
-    ctx.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
-}
-
 /// A texture of 64 by 8 texels of 4 bytes, the state that it is in, and its view if it has one.
-struct Target {
-    texture: ID3D12Resource,
+pub(super) struct Target {
+    pub(super) texture: ID3D12Resource,
     state: D3D12_RESOURCE_STATES,
-    view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    pub(super) view: D3D12_CPU_DESCRIPTOR_HANDLE,
     /// Where the view is.
     _heap: Option<ID3D12DescriptorHeap>,
 }
 
 impl Target {
     /// A render target or a depth buffer.
-    fn new(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
+    pub(super) fn new(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
         let is_depth = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0;
         let (heap_type, state) = if is_depth {
             (D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_RESOURCE_STATE_DEPTH_WRITE)
@@ -252,18 +243,18 @@ impl Target {
     }
 
     /// What something is resolved to.
-    fn resolved(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
+    pub(super) fn resolved(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Self, Stop> {
         let state = D3D12_RESOURCE_STATE_RESOLVE_DEST;
         let texture = created(ctx, desc, state)?;
         Ok(Self { texture, state, view: D3D12_CPU_DESCRIPTOR_HANDLE::default(), _heap: None })
     }
 
-    fn becomes(&self, list: &List, state: D3D12_RESOURCE_STATES) {
+    pub(super) fn becomes(&self, list: &List, state: D3D12_RESOURCE_STATES) {
         list.transition(&self.texture, self.state, state);
     }
 
     /// Its rows of 256 bytes; the texture is in COPY_SOURCE afterwards.
-    fn texels(&self, ctx: &Context, queue: &Queue<'_>) -> Result<Vec<u8>, Stop> {
+    pub(super) fn texels(&self, ctx: &Context, queue: &Queue<'_>) -> Result<Vec<u8>, Stop> {
         let desc = com::memory::desc(&self.texture);
         let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
         let target = readback(ctx, footprints.total)?;
@@ -277,7 +268,7 @@ impl Target {
 }
 
 /// Fails the check unless 64 by 8 texels are what is expected of each.
-fn expect(found: &[u8], expected: impl Fn(usize, usize) -> [u8; 4]) -> Result<(), Stop> {
+pub(super) fn expect(found: &[u8], expected: impl Fn(usize, usize) -> [u8; 4]) -> Result<(), Stop> {
     for (index, texel) in found.chunks(4).enumerate() {
         let (x, y) = (index % 64, index / 64);
         let expected = expected(x, y);
@@ -304,7 +295,7 @@ fn close_fails(
 }
 
 /// What `Close` answers to what is recorded.
-fn recorded(
+pub(super) fn recorded(
     ctx: &Context,
     queue: &Queue<'_>,
     what: &str,

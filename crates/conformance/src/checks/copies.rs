@@ -272,14 +272,32 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("16 by 4 texels".to_owned())
     }),
+    check("copies/texture-region-within-a-subresource", TEXTURE, TEXTURES, |ctx| {
+        let desc = rgba(64, 64);
+        let (bytes, source, target, footprint) = staged(ctx, &desc)?;
+        // On a copy queue textures are in COMMON before each list and behind it, and need no barriers.
+        let (queue, texture) =
+            (ctx.queue(D3D12_COMMAND_LIST_TYPE_COPY)?, created(ctx, &desc, D3D12_RESOURCE_STATE_COMMON)?);
+        let whole = CopyLocation::Subresource(&texture, 0);
+        let left = D3D12_BOX { left: 0, top: 0, front: 0, right: 32, bottom: 64, back: 1 };
+        queue.run(|list| {
+            list.copy_texture(whole, (0, 0, 0), CopyLocation::Footprint(&source, footprint), None);
+        })?;
+        queue.run(|list| list.copy_texture(whole, (32, 0, 0), whole, Some(left)))?;
+        queue.run(|list| {
+            list.copy_texture(CopyLocation::Footprint(&target, footprint), (0, 0, 0), whole, None);
+        })?;
+        let found = read(ctx, &target, bytes.len())?;
+        for (row, (found, written)) in found.chunks(256).zip(bytes.chunks(256)).enumerate() {
+            let is_copied = found[..128] == written[..128] && found[128..] == written[..128];
+            require(is_copied, || format!("row {row} is not its left half twice"))?;
+        }
+        Ok("the left half to the right half".to_owned())
+    }),
     check("copies/clear-render-target", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let desc = render_target(64, 8);
-        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-        let texture = ctx
-            .create_resource(committed, &desc, D3D12_RESOURCE_STATE_RENDER_TARGET, None)
-            .ok("a render target")?;
+        let texture = created(ctx, &desc, D3D12_RESOURCE_STATE_RENDER_TARGET)?;
         let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let view = commands::create_render_target_view(ctx.device(), &texture, &heap);
         let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
@@ -299,10 +317,8 @@ pub(super) const CHECKS: &[Check] = &[
     check("copies/clear-depth", "D3D12, ClearDepthStencilView", TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let desc = depth_buffer(64, 8);
-        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
         let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
-        let texture = ctx.create_resource(committed, &desc, state, None).ok("a depth buffer")?;
+        let texture = created(ctx, &desc, state)?;
         let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let view = commands::create_depth_stencil_view(ctx.device(), &texture, &heap);
         let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
@@ -322,11 +338,8 @@ pub(super) const CHECKS: &[Check] = &[
     check("copies/clear-unordered-access", "D3D12, ClearUnorderedAccessViewUint", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let desc = with_flags(buffer(1024), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
         let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-        let resource =
-            ctx.create_resource(committed, &desc, state, None).ok("a buffer of unordered access")?;
+        let resource = created(ctx, &desc, state)?;
         let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
         let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
@@ -355,11 +368,8 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("copies/discard-is-harmless", "D3D12, DiscardResource", TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
-        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
         let state = D3D12_RESOURCE_STATE_RENDER_TARGET;
-        let texture =
-            ctx.create_resource(committed, &render_target(64, 64), state, None).ok("a render target")?;
+        let texture = created(ctx, &render_target(64, 64), state)?;
         queue.run(|list| list.discard(&texture))?;
         Ok("the device stays".to_owned())
     }),
@@ -388,7 +398,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Bytes that differ from place to place and from seed to seed.
-fn pattern(len: usize, seed: u8) -> Vec<u8> {
+pub(super) fn pattern(len: usize, seed: u8) -> Vec<u8> {
     (0..len)
         .map(|place| {
             let mixed =
@@ -399,7 +409,7 @@ fn pattern(len: usize, seed: u8) -> Vec<u8> {
 }
 
 /// An UPLOAD buffer with these bytes.
-fn upload(ctx: &Context, bytes: &[u8]) -> Result<ID3D12Resource, Stop> {
+pub(super) fn upload(ctx: &Context, bytes: &[u8]) -> Result<ID3D12Resource, Stop> {
     let width = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(width)).ok(format!("{width} bytes"))?;
     ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, bytes);
@@ -448,13 +458,26 @@ pub(super) fn descriptors(
         .ok("one descriptor")
 }
 
-fn committed_for_copies(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<ID3D12Resource, Stop> {
+/// A committed resource in a DEFAULT heap.
+pub(super) fn created(
+    ctx: &Context,
+    desc: &D3D12_RESOURCE_DESC,
+    state: D3D12_RESOURCE_STATES,
+) -> Result<ID3D12Resource, Stop> {
     let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
-    let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-    ctx.create_resource(committed, desc, D3D12_RESOURCE_STATE_COPY_DEST, None).ok("a texture")
+    ctx.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
 }
 
-fn to_source(list: &commands::List, texture: &ID3D12Resource) {
+/// A committed texture to copy to.
+pub(super) fn committed_for_copies(
+    ctx: &Context,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Result<ID3D12Resource, Stop> {
+    created(ctx, desc, D3D12_RESOURCE_STATE_COPY_DEST)
+}
+
+/// Makes a source of a texture that was copied to.
+pub(super) fn to_source(list: &commands::List, texture: &ID3D12Resource) {
     list.transition(texture, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_COPY_SOURCE);
 }
 

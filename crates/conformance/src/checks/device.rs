@@ -242,6 +242,13 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
         })
     }),
+    check("device/private-data-of-some-size-is-removed", "Wine, test_private_data", &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"12345")?;
+            answers(name, object::remove_private_data(object, &OWN, 5), S_OK)?;
+            answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
     check("device/private-data-of-nothing-removed", "vkd3d-proton, test_object_interface", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_private_data(object, &OTHER, None), S_FALSE)?;

@@ -208,6 +208,18 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("of one level", ask(&all[..1]).ok("one level")?, D3D_FEATURE_LEVEL_11_0)?;
         Ok(format!("{highest:#x}"))
     }),
+    check("features/resource-binding-tier", "D3D12, hardware feature levels, resource binding", &[], |ctx| {
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature("OPTIONS").ok("known")?;
+        let tier = options.ResourceBindingTier;
+        let levels = [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0];
+        let level = device::feature_level(ctx.device(), &levels);
+        let level = ctx.answer("CheckFeatureSupport of FEATURE_LEVELS", level).ok("two levels")?;
+        let least = if level >= D3D_FEATURE_LEVEL_12_0 { 2 } else { 1 };
+        require((least..=3).contains(&tier), || {
+            format!("ResourceBindingTier: expected {least} to 3 of feature level {level:#x}, found {tier}")
+        })?;
+        Ok(format!("tier {tier}"))
+    }),
     check("features/no-feature-levels-refused", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
         let none = device::feature_level(ctx.device(), &[]);
         ctx.answer("CheckFeatureSupport of FEATURE_LEVELS", none).refused("no levels")?;

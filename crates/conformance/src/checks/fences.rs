@@ -143,6 +143,19 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("a reached value does not block".to_owned())
     }),
+    check("fences/first-wait-is-released-for-good", RELEASED, &[], |ctx| {
+        let (queue, fence) = (ctx.queue(DIRECT)?, ctx.create_fence(0).ok("value 0")?);
+        wait(ctx, &queue, &fence, 1)?;
+        signal(ctx, &queue, &queue.fence, 1)?;
+        for value in [1, 0] {
+            ctx.answer("ID3D12Fence::Signal", commands::signal(&fence, value))
+                .ok(format!("value {value}"))?;
+        }
+        require(commands::wait_until(&queue.fence, 1, commands::PATIENCE), || {
+            "a fence that had its value while the queue waited holds the queue up".to_owned()
+        })?;
+        Ok("by a value that the fence has no longer".to_owned())
+    }),
     check("fences/queue-wait-is-released-for-good", RELEASED, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let [fence, gate] = [ctx.create_fence(0).ok("value 0")?, ctx.create_fence(0).ok("value 0")?];

@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Verdict, require, require_eq};
+use crate::answer::{Verdict, require, require_address, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::memory;
 use crate::context::Context;
@@ -248,12 +248,7 @@ fn address(ctx: &Context, alignment: u64) -> Verdict {
         let heap = ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?;
         let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
         let found = memory::address(&resource);
-        require(found != 0 && found.is_multiple_of(alignment), || {
-            format!(
-                "a heap of alignment {alignment:#x} is {:#x} bytes behind a multiple of it",
-                found % alignment
-            )
-        })?;
+        require_address(format!("a heap of alignment {alignment:#x}"), found, alignment)?;
         held.push((spacer, heap));
     }
     Ok(format!("4 heaps at multiples of {alignment:#x}"))

@@ -1,13 +1,13 @@
-//! `Map` and `Unmap` of buffers.
+//! `Map` and `Unmap` of buffers, and access to texels without them.
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Verdict, require, require_eq};
-use crate::check::{Check, check};
+use crate::answer::{Stop, Verdict, require, require_eq, skipped};
+use crate::check::{Check, Need, check};
 use crate::com::device::Home;
 use crate::com::memory::{self, Mapping};
 use crate::context::{Context, state_of};
-use crate::desc::{KIB, MIB, buffer, buffer_heap, heap_type_name};
+use crate::desc::{KIB, MIB, buffer, buffer_heap, custom, heap_type_name, rgba, volume};
 
 const MAP: &str = "D3D12, ID3D12Resource::Map";
 
@@ -36,6 +36,67 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("E_INVALIDARG".to_owned())
     }),
+    check("mapping/failure-leaves-the-pointer", "Windows: ID3D12Resource::Map, ppData", &[], |ctx| {
+        const BEFORE: usize = 0x5555;
+        let default = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(256)).ok("256 bytes")?;
+        let upload = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
+        for (resource, subresource, what) in [(default, 0, "of DEFAULT"), (upload, 1, "of subresource 1")] {
+            let (result, found) = memory::map_over(&resource, subresource, BEFORE);
+            ctx.answer("Map", result).fails(what)?;
+            require(found == BEFORE, || format!("Map {what} failed and changed *ppData"))?;
+        }
+        Ok("as it was".to_owned())
+    })
+    .validates(),
+    check(
+        "mapping/volume-of-mips-without-a-pointer-refused",
+        "vkd3d-proton, test_map_texture_validation",
+        &[Need::Textures],
+        |ctx| {
+            let one = cpu_texture(ctx, &volume(8, 8, 8))?;
+            ctx.answer("Map", memory::map_without_pointer(&one, 0)).ok("a volume of one mip level")?;
+            memory::unmap(&one, 0);
+            let two = cpu_texture(ctx, &D3D12_RESOURCE_DESC { MipLevels: 2, ..volume(8, 8, 8) })?;
+            ctx.answer("Map", memory::map_without_pointer(&two, 0)).refused("a volume of two mip levels")?;
+            Ok("E_INVALIDARG".to_owned())
+        },
+    ),
+    check(
+        "mapping/texels-without-a-mapping",
+        "vkd3d-proton, test_read_write_subresource",
+        &[Need::Textures],
+        |ctx| {
+            let texture = cpu_texture(ctx, &rgba(8, 8))?;
+            let texels: Vec<u8> = (0..=255).collect();
+            let write = || memory::write_to_subresource(&texture, 0, &texels, 32);
+            let read = || memory::read_from_subresource(&texture, 0, 256, 32);
+            ctx.answer("WriteToSubresource", write()).ok("8 by 8")?;
+            require_eq("texels", ctx.answer("ReadFromSubresource", read()).ok("8 by 8")?, texels.clone())?;
+            Ok("256 bytes written and read".to_owned())
+        },
+    ),
+    check(
+        "mapping/empty-boxes-of-texels",
+        "vkd3d-proton, test_read_write_subresource",
+        &[Need::Textures],
+        |ctx| {
+            let texture = cpu_texture(ctx, &rgba(8, 8))?;
+            let texels: Vec<u8> = (0..=255).collect();
+            ctx.answer("Map", memory::map_without_pointer(&texture, 0)).ok("without a pointer")?;
+            let written = memory::write_to_subresource(&texture, 0, &texels, 32);
+            ctx.answer("WriteToSubresource", written).ok("8 by 8")?;
+            for place in [0, 3, 8] {
+                let (written, read, bytes) = memory::access_nothing(&texture, place);
+                ctx.answer("WriteToSubresource", written).ok("an empty box")?;
+                ctx.answer("ReadFromSubresource", read).ok("an empty box")?;
+                require(bytes.iter().all(|&byte| byte == 0xee), || "an empty box was read".to_owned())?;
+            }
+            let found = memory::read_from_subresource(&texture, 0, 256, 32);
+            memory::unmap(&texture, 0);
+            require_eq("texels", ctx.answer("ReadFromSubresource", found).ok("8 by 8")?, texels)?;
+            Ok("nothing is written or read".to_owned())
+        },
+    ),
     check("mapping/nests", "D3D12, ID3D12Resource::Map, nesting", &[], |ctx| {
         let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first time")?;
@@ -169,12 +230,14 @@ fn round_trip(ctx: &Context, heap_type: D3D12_HEAP_TYPE) -> Verdict {
     Ok("1000 bytes written and read".to_owned())
 }
 
-fn placed(
-    ctx: &Context,
-    heap: &ID3D12Heap,
-    offset: u64,
-    width: u64,
-) -> Result<ID3D12Resource, crate::answer::Stop> {
+/// A texture in system memory that the CPU reaches. A device that has none skips the check.
+fn cpu_texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<ID3D12Resource, Stop> {
+    let home = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
+    let made = ctx.commit_with(&home, D3D12_HEAP_FLAG_NONE, desc).implemented()?;
+    made.or_else(|_| skipped("the device has no textures in system memory that the CPU reaches"))
+}
+
+fn placed(ctx: &Context, heap: &ID3D12Heap, offset: u64, width: u64) -> Result<ID3D12Resource, Stop> {
     let state = state_of(D3D12_HEAP_TYPE_UPLOAD);
     ctx.create_resource(Home::Placed(heap, offset), &buffer(width), state, None)
         .ok(format!("offset {offset:#x}"))

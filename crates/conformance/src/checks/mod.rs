@@ -11,10 +11,13 @@ mod device;
 mod features;
 mod fences;
 mod footprints;
+mod formats;
 mod heap;
 mod heap_properties;
 mod layouts;
 mod mapping;
+mod pipelines;
+mod recording;
 mod recreate;
 mod residency;
 mod swizzle;
@@ -25,7 +28,7 @@ mod upload;
 
 use crate::check::Check;
 
-const TABLES: [&[Check]; 25] = [
+const TABLES: [&[Check]; 28] = [
     device::CHECKS,
     features::CHECKS,
     heap_properties::CHECKS,
@@ -45,6 +48,9 @@ const TABLES: [&[Check]; 25] = [
     fences::CHECKS,
     copies::CHECKS,
     commands::CHECKS,
+    recording::CHECKS,
+    formats::CHECKS,
+    pipelines::CHECKS,
     aliasing::granularity::CHECKS,
     aliasing::invalidation::CHECKS,
     aliasing::barriers::CHECKS,

@@ -7,7 +7,7 @@ use std::thread;
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, failed, require, require_eq};
+use crate::answer::{Stop, Verdict, failed, require, require_address, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::device::{self, Home};
 use crate::com::memory;
@@ -31,9 +31,7 @@ const PAGE: u64 = 64 * KIB;
 pub(super) const CHECKS: &[Check] = &[
     check("recreate/heap-allocation", RECORD, YES, |ctx| {
         let found = ctx.allocation_of(&heap(ctx, 5 * PAGE)?)?;
-        require(found.start != 0 && found.start.is_multiple_of(PAGE), || {
-            format!("a heap is {} bytes behind a multiple of 64 KiB", found.start % PAGE)
-        })?;
+        require_address("a heap", found.start, PAGE)?;
         require(found.size >= 5 * PAGE, || format!("a heap of {} bytes takes {}", 5 * PAGE, found.size))?;
         Ok(format!("{} bytes, at a multiple of 64 KiB", found.size))
     }),

@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Verdict, require, require_eq, skipped};
+use crate::answer::{Verdict, require, require_address, require_eq, skipped};
 use crate::check::{Check, Need, check};
 use crate::com::device::{Home, upgrade};
 use crate::com::{device, memory};
@@ -249,9 +249,7 @@ pub(super) const CHECKS: &[Check] = &[
         for _ in 0..8 {
             let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &tight_buffer(100)).ok("100 bytes")?;
             let found = memory::address(&resource);
-            require(found != 0 && found.is_multiple_of(4 * KIB), || {
-                format!("a committed buffer is {} bytes behind a multiple of 4 KiB", found % (4 * KIB))
-            })?;
+            require_address("a committed buffer", found, 4 * KIB)?;
             held.push(resource);
         }
         Ok("multiples of 4 KiB".to_owned())

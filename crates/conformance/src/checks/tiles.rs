@@ -2,7 +2,7 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, require, require_eq};
+use crate::answer::{Stop, require, require_address, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::commands::{self, TileUpdate};
 use crate::com::device::{self, Home};
@@ -29,10 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("tiles/reserved-buffer", RESERVED, YES, |ctx| {
         let resource = reserved_buffer(ctx, 16 * TILE)?;
         require_eq("Width", memory::desc(&resource).Width, 16 * TILE)?;
-        let address = memory::address(&resource);
-        require(address != 0 && address.is_multiple_of(TILE), || {
-            format!("a reserved buffer is {} bytes behind a multiple of 64 KiB", address % TILE)
-        })?;
+        require_address("a reserved buffer", memory::address(&resource), TILE)?;
         Ok("16 tiles".to_owned())
     }),
     check("tiles/reserved-takes-no-memory", RESERVED, &[Need::TiledResources, Need::Adapter], |ctx| {
@@ -365,6 +362,21 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_tiles(&resource, 1, 2, &target, from_tiles))?;
         same(ctx, &source, &target, 2)
     }),
+    check(
+        "tiles/copied-without-a-direction",
+        "Windows: CopyTiles with D3D12_TILE_COPY_FLAG_NONE",
+        YES,
+        |ctx| {
+            let (queue, resource, heap) =
+                (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 2)?);
+            commands::map_tiles(&queue.queue, &resource, 0, 2, Some((&heap, 0)));
+            let (source, target) = staging(ctx, 2)?;
+            let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
+            queue.run(|list| list.copy_tiles(&resource, 0, 2, &source, to_tiles))?;
+            queue.run(|list| list.copy_tiles(&resource, 0, 2, &target, D3D12_TILE_COPY_FLAG_NONE))?;
+            same(ctx, &source, &target, 2)
+        },
+    ),
 ];
 
 /// Tile shapes by bits of a texel, and of blocks.

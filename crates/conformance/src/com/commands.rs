@@ -11,7 +11,7 @@ use super::{Result, done};
 /// How long a check waits for a fence before it gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-fn made<T>(result: windows_core::Result<T>) -> Result<T> {
+pub(super) fn made<T>(result: windows_core::Result<T>) -> Result<T> {
     result.map_err(|error| error.code())
 }
 
@@ -354,6 +354,26 @@ impl List {
         unsafe { self.0.ClearDepthStencilView(view, D3D12_CLEAR_FLAG_DEPTH, depth, 0, &[]) };
     }
 
+    /// `ClearDepthStencilView` of stencil in all that the view shows.
+    pub(crate) fn clear_stencil(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, stencil: u8) {
+        // SAFETY: the handle is a depth stencil view's; the caller keeps its heap and resource.
+        unsafe { self.0.ClearDepthStencilView(view, D3D12_CLEAR_FLAG_STENCIL, 0.0, stencil, &[]) };
+    }
+
+    /// `ClearUnorderedAccessViewUint` of all that the view shows, without `SetDescriptorHeaps`.
+    pub(crate) fn clear_without_heaps(
+        &self,
+        resource: &ID3D12Resource,
+        visible: &ID3D12DescriptorHeap,
+        view: D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        // SAFETY: both heaps hold the view at their start; the caller keeps them and the resource.
+        unsafe {
+            let start = visible.GetGPUDescriptorHandleForHeapStart();
+            self.0.ClearUnorderedAccessViewUint(start, view, resource, &[0; 4], &[]);
+        }
+    }
+
     /// `ClearUnorderedAccessViewUint` of all that the view shows. `visible` is the heap that the GPU sees.
     pub(crate) fn clear_unordered_access(
         &self,
@@ -467,6 +487,27 @@ pub(crate) fn create_depth_stencil_view(
     }
 }
 
+/// `CreateDepthStencilView` of a 2D texture's first mip level, with a format and flags, at the start of a heap; where it is.
+pub(crate) fn create_depth_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    (format, flags): (DXGI_FORMAT, D3D12_DSV_FLAGS),
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    let desc = D3D12_DEPTH_STENCIL_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_DSV_DIMENSION_TEXTURE2D,
+        Flags: flags,
+        ..Default::default()
+    };
+    // SAFETY: the heap is of depth stencil views and has room for one; desc is valid for a 2D texture.
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateDepthStencilView(resource, Some(&raw const desc), handle);
+        handle
+    }
+}
+
 /// `CreateUnorderedAccessView` of a buffer's `count` first 4-byte elements at the start of a heap; where it is.
 pub(crate) fn create_raw_view(
     device: &ID3D12Device,
@@ -562,8 +603,7 @@ impl Drop for SharedHandle {
 pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Result<SharedHandle> {
     const GENERIC_ALL: u32 = 0x1000_0000;
     // SAFETY: the object is live, and attributes and name may be null.
-    made(unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, windows_core::PCWSTR::null()) })
-        .map(SharedHandle)
+    made(unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, PCWSTR::null()) }).map(SharedHandle)
 }
 
 /// `OpenSharedHandle` as a resource or a heap.

@@ -190,6 +190,33 @@ pub(crate) fn read_from_subresource(
     done(hresult).map(|()| bytes)
 }
 
+/// `WriteToSubresource` and `ReadFromSubresource` of a box that begins and ends at `place` in each direction: what they answer, and the
+/// bytes that were to be read, which were 0xee.
+pub(crate) fn access_nothing(resource: &ID3D12Resource, place: u32) -> (Result<()>, Result<()>, [u8; 16]) {
+    let nothing = D3D12_BOX { left: place, top: place, front: 0, right: place, bottom: place, back: 1 };
+    let mut bytes = [0xee; 16];
+    // SAFETY: the box has no texels, and the bytes are room for some.
+    let (written, read) = unsafe {
+        let start = bytes.as_mut_ptr();
+        (
+            resource.WriteToSubresource(0, Some(&raw const nothing), start.cast(), 16, 16),
+            resource.ReadFromSubresource(start.cast(), 16, 16, 0, Some(&raw const nothing)),
+        )
+    };
+    (done(written), done(read), bytes)
+}
+
+/// `Map` into a pointer of the address `before`: the answer, and the address that the pointer has then. Unmaps what was mapped.
+pub(crate) fn map_over(resource: &ID3D12Resource, subresource: u32, before: usize) -> (Result<()>, usize) {
+    let mut start: *mut c_void = std::ptr::without_provenance_mut(before);
+    // SAFETY: start takes one pointer.
+    let result = done(unsafe { resource.Map(subresource, None, &mut start) });
+    if result.is_ok() {
+        unmap(resource, subresource);
+    }
+    (result, start.addr())
+}
+
 /// `Map` of what must be refused: the HRESULT as it came. Unmaps where it succeeds.
 pub(crate) fn map_hresult(
     resource: &ID3D12Resource,

@@ -10,6 +10,7 @@
 //! * [`tools`]: where objects are, and where they are to be.
 //! * [`commands`]: queues, lists and fences; [`barriers`]: barriers of both generations.
 //! * [`passes`]: what lists do beside copies: rectangles, resolves, render passes, barriers of textures.
+//! * [`pipelines`]: root signatures, pipeline states, command signatures, bundles and queries.
 //! * [`tracker`]: what a device that judges aliasing says.
 //! * [`adapter`]: DXGI's memory figures.
 
@@ -20,6 +21,7 @@ pub(crate) mod device;
 pub(crate) mod memory;
 pub(crate) mod object;
 pub(crate) mod passes;
+pub(crate) mod pipelines;
 pub(crate) mod tools;
 pub(crate) mod tracker;
 

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{GUID, HRESULT, IUnknown, Interface, PCWSTR};
+use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use super::{Result, created, done};
 
@@ -37,6 +37,12 @@ pub(crate) fn set_private_data(object: &ID3D12Object, guid: &GUID, data: Option<
     let size = u32::try_from(data.map_or(0, <[u8]>::len)).expect("small");
     // SAFETY: the pointer has size bytes, or is null.
     unsafe { object.SetPrivateData(guid, size, data.map(|data| data.as_ptr().cast::<c_void>())) }
+}
+
+/// `SetPrivateData` without data, but with a size.
+pub(crate) fn remove_private_data(object: &ID3D12Object, guid: &GUID, size: u32) -> HRESULT {
+    // SAFETY: a null pointer removes, whatever the size.
+    unsafe { object.SetPrivateData(guid, size, None) }
 }
 
 /// `GetPrivateData` into room for `room` bytes, at most 64: the HRESULT, the size written, and the bytes.

@@ -35,6 +35,9 @@ pub(crate) enum Pass<'a> {
     ClearAndResolve(&'a ID3D12Resource, &'a ID3D12Resource),
 }
 
+/// One side of a barrier of a texture: synchronization scope, access and layout.
+pub(crate) type Use = (D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS, D3D12_BARRIER_LAYOUT);
+
 impl List {
     /// `ClearRenderTargetView` of rectangles.
     pub(crate) fn clear_target_rects(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, rects: &[RECT]) {
@@ -147,16 +150,50 @@ impl List {
         Ok(())
     }
 
+    /// `Barrier` with one barrier of one array slice, whose number of slices is 0.
+    ///
+    /// # Errors
+    ///
+    /// What the list answers when it has no `ID3D12GraphicsCommandList7`.
+    pub(crate) fn slice_barrier(
+        &self,
+        texture: &ID3D12Resource,
+        slice: u32,
+        (before, after): (Use, Use),
+    ) -> Result<()> {
+        let list: ID3D12GraphicsCommandList7 = self.0.cast().map_err(|error| error.code())?;
+        let barrier = D3D12_TEXTURE_BARRIER {
+            SyncBefore: before.0,
+            SyncAfter: after.0,
+            AccessBefore: before.1,
+            AccessAfter: after.1,
+            LayoutBefore: before.2,
+            LayoutAfter: after.2,
+            pResource: lent(texture),
+            Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
+                NumMipLevels: 1,
+                FirstArraySlice: slice,
+                NumPlanes: 1,
+                ..Default::default()
+            },
+            Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
+        };
+        let group = D3D12_BARRIER_GROUP {
+            Type: D3D12_BARRIER_TYPE_TEXTURE,
+            NumBarriers: 1,
+            Anonymous: D3D12_BARRIER_GROUP_0 { pTextureBarriers: &raw const barrier },
+        };
+        // SAFETY: the group has one barrier, which outlives the call.
+        unsafe { list.Barrier(&[group]) };
+        Ok(())
+    }
+
     /// `Barrier` with one barrier of all of a texture to RENDER_TARGET, from a layout, after accesses.
     ///
     /// # Errors
     ///
     /// What the list answers when it has no `ID3D12GraphicsCommandList7`.
-    pub(crate) fn target_barrier(
-        &self,
-        texture: &ID3D12Resource,
-        (sync, access, layout): (D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS, D3D12_BARRIER_LAYOUT),
-    ) -> Result<()> {
+    pub(crate) fn target_barrier(&self, texture: &ID3D12Resource, (sync, access, layout): Use) -> Result<()> {
         let list: ID3D12GraphicsCommandList7 = self.0.cast().map_err(|error| error.code())?;
         let barrier = D3D12_TEXTURE_BARRIER {
             SyncBefore: sync,

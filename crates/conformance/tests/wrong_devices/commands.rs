@@ -1,13 +1,14 @@
-//! Queues, command lists and fences with replaced methods.
+//! Queues and command lists with replaced methods.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{HRESULT, Interface};
+use windows_core::Interface;
 
-use crate::barriers;
-use crate::intercept::{behind, intercept, is_intercepted};
-use crate::lies::{Command, Lies};
+use crate::intercept::{behind, identity, intercept, is_intercepted};
+use crate::lies::{Command, Lies, Refused};
+use crate::{barriers, fences};
 
 /// The newest command list interface, whose table holds those of all older ones.
 type NewestList = ID3D12GraphicsCommandList10;
@@ -26,18 +27,15 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
     if let Ok(queue) = unknown.cast::<ID3D12CommandQueue>() {
         if !is_intercepted(&queue) {
             intercept(&queue, lies, |table| {
-                table.Signal = queue_signal;
-                table.Wait = queue_wait;
+                fences::replace_queue(table);
+                table.ExecuteCommandLists = execute;
                 table.UpdateTileMappings = update_tile_mappings;
                 table.CopyTileMappings = copy_tile_mappings;
             });
         }
     } else if let Ok(fence) = unknown.cast::<ID3D12Fence1>() {
         if !is_intercepted(&fence) {
-            intercept(&fence, lies, |table| {
-                table.base__.GetCompletedValue = completed_value;
-                table.base__.SetEventOnCompletion = set_event_on_completion;
-            });
+            intercept(&fence, lies, fences::replace);
         }
     } else if let Ok(list) = unknown.cast::<NewestList>()
         && !is_intercepted(&list)
@@ -52,6 +50,9 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
             first.ClearDepthStencilView = clear_depth;
             first.ClearUnorderedAccessViewUint = clear_unordered;
             first.ResolveSubresource = resolve;
+            first.SetDescriptorHeaps = set_descriptor_heaps;
+            first.DrawInstanced = draw;
+            first.Dispatch = dispatch;
             let fourth = &mut table.base__.base__.base__.base__.base__.base__;
             fourth.BeginRenderPass = begin_pass;
             fourth.EndRenderPass = end_pass;
@@ -73,22 +74,18 @@ pub(crate) fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsComma
 // The methods below are only in the tables of intercepted objects, and pass their arguments on as they came or as a
 // lie changed them.
 
-unsafe extern "system" fn queue_signal(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: see above.
+unsafe extern "system" fn execute(this: *mut c_void, count: u32, lists: *const *mut c_void) {
+    // SAFETY: see above; the array has that many lists.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
-        (table.Signal)(this, fence, lies.signal.map_or(value, |lie| lie(value)))
-    }
-}
-
-unsafe extern "system" fn queue_wait(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: see above.
-    unsafe {
-        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
-        if lies.keeps_fences {
-            std::mem::forget(windows_core::IUnknown::from_raw_borrowed(&fence).cloned());
+        if lies.closes_lists {
+            for raw in std::slice::from_raw_parts(lists, usize::try_from(count).unwrap_or(0)) {
+                let list = ID3D12CommandList::from_raw_borrowed(raw).expect("the suite's lists are there");
+                // What is closed already stays closed.
+                let _ = list.cast::<ID3D12GraphicsCommandList>().expect("a list of commands").Close();
+            }
         }
-        if lies.ignores_wait { S_OK } else { (table.Wait)(this, fence, value) }
+        (table.ExecuteCommandLists)(this, count, lists);
     }
 }
 
@@ -159,26 +156,6 @@ unsafe extern "system" fn copy_tile_mappings(
     }
 }
 
-unsafe extern "system" fn completed_value(this: *mut c_void) -> u64 {
-    // SAFETY: see above.
-    unsafe {
-        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
-        let value = (table.base__.GetCompletedValue)(this);
-        lies.completed.map_or(value, |lie| lie(value))
-    }
-}
-
-unsafe extern "system" fn set_event_on_completion(this: *mut c_void, value: u64, event: HANDLE) -> HRESULT {
-    // SAFETY: see above.
-    unsafe {
-        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
-        if lies.ignores_null_event && event == HANDLE::default() {
-            return S_OK;
-        }
-        (table.base__.SetEventOnCompletion)(this, value, event)
-    }
-}
-
 unsafe extern "system" fn copy_buffer_region(
     this: *mut c_void,
     to: *mut c_void,
@@ -211,9 +188,39 @@ pub(crate) unsafe fn recorded(
     (lies.forgets != Some(command)).then(|| first(table))
 }
 
+/// Whether a list refuses this, and its `Close` is to fail.
+///
+/// # Safety
+///
+/// `this` is an intercepted list.
+unsafe fn refuses(this: *mut c_void, refused: Refused, is_that: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the caller's promise; a copy without resources is a mistake that Close answers to.
+    unsafe {
+        let (lies, table) = behind::<NewestListTable>(this);
+        let is_refused = lies.refuses == Some(refused) && is_that();
+        if is_refused {
+            (first(table).CopyResource)(this, std::ptr::null_mut(), std::ptr::null_mut());
+        }
+        is_refused
+    }
+}
+
+/// The format of a resource.
+///
+/// # Safety
+///
+/// `resource` is a live resource.
+unsafe fn format(resource: *mut c_void) -> DXGI_FORMAT {
+    // SAFETY: the caller's promise.
+    unsafe { ID3D12Resource::from_raw_borrowed(&resource).expect("a resource").GetDesc().Format }
+}
+
 unsafe extern "system" fn copy_resource(this: *mut c_void, to: *mut c_void, from: *mut c_void) {
     // SAFETY: see above.
     unsafe {
+        if refuses(this, Refused::CopiesBetweenFormats, || format(to) != format(from)) {
+            return;
+        }
         if let Some(table) = recorded(this, Command::CopyResource) {
             (table.CopyResource)(this, to, from);
         }
@@ -231,6 +238,24 @@ unsafe extern "system" fn copy_texture_region(
 ) {
     // SAFETY: see above.
     unsafe {
+        let textures = |locations: [*const D3D12_TEXTURE_COPY_LOCATION; 2]| {
+            let [to, from] = locations.map(|one| &*one);
+            let is_texture =
+                |one: &D3D12_TEXTURE_COPY_LOCATION| one.Type == D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX;
+            let raw = |one: &D3D12_TEXTURE_COPY_LOCATION| {
+                (*one.pResource).as_ref().map_or(std::ptr::null_mut(), Interface::as_raw)
+            };
+            let index = |one: &D3D12_TEXTURE_COPY_LOCATION| one.Anonymous.SubresourceIndex;
+            let are_textures = is_texture(to) && is_texture(from);
+            are_textures.then(|| [(raw(to), index(to)), (raw(from), index(from))])
+        };
+        let between = || textures([to, from]).is_some_and(|[to, from]| format(to.0) != format(from.0));
+        let within = || textures([to, from]).is_some_and(|[to, from]| to == from);
+        if refuses(this, Refused::CopiesBetweenFormats, between)
+            || refuses(this, Refused::CopiesWithinSubresources, within)
+        {
+            return;
+        }
         if let Some(table) = recorded(this, Command::CopyTextureRegion) {
             (table.CopyTextureRegion)(this, to, x, y, z, from, source);
         }
@@ -248,6 +273,9 @@ unsafe extern "system" fn copy_tiles(
 ) {
     // SAFETY: see above.
     unsafe {
+        if refuses(this, Refused::TilesWithoutDirection, || flags == D3D12_TILE_COPY_FLAG_NONE) {
+            return;
+        }
         if let Some(table) = recorded(this, Command::CopyTiles) {
             (table.CopyTiles)(this, tiled, start, size, buffer, offset, flags);
         }
@@ -265,7 +293,11 @@ unsafe extern "system" fn clear_render_target(
     unsafe {
         if let Some(table) = recorded(this, Command::ClearRenderTargetView) {
             let (rect_count, rects) = rects_of(this, rect_count, rects);
-            (table.ClearRenderTargetView)(this, view, color, rect_count, rects);
+            let mut color = *color.cast::<[f32; 4]>();
+            if let Some(lie) = behind::<NewestListTable>(this).0.clear_color {
+                color.iter_mut().for_each(lie);
+            }
+            (table.ClearRenderTargetView)(this, view, color.as_ptr(), rect_count, rects);
         }
     }
 }
@@ -288,6 +320,46 @@ unsafe extern "system" fn clear_depth(
     }
 }
 
+thread_local! {
+    /// The identity of the list on which this thread set descriptor heaps last.
+    static LIST_WITH_HEAPS: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+unsafe extern "system" fn set_descriptor_heaps(this: *mut c_void, count: u32, heaps: *const *mut c_void) {
+    // SAFETY: see above.
+    unsafe {
+        let (lies, table) = behind::<NewestListTable>(this);
+        LIST_WITH_HEAPS.set(identity(this, lies));
+        (first(table).SetDescriptorHeaps)(this, count, heaps);
+    }
+}
+
+unsafe extern "system" fn draw(
+    this: *mut c_void,
+    vertices: u32,
+    instances: u32,
+    first_vertex: u32,
+    first_instance: u32,
+) {
+    // SAFETY: see above.
+    unsafe {
+        if !refuses(this, Refused::Draws, || true) {
+            let (_, table) = behind::<NewestListTable>(this);
+            (first(table).DrawInstanced)(this, vertices, instances, first_vertex, first_instance);
+        }
+    }
+}
+
+unsafe extern "system" fn dispatch(this: *mut c_void, x: u32, y: u32, z: u32) {
+    // SAFETY: see above.
+    unsafe {
+        if !refuses(this, Refused::Draws, || true) {
+            let (_, table) = behind::<NewestListTable>(this);
+            (first(table).Dispatch)(this, x, y, z);
+        }
+    }
+}
+
 unsafe extern "system" fn clear_unordered(
     this: *mut c_void,
     visible: D3D12_GPU_DESCRIPTOR_HANDLE,
@@ -299,6 +371,10 @@ unsafe extern "system" fn clear_unordered(
 ) {
     // SAFETY: see above.
     unsafe {
+        let has_heaps = || LIST_WITH_HEAPS.get() == identity(this, behind::<NewestListTable>(this).0);
+        if refuses(this, Refused::ClearsWithoutHeaps, || !has_heaps()) {
+            return;
+        }
         if let Some(table) = recorded(this, Command::ClearUnorderedAccessViewUint) {
             let (rect_count, rects) = rects_of(this, rect_count, rects);
             (table.ClearUnorderedAccessViewUint)(this, visible, view, resource, values, rect_count, rects);
@@ -323,12 +399,19 @@ unsafe extern "system" fn resolve(
     to_index: u32,
     from: *mut c_void,
     from_index: u32,
-    format: DXGI_FORMAT,
+    as_format: DXGI_FORMAT,
 ) {
     // SAFETY: see above.
     unsafe {
+        let between = || format(to) != as_format || format(from) != as_format;
+        let of_depth = || format(from) == DXGI_FORMAT_D32_FLOAT;
+        if refuses(this, Refused::ResolvesBetweenFormats, between)
+            || refuses(this, Refused::ResolvesOfDepth, of_depth)
+        {
+            return;
+        }
         if let Some(table) = recorded(this, Command::ResolveSubresource) {
-            (table.ResolveSubresource)(this, to, to_index, from, from_index, format);
+            (table.ResolveSubresource)(this, to, to_index, from, from_index, as_format);
         }
     }
 }

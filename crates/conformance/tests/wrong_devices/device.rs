@@ -7,7 +7,7 @@ use windows_core::{GUID, HRESULT, IUnknown, IUnknown_Vtbl, Interface};
 
 use crate::intercept::{behind, intercept as replace};
 use crate::lies::{Dirt, Feature, Lies, Request};
-use crate::{commands, memory, recreate, tracker};
+use crate::{commands, creation, memory, recreate, tracker};
 
 /// Lets a device and its adapter tell lies, and all that the device makes.
 pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'static Lies) {
@@ -53,6 +53,7 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
         base.CreateFence = create_fence;
         base.GetResourceTiling = resource_tiling;
         base.CreateReservedResource = create_reserved;
+        creation::replace(base);
         object(base).QueryInterface = query_interface;
     });
 }
@@ -66,7 +67,7 @@ fn object(base: &mut ID3D12Device_Vtbl) -> &mut IUnknown_Vtbl {
 /// # Safety
 ///
 /// `this` is a device that was intercepted here.
-unsafe fn device(this: *mut c_void) -> (&'static Lies, &'static ID3D12Device14_Vtbl) {
+pub(crate) unsafe fn device(this: *mut c_void) -> (&'static Lies, &'static ID3D12Device14_Vtbl) {
     // SAFETY: the caller's promise.
     unsafe { behind::<ID3D12Device14_Vtbl>(this) }
 }
@@ -87,7 +88,7 @@ fn four(table: &ID3D12Device14_Vtbl) -> &ID3D12Device4_Vtbl {
     &eight(table).base__.base__.base__.base__
 }
 
-fn one(table: &ID3D12Device14_Vtbl) -> &ID3D12Device_Vtbl {
+pub(crate) fn one(table: &ID3D12Device14_Vtbl) -> &ID3D12Device_Vtbl {
     &four(table).base__.base__.base__.base__
 }
 
@@ -607,7 +608,11 @@ unsafe extern "system" fn create_placed(
                 Some(request) => {
                     let clear = if request.has_clear_value { clear } else { std::ptr::null() };
                     let offset = request.place.map_or(offset, |(offset, _)| offset);
-                    create(this, heap, offset, &request.desc, request.state, clear, iid, out)
+                    let hresult = create(this, heap, offset, &request.desc, request.state, clear, iid, out);
+                    if let (S_OK, true) = (hresult, device(this).0.counts_placed) {
+                        std::mem::forget(IUnknown::from_raw_borrowed(&heap).cloned());
+                    }
+                    hresult
                 }
             }
         })

@@ -64,3 +64,8 @@ pub(crate) unsafe fn behind<V>(this: *mut c_void) -> (&'static Lies, &'static V)
         ((*table).lies, &*(*table).original)
     }
 }
+
+/// What tells an object from those of other wrong devices, which may have had its address.
+pub(crate) fn identity(this: *mut c_void, lies: &'static Lies) -> (usize, usize) {
+    (this.addr(), std::ptr::from_ref(lies).addr())
+}

@@ -42,8 +42,12 @@ pub(crate) struct Lies {
     pub(crate) heap_properties: Option<fn(&mut D3D12_HEAP_PROPERTIES)>,
     /// Changes what `Map` answered.
     pub(crate) map: Option<fn(&mut Map)>,
-    /// Drops private data instead of keeping it.
-    pub(crate) forgets_private_data: bool,
+    /// What is wrong with private data of resources.
+    pub(crate) private_data: Option<PrivateData>,
+    /// Whether `WriteToSubresource` and `ReadFromSubresource` of a box are refused: for whether the resource was the last to be mapped.
+    pub(crate) refuses_texels: Option<fn(bool, Option<&D3D12_BOX>) -> bool>,
+    /// A placed resource counts in the references to its heap.
+    pub(crate) counts_placed: bool,
     /// Changes what `QueryVideoMemoryInfo` answered.
     pub(crate) video_memory: Option<fn(DXGI_MEMORY_SEGMENT_GROUP, &mut DXGI_QUERY_VIDEO_MEMORY_INFO)>,
     /// Changes the segment group that `QueryVideoMemoryInfo` is asked for.
@@ -62,6 +66,12 @@ pub(crate) struct Lies {
     pub(crate) ignores_wait: bool,
     /// A queue that waits for a fence keeps it alive.
     pub(crate) keeps_fences: bool,
+    /// A queue looks at a fence that it waits for when what was queued before is done.
+    pub(crate) waits_take_turns: bool,
+    /// Of `ID3D12Fence::Signal`s in a row only the last one is seen.
+    pub(crate) coalesces_signals: bool,
+    /// `ExecuteCommandLists` closes lists that are open.
+    pub(crate) closes_lists: bool,
     /// Changes the value that a queue signals.
     pub(crate) signal: Option<fn(u64) -> u64>,
     /// Changes the value that a fence has.
@@ -80,6 +90,12 @@ pub(crate) struct Lies {
     pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)>,
     /// `UpdateTileMappings` that maps another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
+    /// Changes the color of a clear.
+    pub(crate) clear_color: Option<fn(&mut f32)>,
+    /// Changes what `CreateDepthStencilView` is asked for.
+    pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)>,
+    /// What is refused though D3D12 takes it.
+    pub(crate) refuses: Option<Refused>,
     /// Clears that take the rectangles for none.
     pub(crate) ignores_rects: bool,
     /// Changes how a render pass ends.
@@ -147,6 +163,45 @@ pub(crate) enum Recreate {
     KeepsList,
     /// An address that cannot be had removes the device.
     Removes,
+}
+
+/// A lie of `SetPrivateData` and `SetPrivateDataInterface`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PrivateData {
+    /// Nothing is kept.
+    Forgotten,
+    /// A null pointer with a size is refused.
+    SizeNeedsData,
+    /// Removing what is not there answers S_OK.
+    RemovesNothing,
+    /// A null interface removes.
+    NullInterfaceRemoves,
+}
+
+/// What a wrong device or a wrong list refuses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    RootSignatures,
+    ComputeStates,
+    GraphicsStates,
+    CommandSignatures,
+    QueryHeaps,
+    /// Command allocators of bundles.
+    Bundles,
+    /// `DrawInstanced` and `Dispatch`.
+    Draws,
+    /// `ClearUnorderedAccessViewUint` on a list without descriptor heaps.
+    ClearsWithoutHeaps,
+    /// Copies between textures of two formats.
+    CopiesBetweenFormats,
+    /// Copies from a subresource to itself.
+    CopiesWithinSubresources,
+    /// `CopyTiles` with `D3D12_TILE_COPY_FLAG_NONE`.
+    TilesWithoutDirection,
+    /// Resolves whose format is not that of both textures.
+    ResolvesBetweenFormats,
+    /// Resolves of textures that are depth buffers.
+    ResolvesOfDepth,
 }
 
 /// A command that a wrong list forgets.

@@ -6,12 +6,14 @@
 //! and neither the runtime nor the suite knows of it.
 //!
 //! * [`lies`]: what can be falsified.
-//! * [`device`], [`memory`], [`commands`], [`barriers`], [`tracker`], [`recreate`]: the replaced methods.
+//! * [`device`], [`creation`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`], [`recreate`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
 mod barriers;
 mod commands;
+mod creation;
 mod device;
+mod fences;
 mod intercept;
 mod lies;
 mod memory;

@@ -1,13 +1,13 @@
 //! Heaps and resources with replaced methods.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
 use windows_core::{GUID, HRESULT, Interface};
 
-use crate::intercept::{behind, intercept, is_intercepted};
-use crate::lies::{Lies, Map};
+use crate::intercept::{behind, identity, intercept, is_intercepted};
+use crate::lies::{Lies, Map, PrivateData};
 use crate::recreate;
 
 /// Replaces methods of a heap or a resource that a creation call made, if it made one.
@@ -50,6 +50,9 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
         base.Map = map;
         base.base__.base__.GetDevice = get_device;
         base.base__.base__.base__.SetPrivateData = set_private_data;
+        base.base__.base__.base__.SetPrivateDataInterface = set_private_data_interface;
+        base.WriteToSubresource = write_to_subresource;
+        base.ReadFromSubresource = read_from_subresource;
     });
 }
 
@@ -123,6 +126,11 @@ unsafe impl Sync for Elsewhere {}
 
 static ELSEWHERE: Elsewhere = Elsewhere(UnsafeCell::new([0; LARGEST]));
 
+thread_local! {
+    /// The identity of the resource that this thread mapped last.
+    static LAST_MAPPED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
 unsafe extern "system" fn map(
     this: *mut c_void,
     subresource: u32,
@@ -134,6 +142,9 @@ unsafe extern "system" fn map(
         let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
         let base = &original.base__.base__;
         let hresult = (base.Map)(this, subresource, range, out);
+        if hresult.is_ok() {
+            LAST_MAPPED.set(identity(this, lies));
+        }
         let Some(lie) = lies.map else { return hresult };
         let mut map = Map {
             subresource,
@@ -160,10 +171,71 @@ unsafe extern "system" fn set_private_data(
     // SAFETY: as in get_desc.
     unsafe {
         let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
-        if lies.forgets_private_data {
-            return S_OK;
+        let set = original.base__.base__.base__.base__.base__.SetPrivateData;
+        match lies.private_data {
+            Some(PrivateData::Forgotten) => S_OK,
+            Some(PrivateData::SizeNeedsData) if data.is_null() && size > 0 => E_INVALIDARG,
+            Some(PrivateData::RemovesNothing) => match set(this, guid, size, data) {
+                S_FALSE => S_OK,
+                hresult => hresult,
+            },
+            _ => set(this, guid, size, data),
         }
-        (original.base__.base__.base__.base__.base__.SetPrivateData)(this, guid, size, data)
+    }
+}
+
+unsafe extern "system" fn set_private_data_interface(
+    this: *mut c_void,
+    guid: *const GUID,
+    object: *mut c_void,
+) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        let base = &original.base__.base__.base__.base__.base__;
+        if lies.private_data == Some(PrivateData::NullInterfaceRemoves) && object.is_null() {
+            return (base.SetPrivateData)(this, guid, 0, std::ptr::null());
+        }
+        (base.SetPrivateDataInterface)(this, guid, object)
+    }
+}
+
+unsafe extern "system" fn write_to_subresource(
+    this: *mut c_void,
+    subresource: u32,
+    part: *const D3D12_BOX,
+    from: *const c_void,
+    row_pitch: u32,
+    depth_pitch: u32,
+) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        let is_mapped = LAST_MAPPED.get() == identity(this, lies);
+        if lies.refuses_texels.is_some_and(|lie| lie(is_mapped, part.as_ref())) {
+            return E_INVALIDARG;
+        }
+        let write = original.base__.base__.WriteToSubresource;
+        write(this, subresource, part, from, row_pitch, depth_pitch)
+    }
+}
+
+unsafe extern "system" fn read_from_subresource(
+    this: *mut c_void,
+    to: *mut c_void,
+    row_pitch: u32,
+    depth_pitch: u32,
+    subresource: u32,
+    part: *const D3D12_BOX,
+) -> HRESULT {
+    // SAFETY: as in get_desc.
+    unsafe {
+        let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
+        let is_mapped = LAST_MAPPED.get() == identity(this, lies);
+        if lies.refuses_texels.is_some_and(|lie| lie(is_mapped, part.as_ref())) {
+            return E_INVALIDARG;
+        }
+        (original.base__.base__.ReadFromSubresource)(this, to, row_pitch, depth_pitch, subresource, part)
     }
 }
 

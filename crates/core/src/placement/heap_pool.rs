@@ -40,8 +40,9 @@ pub struct HeapPoolTotals {
 /// let pool = HeapPool::new(HeapPooling::Segmented);
 /// assert_eq!(pool.put(ByteSize::from_mib(4), "old"), None);
 /// assert_eq!(pool.put(ByteSize::from_mib(4), "new"), None);
-/// assert_eq!(pool.take(ByteSize::from_mib(2)), None, "a heap of exactly the size or none");
-/// assert_eq!(pool.take(ByteSize::from_mib(4)), Some("new"));
+/// let (two, four) = (ByteSize::from_mib(2), ByteSize::from_mib(4));
+/// assert_eq!(pool.take_fitting(two, two), None, "it is larger");
+/// assert_eq!(pool.take_fitting(two, four), Some((four, "new")));
 /// assert_eq!(pool.release(ByteSize::new(1)), [(ByteSize::from_mib(4), "old")]);
 ///
 /// let none = HeapPool::new(HeapPooling::None);
@@ -107,7 +108,7 @@ impl<H> HeapPool<H> {
         released
     }
 
-    /// Takes a heap of `at_least` to `at_most` bytes out, one of the smallest, with its size.
+    /// Takes a heap of `at_least` to `at_most` bytes out, one of the smallest, with its size. Of equal ones, the last that was put in.
     pub fn take_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         lock(&self.state).heaps.take_fitting(at_least, at_most)
     }
@@ -116,11 +117,6 @@ impl<H> HeapPool<H> {
     #[must_use]
     pub fn has_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
         lock(&self.state).heaps.smallest_from(at_least).is_some_and(|size| size <= at_most)
-    }
-
-    /// Takes a heap of exactly `size` bytes out, the one that was put in last.
-    pub fn take(&self, size: ByteSize) -> Option<H> {
-        lock(&self.state).heaps.take(size)
     }
 
     /// Takes heaps out until they are `bytes` together or there are no more, with their sizes.

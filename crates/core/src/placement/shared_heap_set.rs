@@ -1,10 +1,10 @@
 //! Slabs over heaps that grow, for many threads.
 
+mod at_hand;
 mod last_resort;
 mod lowest_offset;
 mod own_heap;
 mod room;
-mod slot_at_hand;
 mod survey;
 mod whole_heaps;
 

@@ -238,9 +238,8 @@ impl Sequence {
             }
             let budget = u128::from(self.submissions[now].budget.get());
             victims.clear();
-            while usage > budget
-                && let Some(&(next_use, number)) = farthest.peek()
-            {
+            while usage > budget {
+                let Some(&(next_use, number)) = farthest.peek() else { break };
                 if next_use == now {
                     // All others are of this submission, or stale, too.
                     break;

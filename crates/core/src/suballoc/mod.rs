@@ -24,6 +24,7 @@
 //! [`SharedHeapSet`](crate::placement::SharedHeapSet).
 
 mod audit_error;
+mod branchless;
 pub mod buddy;
 mod error;
 pub mod linear;

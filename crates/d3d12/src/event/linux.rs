@@ -104,6 +104,20 @@ pub(super) fn is_event(handle: HANDLE) -> bool {
     is_open && !is_something_else(fd)
 }
 
+/// Returns whether two open events are one, or true where the kernel does not say.
+pub(super) fn refer_to_same_event(a: HANDLE, b: HANDLE) -> bool {
+    match (event_id(a), event_id(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    }
+}
+
+/// The number that the kernel gives an eventfd, and no other while that one is open.
+fn event_id(handle: HANDLE) -> Option<u64> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", to_fd(handle).ok()?)).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("eventfd-id:"))?.trim().parse().ok()
+}
+
 /// Whether the kernel says that `fd` is open and no eventfd. Without /proc it does not say.
 fn is_something_else(fd: RawFd) -> bool {
     // The link's text is the kernel's name of the file's kind.

@@ -159,7 +159,7 @@ fn events_give_their_handles_back() {
 
 #[test]
 fn a_handle_that_is_given_away_outlives_the_event() {
-    let handle = event(EventReset::Auto).into_handle();
+    let handle = event(EventReset::Auto).duplicate_handle().expect("handles are left");
     assert!(is_event(handle));
     assert!(!is_event(HANDLE::default()));
     // SAFETY: the handle is an event's, open, and this test's to close; it is not used as an event afterwards.
@@ -167,4 +167,15 @@ fn a_handle_that_is_given_away_outlives_the_event() {
         signal(handle).expect("open still");
         system::close(handle);
     }
+}
+
+#[test]
+fn a_handle_is_told_from_another_event_that_took_its_number() {
+    let (event, other) = (event(EventReset::Manual), event(EventReset::Manual));
+    let copy = event.duplicate_handle().expect("handles are left");
+    assert!(event.is_behind(copy) && event.is_behind(event.handle()));
+    assert!(!other.is_behind(copy) && !event.is_behind(other.handle()));
+    // SAFETY: the handle is this test's own and not used as a handle afterwards; another thread may take its number.
+    unsafe { close(copy) };
+    assert!(!event.is_behind(copy) && !event.is_behind(HANDLE::default()));
 }

@@ -54,3 +54,7 @@ pub(super) unsafe fn duplicate(_handle: HANDLE) -> io::Result<HANDLE> {
 pub(super) fn is_event(_handle: HANDLE) -> bool {
     false
 }
+
+pub(super) fn refer_to_same_event(_a: HANDLE, _b: HANDLE) -> bool {
+    false
+}

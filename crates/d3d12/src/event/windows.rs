@@ -3,13 +3,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use windows_core::PCWSTR;
-
 use super::EventReset;
 use crate::{
-    CloseHandle, CreateEventW, DUPLICATE_SAME_ACCESS, DuplicateHandle, GetCurrentProcess,
-    GetHandleInformation, HANDLE, INFINITE, ResetEvent, SetEvent, WAIT_OBJECT_0, WAIT_TIMEOUT,
-    WaitForSingleObject,
+    CloseHandle, CompareObjectHandles, CreateEventW, DUPLICATE_SAME_ACCESS, DuplicateHandle,
+    GetCurrentProcess, GetHandleInformation, HANDLE, INFINITE, PCWSTR, ResetEvent, SetEvent, WAIT_OBJECT_0,
+    WAIT_TIMEOUT, WaitForSingleObject,
 };
 
 /// What GetCurrentProcess (also known as INVALID_HANDLE_VALUE), GetCurrentThread and their relatives for tokens return.
@@ -96,6 +94,12 @@ pub(super) fn is_event(handle: HANDLE) -> bool {
     // SAFETY: the flags are writable; the call changes nothing, and answers with an error for what is no handle.
     check_is_kernel_object(handle).is_ok()
         && unsafe { GetHandleInformation(handle, &raw mut flags) }.as_bool()
+}
+
+/// Returns whether two open handles refer to one kernel object.
+pub(super) fn refer_to_same_event(a: HANDLE, b: HANDLE) -> bool {
+    // SAFETY: the call changes nothing, and answers false for what is no handle.
+    unsafe { CompareObjectHandles(a, b) }.as_bool()
 }
 
 fn check_is_kernel_object(handle: HANDLE) -> io::Result<()> {

@@ -47,10 +47,10 @@ impl Inner {
             return Err(Error::unsupported(format!("{preference} heaps on this device")));
         };
         let wanted = Wanted { allocation, resource, granted, terms: self.terms(allocation) };
-        if allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE)
-            && let Some(range) = self.take_within(&wanted)
-        {
-            return Ok(ResourceAllocation::within(range, ByteSize::new(resource.desc.Width), &granted));
+        if allocation.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
+            if let Some(range) = self.take_within(&wanted) {
+                return Ok(ResourceAllocation::within(range, ByteSize::new(resource.desc.Width), &granted));
+            }
         }
         match self.place_usual(&wanted) {
             Some(Ok((resource, range))) => {
@@ -349,7 +349,7 @@ impl Inner {
         }
         let place = || -> Result<(ID3D12Resource, PlacedRange), Refusal> {
             let request = self.placement_request(wanted, heaps, &placed, Sharing::Shared)?;
-            let range = match heaps.find_slot(&request) {
+            let range = match heaps.find_room_at_hand(&request) {
                 Some(range) => range,
                 None => self.place(heaps, Sharing::Shared, &request, *terms)?,
             };

@@ -1,7 +1,7 @@
 //! Names that D3D12's own tools show.
 
-use heapwright_d3d12::ID3D12Object;
-use windows_core::{Interface, PCWSTR};
+use heapwright_d3d12::{ID3D12Object, PCWSTR};
+use windows_core::Interface;
 
 use crate::Error;
 

@@ -1,5 +1,6 @@
 //! A heap that the allocator made.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heapwright_core::ByteSize;
@@ -19,6 +20,8 @@ pub(super) struct Heap {
     residency: Option<ResidencyHeap>,
     size: ByteSize,
     charge: Mutex<Charge>,
+    /// Whether it was made in advance and nothing was in it yet.
+    is_prefetched: AtomicBool,
     /// In a pool with bounds.
     _seat: Option<Seat>,
 }
@@ -31,7 +34,18 @@ impl Heap {
         charge: Charge,
         seat: Option<Seat>,
     ) -> Arc<Self> {
-        Arc::new(Self { residency, d3d12, size, charge: Mutex::new(charge), _seat: seat })
+        let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
+        Arc::new(Self { residency, d3d12, size, charge, is_prefetched, _seat: seat })
+    }
+
+    /// Notes that it was made in advance.
+    pub(super) fn mark_prefetched(&self) {
+        self.is_prefetched.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether it was made in advance and is used for the first time.
+    pub(super) fn take_prefetched(&self) -> bool {
+        self.is_prefetched.load(Ordering::Relaxed) && self.is_prefetched.swap(false, Ordering::Relaxed)
     }
 
     /// What the residency manager knows it by.

@@ -95,12 +95,7 @@ impl Inner {
             Sharing::Unmanaged => Ok(None),
             Sharing::Shared | Sharing::Own => heaps.find_any_room(sharing, request).map_err(misplaced),
         };
-        if sharing != Sharing::Unmanaged
-            && let Ok(sizes) = self.heap_sizes(heaps, sharing, request, terms)
-            && let Some(heap) = heaps.take_prefetched(sizes)
-        {
-            return heaps.room_in_new(sharing, heap, request).map_err(misplaced);
-        }
+        heaps.prefetch.count_miss();
         let mut plan = self.plan_heap(heaps, sharing, request, terms)?;
         // Other threads may take what was planned; each time it is planned again.
         loop {
@@ -153,10 +148,10 @@ impl Inner {
         if !self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) {
             let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
             tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
-            if !released.is_zero()
-                && let Some(heap) = attempt(wanted)?
-            {
-                return Ok(Some(heap));
+            if !released.is_zero() {
+                if let Some(heap) = attempt(wanted)? {
+                    return Ok(Some(heap));
+                }
             }
         }
         if least < wanted { attempt(least) } else { Ok(None) }

@@ -257,6 +257,9 @@ impl Inner {
         flags: ResourceAllocationFlags,
     ) {
         let Some(prefetcher) = &self.prefetcher else { return };
+        if sharing == Sharing::Unmanaged {
+            return;
+        }
         if flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             return;
         }
@@ -271,17 +274,20 @@ impl Inner {
         let within_budget =
             self.is_always_in_budget() || flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
         let terms = Terms { may_create_heap: true, within_budget, never_resident: false };
+        if self.may_prefetch(heaps, next, terms) {
+            prefetcher.request(heaps, sharing, next, terms);
+        }
+    }
+
+    /// Returns whether a heap may be made in advance: one that may never be needed evicts nothing and exceeds no budget.
+    pub(super) fn may_prefetch(&self, heaps: &TypedHeaps, size: ByteSize, terms: Terms) -> bool {
         let group = heaps.desc.segment_group;
-        let has_room = match &self.residency {
-            // What may never be needed evicts nothing.
+        match &self.residency {
             Some(manager) => {
                 let (usage, budget) = manager.usage_and_budget(group);
-                usage.saturating_add(next) <= budget
+                usage.saturating_add(size) <= budget
             }
-            None => self.check_budget(group, next, terms, GivenBack::Nothing).is_ok(),
-        };
-        if has_room {
-            prefetcher.request(heaps, next, terms);
+            None => self.check_budget(group, size, terms, GivenBack::Nothing).is_ok(),
         }
     }
 

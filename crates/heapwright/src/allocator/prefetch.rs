@@ -1,109 +1,47 @@
 //! Heaps that are created before they are needed.
+//!
+//! A heap made in advance joins the heaps of its kind as an empty one, and is kept or released as any other. Nobody waits for one
+//! that is being made: an allocation that needs a heap meanwhile creates its own.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use heapwright_core::ByteSize;
 
 use super::devices::Devices;
-use super::heap::Heap;
 use super::heap_source::Terms;
-use super::typed_heaps::TypedHeaps;
+use super::typed_heaps::{Sharing, TypedHeaps};
 
-/// The heap that a heaps had made in advance: one at a time.
+/// What is known of the heaps of one kind that are made in advance.
 #[derive(Debug, Default)]
 pub(super) struct Prefetch {
-    state: Mutex<State>,
-    arrived: Condvar,
+    /// Whether one is being made: no other is requested until it is there.
+    is_pending: AtomicBool,
     misses: AtomicU64,
     eliminated: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-enum State {
-    #[default]
-    Idle,
-    /// The worker is at it.
-    Pending,
-    Ready(Arc<Heap>),
-}
-
 impl Prefetch {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether one can be started; the caller then starts it.
-    fn begin(&self) -> bool {
-        let mut state = self.state();
-        let is_idle = matches!(*state, State::Idle);
-        if is_idle {
-            *state = State::Pending;
-        }
-        is_idle
-    }
-
-    /// What came of it. A heap that could not be had leaves no trace: the next allocation asks the device itself.
-    fn finish(&self, heap: Option<Arc<Heap>>) {
-        *self.state() = heap.map_or(State::Idle, State::Ready);
-        self.arrived.notify_all();
-    }
-
-    /// The heap, if its size is right; waits for it while it is being made. Another size is given back to the device.
-    pub(super) fn take(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
-        let mut state = self.state();
-        if matches!(*state, State::Idle) {
-            drop(state);
-            self.misses.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        while matches!(*state, State::Pending) {
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        let ready = std::mem::take(&mut *state);
-        drop(state);
-        let fits = |heap: &Arc<Heap>| heap.size() >= at_least && heap.size() <= wanted;
-        match ready {
-            State::Ready(heap) if fits(&heap) => {
-                self.eliminated.fetch_add(1, Ordering::Relaxed);
-                Some(heap)
-            }
-            State::Ready(_) | State::Idle | State::Pending => {
-                self.misses.fetch_add(1, Ordering::Relaxed);
-                None
-            }
+    /// Waits for the heap that is being made, for tests: only then nothing changes any more.
+    pub(super) fn wait(&self) {
+        while self.is_pending.load(Ordering::Acquire) {
+            std::thread::yield_now();
         }
     }
 
-    /// Gives the heap back to the device, and answers how many bytes it had; waits for it while it is being made.
-    pub(super) fn give_up(&self) -> ByteSize {
-        let mut state = self.state();
-        while matches!(*state, State::Pending) {
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        match std::mem::take(&mut *state) {
-            State::Ready(heap) => {
-                drop(state);
-                heap.size()
-            }
-            before => {
-                *state = before;
-                ByteSize::ZERO
-            }
-        }
+    /// Counts a heap that was needed and had not been made in advance.
+    pub(super) fn count_miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Heaps that wait, and their bytes.
-    pub(super) fn held(&self) -> [u64; 2] {
-        match &*self.state() {
-            State::Ready(heap) => [1, heap.size().get()],
-            State::Idle | State::Pending => [0, 0],
-        }
+    /// Counts the first use of a heap that had been made in advance.
+    pub(super) fn count_eliminated(&self) {
+        self.eliminated.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Heaps that were needed and not there, and those that were.
+    /// Returns how many heaps were needed and had not been made in advance, and how many had been.
     pub(super) fn misses_and_eliminated(&self) -> (u64, u64) {
         (self.misses.load(Ordering::Relaxed), self.eliminated.load(Ordering::Relaxed))
     }
@@ -122,8 +60,16 @@ pub(super) struct Prefetcher {
 #[derive(Debug)]
 struct Job {
     heaps: Arc<TypedHeaps>,
+    sharing: Sharing,
     size: ByteSize,
     terms: Terms,
+}
+
+impl Drop for Job {
+    /// Also where the thread panics or has ended: the next heap may be requested.
+    fn drop(&mut self) {
+        self.heaps.prefetch.is_pending.store(false, Ordering::Release);
+    }
 }
 
 impl Prefetcher {
@@ -131,34 +77,40 @@ impl Prefetcher {
     pub(super) fn start(devices: Devices) -> Option<Self> {
         let (jobs, queue) = channel::<Job>();
         let work = move || {
-            for Job { heaps, size, terms } in queue {
-                let made = heaps.create_heap(&devices, size, terms);
-                if let Err(refusal) = &made {
-                    tracing::debug!(%size, ?refusal, "no heap could be made in advance");
+            for job in queue {
+                let Job { heaps, sharing, size, terms } = &job;
+                // What had room when it was requested may have none by now.
+                let allocator = heaps.allocator.upgrade();
+                if !allocator.is_some_and(|allocator| allocator.may_prefetch(heaps, *size, *terms)) {
+                    continue;
                 }
-                heaps.prefetch.finish(made.ok());
-                heaps.note_change();
+                match heaps.create_heap(&devices, *size, *terms) {
+                    Ok(heap) => {
+                        heap.mark_prefetched();
+                        heaps.insert_prefetched(*sharing, heap);
+                    }
+                    // The allocation that needs one asks the device itself.
+                    Err(refusal) => tracing::debug!(%size, ?refusal, "prefetching a heap failed"),
+                }
             }
         };
         match std::thread::Builder::new().name("heapwright prefetch".into()).spawn(work) {
             Ok(thread) => Some(Self { jobs: Some(jobs), thread: Some(thread) }),
             Err(error) => {
-                tracing::warn!(%error, "no thread to make heaps in advance");
+                tracing::warn!(%error, "failed to spawn the heap prefetch thread; prefetching disabled");
                 None
             }
         }
     }
 
-    /// Has a heap of this size made for a heaps, unless one is already.
-    pub(super) fn request(&self, heaps: &Arc<TypedHeaps>, size: ByteSize, terms: Terms) {
-        if size > LARGEST || !heaps.prefetch.begin() {
+    /// Requests a heap of this size for heaps of one kind, unless one is being made already. Never blocks.
+    pub(super) fn request(&self, heaps: &Arc<TypedHeaps>, sharing: Sharing, size: ByteSize, terms: Terms) {
+        if size > LARGEST || heaps.prefetch.is_pending.swap(true, Ordering::Acquire) {
             return;
         }
-        let job = Job { heaps: Arc::clone(heaps), size, terms };
-        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
-        if !sent {
-            heaps.prefetch.finish(None);
-        }
+        let job = Job { heaps: Arc::clone(heaps), sharing, size, terms };
+        // A job that cannot be sent is dropped.
+        let _sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 }
 

@@ -399,7 +399,8 @@ impl ResourceAllocator {
         self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Checks that the allocator's books agree with each other. O(heaps + allocations); for tests.
+    /// Checks that the allocator's books agree with each other. Waits for heaps that are made in advance. O(heaps + allocations); for
+    /// tests.
     ///
     /// # Errors
     ///

@@ -37,9 +37,9 @@ pub struct ResourceAllocatorStats {
     pub used_heap_usage: ByteSize,
     /// Bytes of heaps that nothing is in.
     pub free_heap_usage: ByteSize,
-    /// Heaps that were needed and had not been made in advance, where that is allowed.
+    /// Number of heaps that were needed and had not been made in advance, where that is allowed.
     pub prefetched_heap_misses: u64,
-    /// Heaps that had been.
+    /// Number of heaps that were used after having been made in advance.
     pub prefetched_heap_misses_eliminated: u64,
     /// With [`SuballocationAlgorithm::Slab`](crate::SuballocationAlgorithm::Slab): sizes that there were no tables for.
     pub size_cache_misses: u64,

@@ -148,7 +148,7 @@ impl Drop for Seat {
 #[derive(Debug)]
 enum HeapsReference {
     Counted(Arc<TypedHeaps>),
-    /// Of a slot, which is allocated and freed without anything that other threads use.
+    /// Without anything that other threads use.
     Striped(Arc<Stripe<TypedHeaps>>),
 }
 
@@ -168,8 +168,8 @@ impl Deref for HeapsReference {
 ///
 /// # Invariants
 ///
-/// `heap` points to a heap that an `Arc` holds as long as the range is live: either `_held` is one, or the range is a slot, whose
-/// slab has one until the slot is freed; and the slab is a part of `heaps`.
+/// `heap` points to a heap that an engine of `heaps` holds an `Arc` of: it does until nothing is in the heap, which the range is until it
+/// is freed.
 #[derive(Debug)]
 pub(super) struct PlacedRange {
     heaps: HeapsReference,
@@ -178,7 +178,6 @@ pub(super) struct PlacedRange {
     range: HeapRange,
     sharing: Sharing,
     alignment: Alignment,
-    _held: Option<Arc<Heap>>,
     /// Whether dropping it frees the range.
     is_held: bool,
 }
@@ -201,9 +200,11 @@ impl PlacedRange {
         alignment: Alignment,
     ) -> Self {
         let SharedPlaced { id, range, heap } = placed;
-        let (pointer, held) = (NonNull::from(&*heap), Some(heap));
-        let heaps = HeapsReference::Counted(heaps);
-        Self { heaps, heap: pointer, id, range, sharing, alignment, _held: held, is_held: true }
+        if heap.take_prefetched() {
+            heaps.prefetch.count_eliminated();
+        }
+        let heap = NonNull::from(&*heap);
+        Self { heaps: HeapsReference::Counted(heaps), heap, id, range, sharing, alignment, is_held: true }
     }
 
     /// Ends it without freeing the range: somebody else does.
@@ -398,13 +399,6 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// A heap of a fitting size that was made in advance.
-    pub(super) fn take_prefetched(&self, HeapSizes { wanted, least }: HeapSizes) -> Option<Arc<Heap>> {
-        let taken = self.prefetch.take(least, wanted);
-        self.note_change();
-        taken
-    }
-
     /// An empty heap of a fitting size that is held already: pooled, or held by an allocator that is nested with this one.
     pub(super) fn take_spare(&self, HeapSizes { wanted, least }: HeapSizes) -> Option<Arc<Heap>> {
         if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
@@ -440,12 +434,9 @@ impl TypedHeaps {
         self.engine(sharing).has_room_anywhere(request)
     }
 
-    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands, or one was made in
-    /// advance.
+    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands.
     pub(super) fn has_spare(&self, HeapSizes { wanted, least }: HeapSizes) -> bool {
-        let [count, size] = self.prefetch.held();
-        count > 0 && least.get() <= size && size <= wanted.get()
-            || self.spare.pool.has_fitting(least, wanted)
+        self.spare.pool.has_fitting(least, wanted)
             || self.kin.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
     }
 
@@ -558,6 +549,12 @@ impl TypedHeaps {
         inserted
     }
 
+    /// Adds a heap that was made in advance for requests of this kind. One that cannot be numbered goes back to the device.
+    pub(super) fn insert_prefetched(&self, sharing: Sharing, heap: Arc<Heap>) {
+        let _refused = self.engine(sharing).insert(heap.size(), heap);
+        self.note_change();
+    }
+
     /// What becomes of heaps that nothing is in any more.
     pub(super) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         for heap in heaps {
@@ -587,12 +584,7 @@ impl TypedHeaps {
 
     /// The sizes of empty heaps that no engine keeps.
     pub(super) fn spare_sizes(&self) -> Vec<ByteSize> {
-        let mut sizes = if self.owns_spare() { self.spare.pool.sizes() } else { Vec::new() };
-        let [count, prefetched] = self.prefetch.held();
-        if count > 0 {
-            sizes.push(ByteSize::new(prefetched));
-        }
-        sizes
+        if self.owns_spare() { self.spare.pool.sizes() } else { Vec::new() }
     }
 
     /// Whether a heap of any size that holds a request will do for it.
@@ -613,10 +605,14 @@ impl TypedHeaps {
 
     /// Gives empty heaps of at least so many bytes back to the device, or all there are, and answers how many that was.
     pub(super) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let mut released = self.prefetch.give_up();
+        let mut released = ByteSize::ZERO;
         let left = |released: ByteSize| bytes.saturating_sub(released);
+        for (size, heap) in self.spare.pool.release(bytes) {
+            released = released.saturating_add(size);
+            drop(heap);
+        }
         if released < bytes {
-            for (size, heap) in self.spare.pool.release(left(released)) {
+            for (size, heap) in self.dedicated.take_empty(left(released)) {
                 released = released.saturating_add(size);
                 drop(heap);
             }
@@ -671,25 +667,18 @@ impl TypedHeaps {
     pub(super) fn totals(&self) -> HeapSetTotals {
         let [shared, own] = [self.shared.totals(), self.dedicated.totals()];
         let spare = if self.owns_spare() { self.spare.pool.totals() } else { HeapPoolTotals::default() };
-        let [prefetched_count, prefetched_size] = self.prefetch.held();
         HeapSetTotals {
             used: shared.used.saturating_add(own.used),
-            reserved: [own.reserved, spare.bytes, ByteSize::new(prefetched_size)]
-                .into_iter()
-                .fold(shared.reserved, ByteSize::saturating_add),
+            reserved: shared.reserved.saturating_add(own.reserved).saturating_add(spare.bytes),
             allocation_count: shared.allocation_count + own.allocation_count,
-            heap_count: shared.heap_count + own.heap_count + spare.heap_count + prefetched_count,
-            empty_heap_count: shared.empty_heap_count
-                + own.empty_heap_count
-                + spare.heap_count
-                + prefetched_count,
-            empty: [own.empty, spare.bytes, ByteSize::new(prefetched_size)]
-                .into_iter()
-                .fold(shared.empty, ByteSize::saturating_add),
+            heap_count: shared.heap_count + own.heap_count + spare.heap_count,
+            empty_heap_count: shared.empty_heap_count + own.empty_heap_count + spare.heap_count,
+            empty: shared.empty.saturating_add(own.empty).saturating_add(spare.bytes),
         }
     }
 
     pub(super) fn audit(&self) -> Result<(), String> {
+        self.prefetch.wait();
         for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
             engine.audit().map_err(|error| {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
@@ -713,10 +702,16 @@ impl TypedHeaps {
 }
 
 impl Striped<TypedHeaps> {
-    /// A slot of the thread's slabs, if they have one that serves the request. It takes no reference to the heap.
+    /// Room that is found at once, in heaps that something is in as a rule. It takes no reference to the heap.
     #[inline(always)]
-    pub(super) fn find_slot(&self, request: &PlacementRequest) -> Option<PlacedRange> {
-        let placed = self.shared.slot_at_hand(request, |heap| NonNull::from(&**heap))?;
+    pub(super) fn find_room_at_hand(&self, request: &PlacementRequest) -> Option<PlacedRange> {
+        let of_heap = |heap: &Arc<Heap>| {
+            if heap.take_prefetched() {
+                self.prefetch.count_eliminated();
+            }
+            NonNull::from(&**heap)
+        };
+        let placed = self.shared.allocate_at_hand(request, of_heap)?;
         let SharedPlaced { id, range, heap } = placed;
         Some(PlacedRange {
             heaps: HeapsReference::Striped(self.reference()),
@@ -725,7 +720,6 @@ impl Striped<TypedHeaps> {
             range,
             sharing: Sharing::Shared,
             alignment: request.alignment,
-            _held: None,
             is_held: true,
         })
     }

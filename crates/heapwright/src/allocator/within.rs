@@ -409,7 +409,7 @@ impl Inner {
         buffers.set.room_for(size, alignment).map_err(|error| refused(&error))
     }
 
-    /// A part of a backing buffer that there is, where the thread's slabs have a slot for it: nearly always. `None` for
+    /// A part of a backing buffer that there is, that has room at hand: nearly always. `None` for
     /// everything else, refusals among it, which [`create_in`](Self::create_in) is for.
     #[inline(always)]
     pub(super) fn take_within(&self, wanted: &Wanted<'_>) -> Option<WithinRange> {
@@ -421,7 +421,7 @@ impl Inner {
         let alignment = alignment_within(granted, allocation, resource, extra_flags)?;
         let buffers = self.backing_buffers(BackingKind::of(granted));
         let size = ByteSize::new(resource.desc.Width);
-        let placed = buffers.set.slot_at_hand(size, alignment, |&buffer| buffer)?;
+        let placed = buffers.set.allocate_at_hand(size, alignment, |&buffer| buffer)?;
         let SharedPlaced { id, range, heap: buffer } = placed;
         Some(WithinRange { buffers: buffers.reference(), buffer, id, range, alignment })
     }

@@ -76,10 +76,10 @@ impl Events {
             if is_reached() {
                 break true;
             }
-            if let Some((patience, progress)) = &mut patience
-                && patience.is_at_end(progress())
-            {
-                break false;
+            if let Some((patience, progress)) = &mut patience {
+                if patience.is_at_end(progress()) {
+                    break false;
+                }
             }
         };
         if let Some(event) = event {

@@ -154,7 +154,7 @@ impl ResidencyHeap {
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
             let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
             // SAFETY: a live COM object, and a terminated string that outlives the call. Whether it takes the name changes nothing.
-            let _ = unsafe { object.SetName(windows_core::PCWSTR(wide.as_ptr())) };
+            let _ = unsafe { object.SetName(PCWSTR(wide.as_ptr())) };
         }
     }
 

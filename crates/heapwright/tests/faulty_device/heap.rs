@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
-use windows_core::{GUID, Interface, PCWSTR, Ref, Result, implement};
+use windows_core::{GUID, Interface, Ref, Result, implement};
 
 use super::missing;
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, PCWSTR, Ref, Result, implement};
+use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, Ref, Result, implement};
 
 pub(crate) use self::adapter::FaultyAdapter;
 use self::first_interface::implement_first_interface;
@@ -90,6 +90,8 @@ pub(crate) struct Faults {
     seen: Mutex<Vec<Seen>>,
     /// `Some`: what was to be paged in since it is held back.
     held: Mutex<Option<Vec<HeldPaging>>>,
+    /// While a test has it locked, calls of the thread that makes heaps in advance wait.
+    pub(crate) prefetching: Mutex<()>,
 }
 
 /// A call of `EnqueueMakeResident`.
@@ -128,6 +130,7 @@ impl Faults {
             refused_in_custom: AtomicU32::new(0),
             seen: Mutex::default(),
             held: Mutex::default(),
+            prefetching: Mutex::default(),
         })
     }
 
@@ -219,6 +222,9 @@ impl Faults {
     }
 
     fn count(&self, call: Call) -> Result<()> {
+        if std::thread::current().name() == Some("heapwright prefetch") {
+            drop(self.prefetching.lock());
+        }
         if self.only.is_some_and(|only| only != call) {
             return Ok(());
         }

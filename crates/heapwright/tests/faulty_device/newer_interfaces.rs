@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
-use windows_core::{BOOL, GUID, IUnknownImpl, Interface, PCWSTR, Ref, Result};
+use windows_core::{BOOL, GUID, IUnknownImpl, Interface, Ref, Result};
 
 use super::{Call, FaultyHeap, HeldPaging, INVALID, Newest_Impl, Seen, missing, raw};
 

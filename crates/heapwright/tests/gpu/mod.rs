@@ -136,6 +136,20 @@ pub(crate) fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DE
 }
 
 /// Nothing is in use, and everything can be given back.
+/// Waits until something on another thread has happened, or fails after half a minute.
+pub(crate) fn wait_until(has_happened: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !has_happened() {
+        assert!(std::time::Instant::now() < deadline, "nothing happened on the other thread");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits for a heap that is made in advance.
+pub(crate) fn wait_for_empty_heap(allocator: &ResourceAllocator) {
+    wait_until(|| allocator.stats().empty_heap_count > 0);
+}
+
 pub(crate) fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &impl Opened) {
     allocator.audit().expect("consistent");
     allocator.release_empty_heaps();

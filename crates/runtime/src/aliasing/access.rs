@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Initialise,
     /// Any other write.
     Write,
+    /// A write that is not executed: whoever judges it says what becomes of the contents.
+    Skipped,
 }
 
 impl Kind {
@@ -60,6 +62,28 @@ impl AccessedPart<'_> {
         match self {
             Self::Texels(subresource, _) => *subresource..subresource.saturating_add(1),
             Self::Whole | Self::Bytes(..) | Self::Tiles(_) => 0..shape.subresource_count(),
+        }
+    }
+}
+
+/// Which part of a resource the CPU or a view accesses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ResourcePart {
+    /// The first byte of a buffer and the number of bytes.
+    Bytes(u64, u64),
+    Subresource(u32),
+    Texels(u32, TexelRegion),
+}
+
+impl ResourcePart {
+    /// The pieces of the part, and its subresources.
+    pub(super) fn pieces(self, shape: &Shape) -> (Vec<Piece>, Range<u32>) {
+        match self {
+            Self::Bytes(start, size) => (shape.bytes(start, size), 0..1),
+            Self::Subresource(index) => (shape.subresource(index), index..index.saturating_add(1)),
+            Self::Texels(index, region) => {
+                (shape.texel_region(index, region), index..index.saturating_add(1))
+            }
         }
     }
 }

@@ -66,6 +66,7 @@ impl Judge {
     fn note(&mut self, step: &mut Step<'_>, note: &Note) {
         step.submission.next_step();
         match note {
+            Note::Skipped(skipped) => self.skip(step, skipped),
             Note::Transition { resource, subresources, after } => {
                 if let Some(id) = self.id_of(resource) {
                     self.transition(step, id, subresources, *after);

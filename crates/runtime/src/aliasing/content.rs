@@ -27,6 +27,8 @@ pub(super) enum Cause {
     Mapped { zeroed: bool },
     /// A barrier activated the resource.
     Activated,
+    /// A draw or dispatch that is not executed may have written it, the one of that number: the contents are valid, and unknown.
+    Skipped { number: u64 },
     /// Another resource used the memory.
     Invalidated { by: ResourceId, because: Rule },
 }
@@ -42,9 +44,18 @@ impl Content {
         Self { initialised: Coverage::Full, valid: Coverage::Full, cause: Cause::Created { zeroed: true } }
     }
 
+    /// All has a value, which nobody knows.
+    pub(super) fn unknown(number: u64) -> Self {
+        Self { cause: Cause::Skipped { number }, ..Self::valid() }
+    }
+
     /// All may be used, nothing has a value.
     pub(super) fn discarded() -> Self {
         Self { initialised: Coverage::Full, ..Self::undefined(Cause::Activated) }
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self.cause, Cause::Skipped { .. }) && self.is_valid()
     }
 
     pub(super) fn is_valid(&self) -> bool {
@@ -62,7 +73,9 @@ impl Content {
             (_, _, Cause::Created { .. } | Cause::Mapped { .. }) => {
                 HEAPWRIGHT_ALIASING_CONTENTS_UNINITIALISED
             }
-            (_, _, Cause::Activated | Cause::Invalidated { .. }) => HEAPWRIGHT_ALIASING_CONTENTS_INVALID,
+            (_, _, Cause::Activated | Cause::Skipped { .. } | Cause::Invalidated { .. }) => {
+                HEAPWRIGHT_ALIASING_CONTENTS_INVALID
+            }
         }
     }
 }

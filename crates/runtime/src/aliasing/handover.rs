@@ -65,6 +65,7 @@ impl Judge {
         places: Range<u32>,
         reason: Reason,
     ) -> Vec<Range<u32>> {
+        resource.used_after = self.skipped;
         if resource.owned.all(places.clone(), |owned| *owned) {
             return Vec::new();
         }
@@ -231,6 +232,11 @@ impl Judge {
         conflict: &Conflict,
         undefined: &mut Vec<Range<u32>>,
     ) -> Outcome {
+        let unknown = if other.used_after < self.skipped {
+            resource.unknown_since(other.used_after)
+        } else {
+            Vec::new()
+        };
         let outcome = if conflict.is_there {
             self.hand_over(other, resource, taken, conflict)
         } else {
@@ -271,6 +277,10 @@ impl Judge {
                     undefined.push(unit..unit + 1);
                 }
             }
+        }
+        // What may have been written since the other was used is not the other's.
+        for (units, content) in unknown {
+            resource.content.set(units, &content);
         }
         outcome
     }
@@ -512,6 +522,7 @@ impl Judge {
         let size = conflict.bytes.end - conflict.bytes.start;
         let lost = conflict.offset..conflict.offset + size;
         let places = other.shape.places_of_bytes(&lost);
+        let was_last = !other.owned.all(places.clone(), |owned| !owned);
         other.owned.set(places.clone(), &false);
         let rule = match outcome {
             Outcome::Inherited => return,
@@ -551,7 +562,9 @@ impl Judge {
         }
         let is_in_state = other.shape.is_stateless()
             || other.state.all(0..u32::MAX, |state| state.is_common())
-            || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE);
+            || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE)
+            // It lost the places to a neighbour before, and all of its contents with them.
+            || !was_last;
         if !is_in_state || self.terms.is_simple {
             let because = if self.terms.is_simple { rule } else { Rule::I9 };
             other.invalidate(all, invalidated(because));
@@ -635,8 +648,11 @@ fn tiles_to_bytes(
                 };
                 to.undefine_bytes(&bytes, cause);
             }
-            (states, _) => {
-                let because = states.err().unwrap_or(Rule::G9);
+            // Which bytes are which texels is not known here: the texture keeps what it has, and the buffer has none of it.
+            (Ok(()), _) => {
+                to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because: Rule::G9 });
+            }
+            (Err(because), _) => {
                 to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because });
                 failed.push((from_unit, unit, because));
             }

@@ -60,6 +60,8 @@ pub(super) struct Judge {
     pub(super) found: Vec<Violation>,
     /// Changes what undefined bytes are overwritten with from one time to the next.
     pub(super) scrambles: u64,
+    /// How many draws and dispatches were skipped.
+    pub(super) skipped: u64,
     last_resource: u64,
     last_heap: u64,
     /// All that are known, in the order in which it is looked whether they are gone.
@@ -99,6 +101,7 @@ impl Judge {
             clocks: vec![Clock::default()],
             found: Vec::new(),
             scrambles: 0,
+            skipped: 0,
             last_resource: 0,
             last_heap: 0,
             sweep: VecDeque::new(),
@@ -191,6 +194,12 @@ impl Judge {
         self.by_address.get(&address_of(driver)).copied()
     }
 
+    /// As [`id_of`](Self::id_of), of a resource that may be gone.
+    pub(super) fn id_of_live(&self, driver: &Weak<dyn DriverResource>) -> Option<ResourceId> {
+        let id = *self.by_address.get(&driver.as_ptr().cast::<()>().addr())?;
+        self.resource(id).filter(|resource| !resource.is_gone()).map(|_| id)
+    }
+
     pub(super) fn resource(&self, id: ResourceId) -> Option<&TrackedResource> {
         self.resources.get(&id)?.resource.as_deref()
     }
@@ -200,7 +209,6 @@ impl Judge {
     }
 
     /// All resources that are known.
-    #[cfg(debug_assertions)]
     pub(super) fn known(&self) -> impl Iterator<Item = &TrackedResource> {
         self.sweep.iter().filter_map(|id| self.resource(*id))
     }

@@ -54,21 +54,21 @@ impl HeapMemory {
         self.clear(&range, &mut count);
         let (mut range, mut offset) = (range, offset);
         // One with its neighbours where they go on in the resource, too.
-        if let Some((&start, before)) = self.used.range(..range.start).next_back()
-            && before.end == range.start
-            && before.user == user
-            && before.offset + (before.end - start) == offset
-        {
-            (range.start, offset) = (start, before.offset);
-            count(user, -1);
+        if let Some((&start, before)) = self.used.range(..range.start).next_back() {
+            if before.end == range.start
+                && before.user == user
+                && before.offset + (before.end - start) == offset
+            {
+                (range.start, offset) = (start, before.offset);
+                count(user, -1);
+            }
         }
-        if let Some(after) = self.used.get(&range.end).copied()
-            && after.user == user
-            && after.offset == offset + (range.end - range.start)
-        {
-            self.used.remove(&range.end);
-            range.end = after.end;
-            count(user, -1);
+        if let Some(after) = self.used.get(&range.end).copied() {
+            if after.user == user && after.offset == offset + (range.end - range.start) {
+                self.used.remove(&range.end);
+                range.end = after.end;
+                count(user, -1);
+            }
         }
         self.used.insert(range.start, Use { end: range.end, user, offset });
         count(user, 1);
@@ -76,13 +76,13 @@ impl HeapMemory {
 
     /// Forgets who used a range.
     fn clear(&mut self, range: &Range<u64>, count: &mut impl FnMut(ResourceId, i64)) {
-        if let Some((&start, used)) = self.used.range(..range.start).next_back()
-            && used.end > range.start
-        {
-            let used = *used;
-            self.used.insert(start, Use { end: range.start, ..used });
-            self.used.insert(range.start, Use { offset: used.offset + (range.start - start), ..used });
-            count(used.user, 1);
+        if let Some((&start, used)) = self.used.range(..range.start).next_back() {
+            if used.end > range.start {
+                let used = *used;
+                self.used.insert(start, Use { end: range.start, ..used });
+                self.used.insert(range.start, Use { offset: used.offset + (range.start - start), ..used });
+                count(used.user, 1);
+            }
         }
         while let Some((&start, used)) = self.used.range(range.start..range.end).next() {
             let used = *used;

@@ -26,7 +26,7 @@
 //!
 //! * `tracker`: the one whom the rest of the runtime tells what happens; `note`: what lists record for it.
 //! * `judge`: what is known of all resources; `handover`: memory changes hands; `usage`: reads, writes and discards;
-//!   `barriers`; `mapping`: tiles that are mapped.
+//!   `skipped`: what draws and dispatches may have written; `barriers`; `mapping`: tiles that are mapped.
 //! * `shape`, `granularity`, `memory`: where things are. `content`, `coverage`, `state`: what is known of them.
 //! * `inheritance`: the rules of inheritance; `submission`: which barriers order what; `clock`: what happened before what.
 //! * `rule`, `violation`, `options`: what users see; `interface`: the same over COM.
@@ -46,6 +46,19 @@
 //!   with textures.
 //! * A transition counts as the moment at which memory changes hands: states before it decide about inheritance.
 //! * Clears of unordered access views do not initialise render targets; those of render passes do.
+//!
+//! # Draws and dispatches
+//!
+//! Pipelines are not executed, so what they would have written is unknown: reads of it are no violation, and its bytes are
+//! overwritten as undefined ones are.
+//!
+//! * A draw uses the render targets and the depth stencil that are bound, or that the render pass writes, as a write does: it takes
+//!   their memory over, wants them initialised and is ordered by barriers. Which of them its pipeline writes is not known: all that are
+//!   bound count, except aspects that a depth stencil view leaves as they are.
+//! * Draws and dispatches may write whatever shaders reach as an unordered access view: each descriptor of the heap that is set, buffers
+//!   at the addresses of root descriptors, for draws also the targets of stream output. Whether they do is not known, so that memory
+//!   does not change hands, and nothing is checked. If memory belongs to another resource, what may have been written since the other
+//!   was used last counts as valid.
 //!
 //! # What it does not see
 //!
@@ -73,6 +86,7 @@ mod resource;
 mod rule;
 mod runs;
 mod shape;
+mod skipped;
 mod state;
 mod submission;
 #[cfg(test)]
@@ -83,12 +97,14 @@ mod violation;
 
 pub use heapwright_d3d12::aliasing::AliasingLaws;
 
+pub(crate) use self::access::ResourcePart;
 pub(crate) use self::clock::{Clock, FenceHistory};
-pub(crate) use self::note::{BarrierTarget, EnhancedBarrier, Note, RecordedCall, Subresources};
+pub(crate) use self::note::{
+    AddressedBytes, BarrierTarget, EnhancedBarrier, Note, RecordedCall, RenderedView, Skipped, Subresources,
+    UnorderedViews, ViewedPart,
+};
 pub use self::options::{AliasingTracking, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
-pub(crate) use self::tracker::{
-    AliasingTracker, CpuPart, CreatedHome, CreatedResource, CreatedState, SubmittedList,
-};
+pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

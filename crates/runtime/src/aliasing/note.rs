@@ -1,9 +1,11 @@
 //! What a list records for the tracker beside its commands.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
 
 use heapwright_d3d12::*;
 
+use super::access::ResourcePart;
 use crate::ddi::driver_resource::DriverResource;
 
 /// A call that was recorded while the tracker was on.
@@ -44,6 +46,49 @@ pub(crate) enum Note {
         /// On a compute list.
         is_compute: bool,
     },
+    /// A draw, a dispatch or several, which are not executed.
+    Skipped(Skipped),
+}
+
+/// What draws and dispatches may have written.
+#[derive(Debug, Clone)]
+pub(crate) struct Skipped {
+    /// Whether there is a draw among them.
+    pub(crate) draws: bool,
+    /// What a draw renders to.
+    pub(crate) rendered: Vec<RenderedView>,
+    /// What shaders reach by addresses.
+    pub(crate) addressed: Vec<AddressedBytes>,
+    /// The descriptors that shaders see.
+    pub(crate) descriptors: Option<Weak<dyn UnorderedViews>>,
+}
+
+/// One plane of a view that is rendered to.
+#[derive(Debug, Clone)]
+pub(crate) struct RenderedView {
+    pub(crate) resource: Arc<dyn DriverResource>,
+    pub(crate) parts: Vec<ResourcePart>,
+    pub(crate) is_depth_stencil: bool,
+}
+
+/// Bytes of buffers that GPU virtual addresses name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddressedBytes {
+    /// Of an unordered access view without a size: from the address to the end of the buffer.
+    Unordered(u64),
+    /// An address and a size.
+    StreamOutput(u64, u64),
+    /// The GPU reads the address from a buffer: any unordered access.
+    Indirect,
+}
+
+/// The part of a resource that a descriptor shows. It does not keep the resource alive.
+pub(crate) type ViewedPart = (Weak<dyn DriverResource>, ResourcePart);
+
+/// Descriptors that shaders see.
+pub(crate) trait UnorderedViews: fmt::Debug + Send + Sync {
+    /// What the unordered access views among them show. O(descriptors).
+    fn unordered_views(&self) -> Vec<ViewedPart>;
 }
 
 /// An enhanced barrier.

@@ -89,6 +89,8 @@ pub(super) struct TrackedResource {
     pub(super) id: ResourceId,
     /// Keeps the address by which commands find it from being used again.
     pub(super) driver: Weak<dyn DriverResource>,
+    /// The GPU virtual address of the first byte.
+    pub(super) address: u64,
     pub(super) label: std::sync::Arc<Label>,
     pub(super) identity: Identity,
     pub(super) shape: Shape,
@@ -117,6 +119,8 @@ pub(super) struct TrackedResource {
     pub(super) map_count: u32,
     /// Ranges of heaps that it used last.
     pub(super) use_count: i64,
+    /// How many draws and dispatches had been skipped when it was used last.
+    pub(super) used_after: u64,
 }
 
 impl TrackedResource {
@@ -156,6 +160,14 @@ impl TrackedResource {
             }
             None => self.touches.push(Touch { epoch, step, sync }),
         }
+    }
+
+    /// The units that draws or dispatches may have written after the first `skipped` of them.
+    pub(super) fn unknown_since(&self, skipped: u64) -> Vec<(Range<u32>, Content)> {
+        let is_later =
+            |content: &Content| matches!(content.cause, Cause::Skipped { number } if number > skipped);
+        let units = self.content.iter(0..u32::MAX).filter(|(_, content)| is_later(content));
+        units.map(|(units, content)| (units, content.clone())).collect()
     }
 
     /// Contents of units are lost. What was lost before keeps the reason that it was lost for.
@@ -209,6 +221,10 @@ impl TrackedResource {
             self.content.update(unit..unit + 1, |content| {
                 content.initialised.add(piece.part, whole);
                 content.valid.add(piece.part, whole);
+                // Known in part counts as known.
+                if content.is_unknown() {
+                    *content = Content::valid();
+                }
             });
         }
     }

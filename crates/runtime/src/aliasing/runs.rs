@@ -87,11 +87,11 @@ impl<T: Clone + PartialEq> Runs<T> {
             return;
         }
         let at = self.position(index);
-        if let Some((start, value)) = self.runs.get(at)
-            && *start != index
-        {
-            let value = value.clone();
-            self.runs.insert(at + 1, (index, value));
+        if let Some((start, value)) = self.runs.get(at) {
+            if *start != index {
+                let value = value.clone();
+                self.runs.insert(at + 1, (index, value));
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! One `ExecuteCommandLists`: which barriers it had so far, and which pairs of resources they order.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
 use super::clock::Epoch;
+use super::note::ViewedPart;
 use super::resource::{ResourceId, Touch};
 use super::rule::Rule;
 use super::violation::Place;
@@ -20,6 +22,8 @@ pub(super) struct Submission {
     pub(super) place: Place,
     /// What was said already, so that a list says it once: rule, resource, other.
     said: HashSet<(Rule, Option<ResourceId>, Option<ResourceId>)>,
+    /// What descriptor heaps show, by their addresses.
+    pub(super) viewed: HashMap<usize, Arc<[ViewedPart]>>,
     /// Resources whose state an access promoted.
     pub(super) promoted: Vec<ResourceId>,
     legacy: LegacyBarriers,
@@ -54,6 +58,7 @@ impl Submission {
             step: 0,
             place: Place { list: Some(0), call: 0, name: "" },
             said: HashSet::new(),
+            viewed: HashMap::new(),
             promoted: Vec::new(),
             legacy: LegacyBarriers::default(),
             enhanced: EnhancedBarriers::default(),

@@ -1,14 +1,13 @@
 //! The tracker of a device: whom the rest of the runtime tells what happens, in what order.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 
-use super::access::{Access, Kind, of_command};
+use super::access::{Access, Kind, ResourcePart, of_command};
 use super::clock::{CPU, Clock};
 use super::content::{Cause, Content};
 use super::judge::{Judge, Step, Terms};
@@ -16,13 +15,13 @@ use super::note::RecordedCall;
 use super::options::{AliasingTracking, UsageModel};
 use super::resource::{Home, Identity, Label, ResourceId, TrackedResource};
 use super::runs::Runs;
-use super::shape::{Piece, Shape};
+use super::shape::Shape;
 use super::state::BarrierState;
 use super::submission::Submission;
 use super::usage::Usage;
 use super::violation::{Place, Severity, Violation};
 use crate::ddi::command::{Command, Question, TileMapping};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion};
+use crate::ddi::driver_resource::DriverResource;
 use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
 use crate::fence::{Fence, FenceWait};
@@ -80,14 +79,6 @@ pub(crate) struct SubmittedList {
     pub(crate) commands: Arc<[Command]>,
     /// Nothing where the list was recorded while the tracker was off.
     pub(crate) calls: Option<Arc<[RecordedCall]>>,
-}
-
-/// How the CPU accesses a resource.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum CpuPart {
-    Bytes(u64, u64),
-    Subresource(u32),
-    Texels(u32, TexelRegion),
 }
 
 impl AliasingTracker {
@@ -244,6 +235,8 @@ impl AliasingTracker {
                 ended_in: None,
                 map_count: 0,
                 use_count: 0,
+                used_after: 0,
+                address: created.driver.gpu_virtual_address().get(),
             });
         });
     }
@@ -362,13 +355,13 @@ impl AliasingTracker {
         &self,
         name: &'static str,
         resource: &Arc<dyn DriverResource>,
-        part: CpuPart,
+        part: ResourcePart,
         is_read: bool,
     ) {
         self.judge(name, |judge| {
             let Some(id) = judge.id_of(resource) else { return };
             let Some(shape) = judge.resource(id).map(|resource| resource.shape.clone()) else { return };
-            let (pieces, subresources) = cpu_pieces(&shape, part);
+            let (pieces, subresources) = part.pieces(&shape);
             let epoch = judge.clock(CPU).advance(CPU);
             let mut submission = Submission::new(epoch, false);
             submission.place = Place { list: None, call: 0, name };
@@ -400,8 +393,10 @@ impl AliasingTracker {
         let Some(judge) = &mut state.judge else { return Clock::default() };
         state.awaited.retain(|wait| {
             let is_released = wait.is_released();
-            if is_released && let Some(clock) = wait.clock() {
-                judge.clock(CPU).join(&clock);
+            if is_released {
+                if let Some(clock) = wait.clock() {
+                    judge.clock(CPU).join(&clock);
+                }
             }
             !is_released
         });
@@ -483,14 +478,15 @@ fn perform(
         let Some((id, usage)) = resolve(judge, &access) else { continue };
         judge.use_resource(&mut Step { submission, commands }, id, &usage);
     }
-    if let Command::WriteImmediate { address, .. } = command
-        && let Some((id, offset)) = judge.buffer_at(*address)
-        && let Some(resource) = judge.resource(id)
-    {
-        let pieces = resource.shape.bytes(offset, 4);
-        let (kind, sync) = (Kind::Write, D3D12_BARRIER_SYNC_COPY);
-        let usage = Usage { pieces, subresources: 0..1, kind, sync, state: 0 };
-        judge.use_resource(&mut Step { submission, commands }, id, &usage);
+    if let Command::WriteImmediate { address, .. } = command {
+        if let Some((id, offset)) = judge.buffer_at(*address) {
+            if let Some(resource) = judge.resource(id) {
+                let pieces = resource.shape.bytes(offset, 4);
+                let (kind, sync) = (Kind::Write, D3D12_BARRIER_SYNC_COPY);
+                let usage = Usage { pieces, subresources: 0..1, kind, sync, state: 0 };
+                judge.use_resource(&mut Step { submission, commands }, id, &usage);
+            }
+        }
     }
     commands.push(command.clone());
 }
@@ -517,14 +513,6 @@ fn decay(judge: &mut Judge, submission: &mut Submission) {
         if let Some(resource) = judge.resource_mut(id) {
             resource.state.update(0..u32::MAX, |state| *state = state.decayed(submission.on_copy_queue));
         }
-    }
-}
-
-fn cpu_pieces(shape: &Shape, part: CpuPart) -> (Vec<Piece>, Range<u32>) {
-    match part {
-        CpuPart::Bytes(start, size) => (shape.bytes(start, size), 0..1),
-        CpuPart::Subresource(index) => (shape.subresource(index), index..index.saturating_add(1)),
-        CpuPart::Texels(index, region) => (shape.texel_region(index, region), index..index.saturating_add(1)),
     }
 }
 

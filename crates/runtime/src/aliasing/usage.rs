@@ -48,10 +48,12 @@ impl Judge {
         undefined.retain(|units| !is_overwritten(units, usage));
         self.scramble(step.commands, &resource, &undefined);
         for piece in &usage.pieces {
-            if usage.kind.is_read() {
-                self.check_read(step.submission, &resource, piece);
-            } else {
-                self.write(step.submission, &mut resource, piece, usage.kind);
+            match usage.kind {
+                Kind::Read => self.check_read(step.submission, &resource, piece),
+                Kind::Skipped => _ = self.check_initialised(step.submission, &resource, piece),
+                Kind::Initialise | Kind::Write => {
+                    self.write(step.submission, &mut resource, piece, usage.kind);
+                }
             }
         }
         resource.touch(step.submission.epoch, step.submission.step, usage.sync);
@@ -111,15 +113,23 @@ impl Judge {
         resource: &TrackedResource,
         undefined: &[Range<u32>],
     ) {
+        let bytes = undefined.iter().flat_map(|units| resource.undefined_bytes(units)).collect();
+        self.scramble_bytes(commands, resource, bytes);
+    }
+
+    /// Overwrites bytes of a resource.
+    pub(super) fn scramble_bytes(
+        &mut self,
+        commands: &mut Vec<Command>,
+        resource: &TrackedResource,
+        bytes: Vec<Range<u64>>,
+    ) {
         let (Some(seed), Some(driver)) = (self.terms.scramble, resource.driver.upgrade()) else { return };
-        let ranges: Vec<(u64, u64)> = undefined
-            .iter()
-            .flat_map(|units| resource.undefined_bytes(units))
-            .map(|bytes| (bytes.start, bytes.end - bytes.start))
-            .collect();
-        if ranges.is_empty() {
+        if bytes.is_empty() {
             return;
         }
+        let ranges: Vec<(u64, u64)> =
+            bytes.into_iter().map(|bytes| (bytes.start, bytes.end - bytes.start)).collect();
         self.scrambles += 1;
         let seed = seed ^ self.scrambles.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         commands.push(Command::Scramble { target: driver, ranges: ranges.into(), seed });
@@ -166,6 +176,8 @@ impl Judge {
             }
             Cause::Activated if has_duty => self.why_not_initialised(resource, content, piece),
             Cause::Activated => needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None)),
+            // Nothing takes validity from unknown contents and leaves them unknown, but a discard, which is above.
+            Cause::Skipped { .. } => None,
             Cause::Invalidated { because, .. } => {
                 needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, Some(because)))
             }
@@ -185,7 +197,9 @@ impl Judge {
             Cause::Activated if resource.needs_initialisation || resource.came_from_undefined => {
                 (AliasingLaws::UNDEFINED_NEEDS_INITIALISATION, Rule::E3, None)
             }
-            Cause::Activated => (AliasingLaws::INITIALISE_AFTER_ACTIVATION, Rule::I5, None),
+            Cause::Activated | Cause::Skipped { .. } => {
+                (AliasingLaws::INITIALISE_AFTER_ACTIVATION, Rule::I5, None)
+            }
             Cause::Invalidated { because, .. } => {
                 (AliasingLaws::WHOLE_UNITS_INITIALISE, Rule::I3, Some(because))
             }
@@ -362,14 +376,23 @@ impl TrackedResource {
     }
 
     /// The bytes of units that have no value and that no other resource has a value in.
-    fn undefined_bytes(&self, units: &Range<u32>) -> Vec<Range<u64>> {
+    pub(super) fn undefined_bytes(&self, units: &Range<u32>) -> Vec<Range<u64>> {
         let mut found = Vec::new();
+        let has_value = |content: &Content| content.valid != Coverage::None && !content.is_unknown();
+        // Nobody knows which bytes of an opaque texture are of which subresource.
+        let shared =
+            !self.shape.is_defined() && !self.content.all(0..u32::MAX, |content| !has_value(content));
+        if shared {
+            return found;
+        }
         for (run, content) in self.content.iter(units.clone()) {
             let places = self.shape.places_of_units(&run);
             let owned = self.owned.iter(places).filter(|(_, owned)| **owned).map(|(places, _)| places);
             match &content.valid {
-                Coverage::Full => {}
-                Coverage::None => found.extend(owned.map(|places| self.shape.bytes_of_places(&places))),
+                Coverage::Full if !content.is_unknown() => {}
+                Coverage::Full | Coverage::None => {
+                    found.extend(owned.map(|places| self.shape.bytes_of_places(&places)))
+                }
                 // Where texels are is the layout's affair: all of the unit stays.
                 Coverage::Parts(_) if !self.shape.is_buffer() => {}
                 Coverage::Parts(parts) => {

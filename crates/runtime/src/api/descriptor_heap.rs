@@ -4,6 +4,7 @@
 //! the descriptor by it, or says that there is none.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
@@ -14,6 +15,7 @@ use super::command_queue::check_node_mask;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
 use super::views::Descriptor;
+use crate::aliasing::{ResourcePart, UnorderedViews, ViewedPart};
 use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
@@ -212,6 +214,26 @@ impl DescriptorTable {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Descriptor>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnorderedViews for DescriptorTable {
+    fn unordered_views(&self) -> Vec<ViewedPart> {
+        let mut found = Vec::new();
+        // Of the views that shaders use, descriptors hold unordered access views alone.
+        for descriptor in self.lock().values() {
+            let Descriptor::View(view) = descriptor else { continue };
+            found.extend(view.parts(view.plane()).into_iter().map(|part| (view.resource.clone(), part)));
+            let counter = view.counter.iter();
+            found.extend(counter.map(|(buffer, offset)| (buffer.clone(), ResourcePart::Bytes(*offset, 4))));
+        }
+        found
+    }
+}
+
+impl fmt::Debug for DescriptorTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DescriptorTable").field("desc", &self.desc).finish_non_exhaustive()
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) struct Heap {
 }
 
 /// What a heap is to the resources in it, which keep it alive but hold no reference that the application would see:
-/// of D3D12's objects only the application's references count (vkd3d-proton's test_object_interface and its note on
-/// private references).
+/// of D3D12's objects only the application's references count (Windows, by vkd3d-proton's tests/d3d12_resource.c,
+/// test_create_placed_resource).
 pub(super) struct HeapInner {
     /// As the application gave it, with the effective alignment.
     desc: D3D12_HEAP_DESC,

@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{ComObject, IUnknown, Interface, implement, interface};
+use windows_core::{ComObject, IUnknown, IUnknown_Vtbl, Interface, implement, interface};
 
 use super::call;
 use super::command_queue::check_node_mask;
@@ -45,11 +45,30 @@ pub(super) struct PipelineState {
 #[implement(ID3D12CommandSignature)]
 pub(super) struct CommandSignature {
     child: Child,
+    /// Whether the command draws; else it dispatches.
+    pub(super) draws: bool,
+    /// Whether addresses of unordered access views are among what is read.
+    pub(super) sets_unordered_views: bool,
 }
+
+impl CommandSignature {
+    pub(super) fn create(
+        device: ComObject<Device>,
+        arguments: &[D3D12_INDIRECT_ARGUMENT_DESC],
+    ) -> ComObject<Self> {
+        let has = |kind| arguments.iter().any(|argument| argument.Type == kind);
+        let child = Child::new(device).counted(ObjectKind::CommandSignature);
+        let draws =
+            !has(D3D12_INDIRECT_ARGUMENT_TYPE_DISPATCH) && !has(D3D12_INDIRECT_ARGUMENT_TYPE_DISPATCH_RAYS);
+        let sets_unordered_views = has(D3D12_INDIRECT_ARGUMENT_TYPE_UNORDERED_ACCESS_VIEW);
+        ComObject::new(Self { child, draws, sets_unordered_views })
+    }
+}
+
+implement_pageable!(CommandSignature_Impl);
 
 inert!(RootSignature, RootSignature_Impl, implement_child);
 inert!(PipelineState, PipelineState_Impl, implement_pageable);
-inert!(CommandSignature, CommandSignature_Impl, implement_pageable);
 
 impl ID3D12RootSignature_Impl for RootSignature_Impl {}
 impl ID3D12CommandSignature_Impl for CommandSignature_Impl {}
@@ -171,14 +190,14 @@ pub(super) unsafe fn check_stream(desc: *const D3D12_PIPELINE_STATE_STREAM_DESC)
 }
 
 /// Checks the description of a command signature: one command, which is the last of the arguments (the page of
-/// `ID3D12Device::CreateCommandSignature`).
+/// `ID3D12Device::CreateCommandSignature`). Returns the arguments.
 ///
 /// # Safety
 ///
 /// `desc` is null or points to a description with as many arguments as it says.
-pub(super) unsafe fn check_command_signature(
+pub(super) unsafe fn check_command_signature<'a>(
     desc: *const D3D12_COMMAND_SIGNATURE_DESC,
-) -> Result<(), Refusal> {
+) -> Result<&'a [D3D12_INDIRECT_ARGUMENT_DESC], Refusal> {
     // SAFETY: by the COM contract pDesc is null or points to a description.
     let desc = unsafe { call::read(desc, "pDesc") }?;
     check_node_mask(desc.NodeMask)?;
@@ -201,5 +220,5 @@ pub(super) unsafe fn check_command_signature(
     {
         return Err(Refusal::invalid("pArgumentDescs does not end with its one draw or dispatch"));
     }
-    Ok(())
+    Ok(arguments)
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface, PCWSTR};
+use heapwright_d3d12::PCWSTR;
+use windows_core::{ComObject, ComObjectInner, IUnknownImpl, Interface};
 
 use super::device::Device;
 use super::private_data::PrivateData;
@@ -139,7 +140,7 @@ macro_rules! implement_object {
                 })
             }
 
-            fn SetName(&self, name: &windows_core::PCWSTR) -> windows_core::Result<()> {
+            fn SetName(&self, name: &heapwright_d3d12::PCWSTR) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "SetName", || {
                     // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
                     unsafe { self.set_object_name(*name) }
@@ -166,7 +167,7 @@ macro_rules! implement_child {
             /// `name` is null or a zero-terminated UTF-16 string.
             unsafe fn set_object_name(
                 &self,
-                name: windows_core::PCWSTR,
+                name: heapwright_d3d12::PCWSTR,
             ) -> Result<(), $crate::rules::Refusal> {
                 // SAFETY: the caller's promise.
                 unsafe { self.child.set_name(name) }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::names::WKPDID_D3DDebugObjectNameW;
 use heapwright_d3d12::{
-    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND, S_FALSE,
+    D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA, DXGI_ERROR_MORE_DATA, DXGI_ERROR_NOT_FOUND, PCWSTR, S_FALSE,
 };
-use windows_core::{GUID, IUnknown, Interface, PCWSTR, Ref};
+use windows_core::{GUID, IUnknown, Interface, Ref};
 
 use super::{call, wide_string};
 use crate::debug::MessageLog;
@@ -35,7 +35,8 @@ unsafe impl Sync for PrivateData {}
 
 impl PrivateData {
     /// `SetPrivateData`, for the log `log`. Without `pData` the data of the GUID is removed, whatever `DataSize` says; S_FALSE where
-    /// there was none (vkd3d-proton's test_object_interface and Wine's test_private_data, of Windows).
+    /// there was none (Windows, by vkd3d-proton's tests/d3d12_device.c, test_object_interface, and Wine's dlls/dxgi/tests/dxgi.c,
+    /// test_private_data).
     ///
     /// # Safety
     ///

@@ -11,7 +11,7 @@ use super::call;
 use super::device::Device;
 use super::heap::{self, HeapInner};
 use super::object::{Child, implement_pageable, implement_pageable_tools};
-use crate::aliasing::{CpuPart, CreatedHome, CreatedResource, CreatedState, Identity, Label};
+use crate::aliasing::{CreatedHome, CreatedResource, CreatedState, Identity, Label, ResourcePart};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
 use crate::ddi::{
     DDI_IMPLICIT_HEAP, DriverHeap, GpuVirtualAddressRange, HeapArgs, ResourceAllocation, ResourceArgs,
@@ -244,7 +244,7 @@ impl Resource {
     }
 
     /// The CPU accesses a part of the resource, as the call `name` tells.
-    fn track_cpu(&self, name: &'static str, part: CpuPart, is_read: bool) {
+    fn track_cpu(&self, name: &'static str, part: ResourcePart, is_read: bool) {
         let aliasing = self.child.device.aliasing();
         if aliasing.is_on() {
             aliasing.cpu_accesses(name, &self.driver, part, is_read);
@@ -253,16 +253,16 @@ impl Resource {
 
     /// The part of a subresource that a range of `Map` or `Unmap` names: all of it where there is none, nothing where it is
     /// empty.
-    fn mapped_part(&self, subresource: u32, range: Option<&D3D12_RANGE>) -> Option<CpuPart> {
+    fn mapped_part(&self, subresource: u32, range: Option<&D3D12_RANGE>) -> Option<ResourcePart> {
         let bytes = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         match range {
             Some(range) if range.End <= range.Begin => None,
             Some(range) if self.resource.texture().is_none() => {
-                Some(CpuPart::Bytes(bytes(range.Begin), bytes(range.End - range.Begin)))
+                Some(ResourcePart::Bytes(bytes(range.Begin), bytes(range.End - range.Begin)))
             }
             // Bytes of a texture's subresource are counted in no way that names texels.
-            _ if self.resource.texture().is_none() => Some(CpuPart::Bytes(0, u64::MAX)),
-            _ => Some(CpuPart::Subresource(subresource)),
+            _ if self.resource.texture().is_none() => Some(ResourcePart::Bytes(0, u64::MAX)),
+            _ => Some(ResourcePart::Subresource(subresource)),
         }
     }
 
@@ -371,10 +371,10 @@ impl Resource {
             return Err(Refusal::invalid("Map has been called 2^32 - 1 times without Unmap"));
         }
         // SAFETY: as above. Without a range the application says nothing of what it reads.
-        if let Some(range) = unsafe { read_range.as_ref() }
-            && let Some(part) = self.mapped_part(subresource, Some(range))
-        {
-            self.track_cpu("ID3D12Resource::Map", part, true);
+        if let Some(range) = unsafe { read_range.as_ref() } {
+            if let Some(part) = self.mapped_part(subresource, Some(range)) {
+                self.track_cpu("ID3D12Resource::Map", part, true);
+            }
         }
         self.child.device.aliasing().cpu_maps(&self.driver, true);
         Ok(start.map_or(std::ptr::null_mut(), |start| start.as_ptr().cast()))
@@ -544,7 +544,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
                 return Err(Refusal::invalid("pSrcData is null"));
             }
             let rows = texel_rows(psrcdata.cast::<u8>(), srcrowpitch, srcdepthpitch)?;
-            let part = CpuPart::Texels(dstsubresource, region);
+            let part = ResourcePart::Texels(dstsubresource, region);
             self.track_cpu("ID3D12Resource::WriteToSubresource", part, false);
             // SAFETY: by the COM contract the source is readable for the whole region at its pitches.
             Ok(unsafe { self.driver.write_subresource(dstsubresource, region, rows) }?)
@@ -567,7 +567,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
                 return Err(Refusal::invalid("pDstData is null"));
             }
             let rows = texel_rows(pdstdata.cast::<u8>(), dstrowpitch, dstdepthpitch)?;
-            let part = CpuPart::Texels(srcsubresource, region);
+            let part = ResourcePart::Texels(srcsubresource, region);
             self.track_cpu("ID3D12Resource::ReadFromSubresource", part, true);
             // SAFETY: by the COM contract the target is writable for the whole region at its pitches.
             Ok(unsafe { self.driver.read_subresource(srcsubresource, region, rows) }?)

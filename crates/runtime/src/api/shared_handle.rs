@@ -2,7 +2,9 @@
 //!
 //! A handle is an operating system event that nobody signals. It is the application's, which closes it as any other
 //! handle. A registry of the process knows what each handle refers to; in another process a handle means nothing, so
-//! the security attributes of a handle have no effect.
+//! the security attributes of a handle have no effect. The registry holds a handle of its own to each event, so
+//! that an event which takes the number of a closed handle is not mistaken for it. It closes those of objects that are gone when the
+//! next handle is made and when a device goes.
 //!
 //! # How long things last
 //!
@@ -10,9 +12,6 @@
 //! the D3D12 objects over them. This differs from Windows, where an open handle is enough. A handle that refers to what is
 //! gone is stale and answers E_INVALIDARG; so does one that is closed. A name is taken until its object is gone, whether
 //! or not its handles are closed.
-//!
-//! The operating system gives the number of a closed handle to the next one. If that is an event which the application
-//! made itself, the number still refers to the old object here, as long as that lives.
 //!
 //! # What is shared
 //!
@@ -24,9 +23,9 @@ use std::ffi::c_void;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use heapwright_d3d12::event::{self, Event, EventReset};
+use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
-use windows_core::{ComObject, GUID, Interface as _, PCWSTR};
+use windows_core::{ComObject, GUID, Interface as _};
 
 use super::device::Device;
 use super::fence::Fence;
@@ -52,8 +51,14 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(
 /// What the handles and names of this process refer to.
 struct Registry {
     /// By the number that the HANDLE is.
-    handles: BTreeMap<usize, Entry>,
+    handles: BTreeMap<usize, Handle>,
     names: BTreeMap<Name, Entry>,
+}
+
+/// What a handle of the application refers to.
+struct Handle {
+    event: Event,
+    entry: Entry,
 }
 
 /// An object of an adapter.
@@ -132,10 +137,13 @@ pub(super) unsafe fn open(
     // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
     unsafe { call::clear(ppv) };
     device.removal().check_present()?;
-    let entry = registry().handles.get(&handle.0.addr()).cloned();
-    let entry = entry
-        .filter(|_| event::is_event(handle))
-        .ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is no open shared handle", handle.0)))?;
+    let entry = registry()
+        .handles
+        .get(&handle.0.addr())
+        .filter(|known| known.event.is_behind(handle))
+        .map(|known| known.entry.clone());
+    let entry =
+        entry.ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is no open shared handle", handle.0)))?;
     entry.check_adapter(device)?;
     // SAFETY: the caller's promise.
     unsafe { entry.object.hand_out(device, riid, ppv) }
@@ -163,6 +171,11 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
     })?;
     entry.check_adapter(device)?;
     registry.add_handle(entry)
+}
+
+/// Closes what the registry holds of objects that are gone.
+pub(super) fn forget_what_is_gone() {
+    registry().forget_what_is_gone();
 }
 
 fn check_access(access: u32) -> Result<(), Refusal> {
@@ -198,17 +211,18 @@ fn registry() -> MutexGuard<'static, Registry> {
 impl Registry {
     /// Makes a handle that refers to `entry`. A closed handle of the same number is forgotten.
     fn add_handle(&mut self, entry: Entry) -> Result<HANDLE, Refusal> {
-        let event = Event::new(EventReset::Manual).map_err(|error| match error.kind() {
+        let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::Unsupported => Refusal::not_implemented("shared handles on this operating system"),
             _ => Refusal::out_of_memory(format!("the operating system gave no handle: {error}")),
-        })?;
-        let handle = event.into_handle();
-        self.handles.insert(handle.0.addr(), entry);
+        };
+        let event = Event::new(EventReset::Manual).map_err(refused)?;
+        let handle = event.duplicate_handle().map_err(refused)?;
+        self.handles.insert(handle.0.addr(), Handle { event, entry });
         Ok(handle)
     }
 
     fn forget_what_is_gone(&mut self) {
-        self.handles.retain(|_, entry| entry.object.is_alive());
+        self.handles.retain(|_, known| known.entry.object.is_alive());
         self.names.retain(|_, entry| entry.object.is_alive());
     }
 }

@@ -4,10 +4,12 @@ use std::sync::{Arc, Weak};
 
 use heapwright_d3d12::*;
 
+use super::command_list::extents;
 use super::device::Device;
 use super::object::own;
 use super::resource::{Resource, Resource_Impl};
-use crate::ddi::driver_resource::DriverResource;
+use crate::aliasing::ResourcePart;
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::format;
 use crate::rules::Refusal;
 
@@ -32,6 +34,8 @@ pub(super) struct View {
     pub(super) part: ViewPart,
     /// Which of depth and stencil a depth stencil view leaves as it is.
     pub(super) read_only: D3D12_DSV_FLAGS,
+    /// The buffer and the offset of an unordered access view's counter.
+    pub(super) counter: Option<(Weak<dyn DriverResource>, u64)>,
 }
 
 /// Which part of the resource a view is of.
@@ -81,7 +85,45 @@ impl View {
         }
         let part = ViewPart::Slices { mip, first, count, plane };
         let read_only = D3D12_DSV_FLAG_NONE;
-        Ok(Self { resource: Arc::downgrade(resource.driver()), desc, format, part, read_only })
+        let resource = Arc::downgrade(resource.driver());
+        Ok(Self { resource, desc, format, part, read_only, counter: None })
+    }
+
+    /// The plane that the view is of; of a depth stencil view, the first.
+    pub(super) fn plane(&self) -> u32 {
+        match self.part {
+            ViewPart::Slices { plane, .. } => plane,
+            ViewPart::Bytes { .. } => 0,
+        }
+    }
+
+    /// The subresources of one plane that the view shows; none of a buffer.
+    pub(super) fn subresources(&self, plane: u32) -> impl Iterator<Item = u32> + use<> {
+        let [mips, slices, _] = extents(&self.desc);
+        let (mip, shown) = match self.part {
+            ViewPart::Bytes { .. } => (0, 0..0),
+            // The slices of a view of a volume are of depth, and lie in one subresource.
+            ViewPart::Slices { mip, .. } if self.is_volume() => (mip, 0..1),
+            ViewPart::Slices { mip, first, count, .. } => (mip, first..first + count),
+        };
+        shown.map(move |slice| mip + (slice + plane * slices) * mips)
+    }
+
+    pub(super) fn is_volume(&self) -> bool {
+        self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D
+    }
+
+    /// What the view shows of one plane.
+    pub(super) fn parts(&self, plane: u32) -> Vec<ResourcePart> {
+        match self.part {
+            ViewPart::Bytes { offset, size } => vec![ResourcePart::Bytes(offset, size)],
+            ViewPart::Slices { first, count, .. } if self.is_volume() => {
+                // More than there is in x and y is cut off.
+                let region = TexelRegion { start: [0, 0, first], size: [u32::MAX, u32::MAX, count] };
+                self.subresources(plane).map(|index| ResourcePart::Texels(index, region)).collect()
+            }
+            ViewPart::Slices { .. } => self.subresources(plane).map(ResourcePart::Subresource).collect(),
+        }
     }
 
     /// The resource, if it is still there.
@@ -218,5 +260,6 @@ fn elements(
         format,
         part,
         read_only: D3D12_DSV_FLAG_NONE,
+        counter: None,
     }))
 }

@@ -1,6 +1,6 @@
 //! Zero-terminated UTF-16 strings of the application.
 
-use windows_core::PCWSTR;
+use heapwright_d3d12::PCWSTR;
 
 /// The UTF-16 units of `string` before its zero; empty for a null pointer.
 ///
@@ -11,7 +11,6 @@ pub(super) unsafe fn read(string: PCWSTR) -> Vec<u16> {
     if string.is_null() {
         return Vec::new();
     }
-    // Not `PCWSTR::as_wide`: outside of Windows it takes characters for 32 bits wide (windows-strings 0.100).
     (0..)
         .map(|index| {
             // SAFETY: by the caller's promise the string has a zero, and no unit before this one was it: `take_while`

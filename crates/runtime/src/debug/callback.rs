@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
-use heapwright_d3d12::{D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY, D3D12MessageFunc};
-use windows_core::PCSTR;
+use heapwright_d3d12::{
+    D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY, D3D12MessageFunc, PCSTR,
+};
 
 use super::message::Message;
 

@@ -2,10 +2,10 @@
 //!
 //! What the queue itself refuses leaves no message in it, since reading the queue would change it; it goes to `tracing`.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, Error, PCSTR, Result};
+use windows_core::{BOOL, Error, Result};
 
 use super::filter::{Filter, FilterStack, KindList};
 use super::log::{MessageLog, State};
@@ -152,7 +152,7 @@ unsafe fn read_text(text: PCSTR) -> std::result::Result<Vec<u8>, Refusal> {
         return Err(Refusal::invalid("pDescription is null"));
     }
     // SAFETY: the caller's promise.
-    Ok(unsafe { text.as_bytes() }.to_vec())
+    Ok(unsafe { CStr::from_ptr(text.0.cast()) }.to_bytes().to_vec())
 }
 
 fn check_category(category: D3D12_MESSAGE_CATEGORY) -> std::result::Result<(), Refusal> {

@@ -243,7 +243,7 @@ impl fmt::Debug for MessageLog {
 /// Shows a message to the debugger, as D3D12's debug layer does.
 #[cfg(windows)]
 fn show(message: &Message) {
-    windows_core::link!("kernel32.dll" "system" fn OutputDebugStringW(text: windows_core::PCWSTR));
+    windows_core::link!("kernel32.dll" "system" fn OutputDebugStringW(text: PCWSTR));
     let severity = match message.kind.severity {
         D3D12_MESSAGE_SEVERITY_CORRUPTION => "CORRUPTION",
         D3D12_MESSAGE_SEVERITY_ERROR => "ERROR",
@@ -254,7 +254,7 @@ fn show(message: &Message) {
     let line = format!("D3D12 {severity}: {} [ #{} ]\n", message.text(), message.kind.id);
     let units: Vec<u16> = line.encode_utf16().chain([0]).collect();
     // SAFETY: the text is zero-terminated and outlives the call.
-    unsafe { OutputDebugStringW(windows_core::PCWSTR(units.as_ptr())) };
+    unsafe { OutputDebugStringW(PCWSTR(units.as_ptr())) };
 }
 
 /// Writes a message to `tracing`.

@@ -58,8 +58,8 @@ impl World {
         unsafe { self.device.CreatePlacedResource(heap, offset, desc, state, None, &mut resource) }
             .expect("a resource");
         let resource: ID3D12Resource = resource.expect("S_OK comes with a resource");
-        let name = windows_core::HSTRING::from(name);
-        unsafe { resource.SetName(&name) }.succeeds();
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        unsafe { resource.SetName(PCWSTR(name.as_ptr())) }.succeeds();
         resource
     }
 

@@ -12,8 +12,9 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let fence = create_fence(&device, 7);
+    let name: Vec<u16> = "the weights\0".encode_utf16().collect();
     unsafe {
-        local.SetName(windows_core::w!("the weights")).succeeds();
+        local.SetName(PCWSTR(name.as_ptr())).succeeds();
         queue.list.CopyResource(&local, &upload);
         queue.list.Close().succeeds();
         device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();

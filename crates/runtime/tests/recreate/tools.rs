@@ -449,8 +449,8 @@ fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
     }
     .expect("reserved");
     let made: ID3D12Resource = made.expect("S_OK comes with a resource");
-    let handle = unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, windows_core::PCWSTR::null()) }
-        .expect("shared");
+    let handle =
+        unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, PCWSTR::null()) }.expect("shared");
     let opener: ID3D12Device14 = gpu.device.cast().expect("the newest");
     let mut opened: Option<ID3D12Resource> = None;
     unsafe { opener.OpenSharedHandle(handle, &mut opened) }.expect("opened");
@@ -481,8 +481,7 @@ fn a_shared_heap_is_at_its_address_for_who_opens_it() {
         unsafe { device.CreateHeap(&desc, &mut made) }.expect("reserved");
         let made = made.expect("S_OK comes with a heap");
         let handle =
-            unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, windows_core::PCWSTR::null()) }
-                .expect("shared");
+            unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, PCWSTR::null()) }.expect("shared");
         let mut opened: Option<ID3D12Heap> = None;
         unsafe { opener.OpenSharedHandle(handle, &mut opened) }.expect("opened");
         unsafe { event::close(handle) };

@@ -3,7 +3,7 @@
 use heapwright_d3d12::*;
 
 use super::{HONEST, WrongDevice};
-use crate::lies::{Command, Lies};
+use crate::lies::{Command, Lies, Refused, Request};
 
 pub(super) const WRONG: &[WrongDevice] = &[
     WrongDevice {
@@ -199,4 +199,164 @@ pub(super) const WRONG: &[WrongDevice] = &[
         },
         caught_by: &["commands/render-pass-resolves"],
     },
+    WrongDevice {
+        name: "waits-take-turns",
+        what: "a queue looks at a fence when all before the wait is done",
+        profile: "discrete",
+        lies: Lies { waits_take_turns: true, ..HONEST },
+        caught_by: &["fences/queue-wait-is-released-for-good"],
+    },
+    WrongDevice {
+        name: "signals-do-not-last",
+        what: "a value of a fence that is set back at once is not seen",
+        profile: "discrete",
+        lies: Lies { coalesces_signals: true, ..HONEST },
+        caught_by: &[
+            "fences/first-wait-is-released-for-good",
+            "fences/queue-wait-is-released-for-good",
+            "fences/null-event-is-released-for-good",
+        ],
+    },
+    WrongDevice {
+        name: "open-lists-are-closed",
+        what: "ExecuteCommandLists closes open lists and executes them",
+        profile: "discrete",
+        lies: Lies { closes_lists: true, ..HONEST },
+        caught_by: &["recording/open-list-removes-the-device"],
+    },
+    WrongDevice {
+        name: "clears-need-descriptor-heaps",
+        what: "a clear of a view whose heap is not set makes Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::ClearsWithoutHeaps), ..HONEST },
+        caught_by: &["recording/clear-without-descriptor-heaps"],
+    },
+    WrongDevice {
+        name: "upload-buffers-take-no-barriers",
+        what: "a barrier of an UPLOAD resource makes Close fail",
+        profile: "discrete",
+        lies: Lies { barriers: Some(|barriers| refuse_upload(barriers)), ..HONEST },
+        caught_by: &["recording/barrier-of-an-upload-buffer"],
+    },
+    WrongDevice {
+        name: "barriers-need-slices",
+        what: "a barrier whose NumArraySlices is 0 makes Close fail",
+        profile: "discrete",
+        lies: Lies { texture_barrier: Some(refuse_no_slices), ..HONEST },
+        caught_by: &["recording/barrier-of-no-slices"],
+    },
+    WrongDevice {
+        name: "copies-keep-formats",
+        what: "copies between textures of two formats make Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::CopiesBetweenFormats), ..HONEST },
+        caught_by: &[
+            "recording/copyresource-between-families",
+            "formats/texels-become-blocks",
+            "formats/a-block-becomes-a-texel",
+            "formats/depth-of-24-bits",
+        ],
+    },
+    WrongDevice {
+        name: "copies-need-two-subresources",
+        what: "copies from a subresource to itself make Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::CopiesWithinSubresources), ..HONEST },
+        caught_by: &["copies/texture-region-within-a-subresource"],
+    },
+    WrongDevice {
+        name: "tiles-need-a-direction",
+        what: "CopyTiles with D3D12_TILE_COPY_FLAG_NONE makes Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::TilesWithoutDirection), ..HONEST },
+        caught_by: &["tiles/copied-without-a-direction"],
+    },
+    WrongDevice {
+        name: "depth-of-32-bits",
+        what: "D24_UNORM_S8_UINT keeps the fourth byte",
+        profile: "discrete",
+        lies: Lies { resource: Some(widen_depth), ..HONEST },
+        caught_by: &["formats/depth-of-24-bits"],
+    },
+    WrongDevice {
+        name: "half-floats-overflow",
+        what: "a clear to what a half float cannot hold makes it infinity",
+        profile: "discrete",
+        lies: Lies {
+            clear_color: Some(|value| {
+                if *value > 65_504.0 {
+                    *value = f32::INFINITY
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["formats/clear-saturates-half-floats"],
+    },
+    WrongDevice {
+        name: "resolves-keep-formats",
+        what: "resolves between UNORM and sRGB make Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::ResolvesBetweenFormats), ..HONEST },
+        caught_by: &["formats/resolve-between-unorm-and-srgb"],
+    },
+    WrongDevice {
+        name: "resolves-need-colors",
+        what: "resolves of depth make Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::ResolvesOfDepth), ..HONEST },
+        caught_by: &["formats/resolve-of-depth"],
+    },
+    WrongDevice {
+        name: "read-only-depth-means-stencil",
+        what: "a view of which one aspect is read-only is read-only",
+        profile: "discrete",
+        lies: Lies { depth_view: Some(make_read_only), ..HONEST },
+        caught_by: &["formats/read-only-aspects"],
+    },
+    WrongDevice {
+        name: "no-draws",
+        what: "DrawInstanced and Dispatch make Close fail",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::Draws), ..HONEST },
+        caught_by: &["pipelines/list-that-draws"],
+    },
 ];
+
+/// Makes a transition of an UPLOAD resource one that lists refuse.
+fn refuse_upload(barriers: &mut [D3D12_RESOURCE_BARRIER]) {
+    for barrier in barriers.iter_mut().filter(|one| one.Type == D3D12_RESOURCE_BARRIER_TYPE_TRANSITION) {
+        let mut properties = D3D12_HEAP_PROPERTIES::default();
+        // SAFETY: the type says that the barrier is a transition, whose resource is live.
+        unsafe {
+            let transition = &mut *barrier.Anonymous.Transition;
+            let resource = (*transition.pResource).as_ref().expect("the suite's barriers have resources");
+            if resource.GetHeapProperties(Some(&raw mut properties), None).is_ok()
+                && properties.Type == D3D12_HEAP_TYPE_UPLOAD
+            {
+                transition.Subresource = 7;
+            }
+        }
+    }
+}
+
+/// Makes a barrier without slices one that lists refuse.
+fn refuse_no_slices(barrier: &mut D3D12_TEXTURE_BARRIER) {
+    let part = &mut barrier.Subresources;
+    if part.NumMipLevels > 0 && part.NumArraySlices == 0 {
+        part.FirstArraySlice = u32::MAX;
+    }
+}
+
+/// Gives depth of 24 bits 32.
+fn widen_depth(request: &mut Request) {
+    if request.desc.Format == DXGI_FORMAT_D24_UNORM_S8_UINT {
+        request.desc.Format = DXGI_FORMAT_D32_FLOAT_S8X24_UINT;
+    }
+}
+
+/// Makes a view read-only of which one aspect is.
+fn make_read_only(desc: &mut D3D12_DEPTH_STENCIL_VIEW_DESC) {
+    if desc.Flags != D3D12_DSV_FLAG_NONE {
+        desc.Flags = D3D12_DSV_FLAG_READ_ONLY_DEPTH | D3D12_DSV_FLAG_READ_ONLY_STENCIL;
+    }
+}

@@ -7,6 +7,16 @@ use crate::lies::Lies;
 
 pub(super) const WRONG: &[WrongDevice] = &[
     WrongDevice {
+        name: "resource-binding-tier-1",
+        what: "ResourceBindingTier is 1 on a device of feature level 12_0",
+        profile: "discrete",
+        lies: Lies {
+            feature: Some(|feature, answer| field(feature, D3D12_FEATURE_D3D12_OPTIONS, answer.fields, 4, 1)),
+            ..HONEST
+        },
+        caught_by: &["features/resource-binding-tier"],
+    },
+    WrongDevice {
         name: "gpu-upload-cap-without-heaps",
         what: "GPUUploadHeapSupported is TRUE, and GPU_UPLOAD refused",
         profile: "discrete-2gib",

@@ -5,7 +5,52 @@ use heapwright_d3d12::*;
 use super::{HONEST, KIB_64, WrongDevice, field};
 use crate::lies::{Dirt, Lies};
 
+/// The flags that deny a family of resources.
+const DENY_ALL: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
+    | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
+    | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
+
 pub(super) const WRONG: &[WrongDevice] = &[
+    WrongDevice {
+        name: "heaps-deny-nothing",
+        what: "the DENY flags of heaps have no effect",
+        profile: "discrete",
+        lies: Lies { heap: Some(|desc| desc.Flags &= !DENY_ALL), ..HONEST },
+        caught_by: &[
+            "heap/buffer-in-a-texture-heap-refused",
+            "heap/buffer-in-a-render-target-heap-refused",
+            "texture/in-a-buffer-heap-refused",
+            "texture/in-a-render-target-heap-refused",
+        ],
+    },
+    WrongDevice {
+        name: "no-heaps-of-two-families",
+        what: "heaps that deny one family of resources are refused on tier 2",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if (desc.Flags & DENY_ALL).count_ones() == 1 {
+                    desc.SizeInBytes = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/tier-2-two-categories"],
+    },
+    WrongDevice {
+        name: "no-heaps-of-render-targets",
+        what: "heaps for render targets and depth buffers alone are refused",
+        profile: "discrete",
+        lies: Lies {
+            heap: Some(|desc| {
+                if desc.Flags & DENY_ALL == D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES {
+                    desc.SizeInBytes = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["heap/only-render-targets"],
+    },
     WrongDevice {
         name: "gpu-upload-heaps-without-cap",
         what: "GPU_UPLOAD is taken without GPUUploadHeapSupported, as an UPLOAD heap",

@@ -20,7 +20,42 @@ pub(super) const WRONG: &[WrongDevice] = &[
             }),
             ..HONEST
         },
-        caught_by: &["mapping/default-refused", "mapping/placed-default-refused"],
+        caught_by: &[
+            "mapping/default-refused",
+            "mapping/placed-default-refused",
+            "mapping/volume-of-mips-without-a-pointer-refused",
+        ],
+    },
+    WrongDevice {
+        name: "failed-map-clears-the-pointer",
+        what: "Map that fails sets *ppData to null",
+        profile: "discrete",
+        lies: Lies {
+            map: Some(|map: &mut Map| {
+                if map.hresult.is_err() {
+                    map.start = std::ptr::null_mut();
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["mapping/failure-leaves-the-pointer"],
+    },
+    WrongDevice {
+        name: "texels-need-a-mapping",
+        what: "WriteToSubresource and ReadFromSubresource refuse what is not mapped",
+        profile: "discrete",
+        lies: Lies { refuses_texels: Some(|is_mapped, _| !is_mapped), ..HONEST },
+        caught_by: &["mapping/texels-without-a-mapping"],
+    },
+    WrongDevice {
+        name: "empty-boxes-are-refused",
+        what: "WriteToSubresource and ReadFromSubresource refuse empty boxes",
+        profile: "discrete",
+        lies: Lies {
+            refuses_texels: Some(|_, part| part.is_some_and(|part| part.left == part.right)),
+            ..HONEST
+        },
+        caught_by: &["mapping/empty-boxes-of-texels"],
     },
     WrongDevice {
         name: "any-subresource-is-mapped",

@@ -4,7 +4,7 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::{HONEST, WrongDevice};
-use crate::lies::Lies;
+use crate::lies::{Lies, PrivateData, Refused};
 
 pub(super) const WRONG: &[WrongDevice] = &[
     WrongDevice {
@@ -25,8 +25,78 @@ pub(super) const WRONG: &[WrongDevice] = &[
         name: "private-data-lost",
         what: "SetPrivateData of a resource keeps nothing",
         profile: "discrete",
-        lies: Lies { forgets_private_data: true, ..HONEST },
+        lies: Lies { private_data: Some(PrivateData::Forgotten), ..HONEST },
         caught_by: &["device/private-data-round-trip", "device/private-data-room-too-small"],
+    },
+    WrongDevice {
+        name: "private-data-of-a-size-needs-data",
+        what: "SetPrivateData refuses a null pointer with a size",
+        profile: "discrete",
+        lies: Lies { private_data: Some(PrivateData::SizeNeedsData), ..HONEST },
+        caught_by: &["device/private-data-of-some-size-is-removed"],
+    },
+    WrongDevice {
+        name: "private-data-of-nothing-is-removed",
+        what: "SetPrivateData answers S_OK where it removes nothing",
+        profile: "discrete",
+        lies: Lies { private_data: Some(PrivateData::RemovesNothing), ..HONEST },
+        caught_by: &["device/private-data-of-nothing-removed"],
+    },
+    WrongDevice {
+        name: "null-interface-removes",
+        what: "SetPrivateDataInterface of null removes the data",
+        profile: "discrete",
+        lies: Lies { private_data: Some(PrivateData::NullInterfaceRemoves), ..HONEST },
+        caught_by: &["device/private-data-of-nothing-removed"],
+    },
+    WrongDevice {
+        name: "placed-resources-count",
+        what: "a placed resource holds a reference to its heap that the application sees",
+        profile: "discrete",
+        lies: Lies { counts_placed: true, ..HONEST },
+        caught_by: &["device/placed-resources-hold-no-reference"],
+    },
+    WrongDevice {
+        name: "no-root-signatures",
+        what: "CreateRootSignature refuses everything",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::RootSignatures), ..HONEST },
+        caught_by: &["pipelines/root-signature"],
+    },
+    WrongDevice {
+        name: "no-compute-states",
+        what: "CreateComputePipelineState refuses everything",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::ComputeStates), ..HONEST },
+        caught_by: &["pipelines/compute-state"],
+    },
+    WrongDevice {
+        name: "no-graphics-states",
+        what: "CreateGraphicsPipelineState refuses everything",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::GraphicsStates), ..HONEST },
+        caught_by: &["pipelines/graphics-state"],
+    },
+    WrongDevice {
+        name: "no-command-signatures",
+        what: "CreateCommandSignature refuses everything",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::CommandSignatures), ..HONEST },
+        caught_by: &["pipelines/command-signature"],
+    },
+    WrongDevice {
+        name: "no-query-heaps",
+        what: "CreateQueryHeap refuses everything",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::QueryHeaps), ..HONEST },
+        caught_by: &["pipelines/timestamps"],
+    },
+    WrongDevice {
+        name: "no-bundles",
+        what: "command allocators of bundles are refused",
+        profile: "discrete",
+        lies: Lies { refuses: Some(Refused::Bundles), ..HONEST },
+        caught_by: &["pipelines/bundle"],
     },
     WrongDevice {
         name: "interface-missing-in-the-middle",

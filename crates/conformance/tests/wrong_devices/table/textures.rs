@@ -7,6 +7,21 @@ use crate::lies::{Lies, Map};
 
 pub(super) const WRONG: &[WrongDevice] = &[
     WrongDevice {
+        name: "flags-follow-the-format",
+        what: "sRGB textures take no unordered access, though their family does",
+        profile: "discrete",
+        lies: Lies {
+            resource: Some(|request| {
+                let is_unordered = request.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS != 0;
+                if is_unordered && request.desc.Format == DXGI_FORMAT_R8G8B8A8_UNORM_SRGB {
+                    request.desc.Width = 0;
+                }
+            }),
+            ..HONEST
+        },
+        caught_by: &["texture/flags-of-the-family"],
+    },
+    WrongDevice {
         name: "small-textures-at-512",
         what: "small textures with Alignment 4 KiB are aligned to 512 bytes",
         profile: "discrete",

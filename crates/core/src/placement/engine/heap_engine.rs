@@ -168,17 +168,17 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// A slot for the request where the default algorithm has one at hand, without a clone of its heap; `None` for everything
-    /// else, which [`allocate`](Self::allocate) is for. See [`SharedHeapSet::slot_at_hand`]. O(1).
+    /// Places a request where the default algorithm finds room at once, without a clone of its heap. Returns `None` for everything
+    /// else, which [`allocate`](Self::allocate) is for. See [`SharedHeapSet::allocate_at_hand`]. O(1).
     #[inline]
-    pub fn slot_at_hand<T>(
+    pub fn allocate_at_hand<T>(
         &self,
         request: &PlacementRequest,
         heap: impl FnOnce(&H) -> T,
     ) -> Option<SharedPlaced<T>> {
         match &self.0 {
             Inner::Default(set) if is_plain(request) => {
-                set.slot_at_hand(request.size, request.alignment, heap)
+                set.allocate_at_hand(request.size, request.alignment, heap)
             }
             Inner::Default(_) | Inner::Locked(..) => None,
         }

@@ -146,11 +146,11 @@ impl<H: Clone> SlabBySize<H> {
         let slab = self.slabs.get_mut(number)?;
         let stamp = self.next_stamp;
         let block = slab.take(stamp, size)?;
-        if !slab.has_room()
-            && let Some(known) = self.sizes.get_mut(&slab.block_size)
-        {
-            known.with_room.remove(&number);
-            *known.full.entry(slab.heap_size).or_default() += 1;
+        if !slab.has_room() {
+            if let Some(known) = self.sizes.get_mut(&slab.block_size) {
+                known.with_room.remove(&number);
+                *known.full.entry(slab.heap_size).or_default() += 1;
+            }
         }
         self.next_stamp = stamp.next();
         self.in_use.allocated(size);
@@ -421,12 +421,12 @@ impl<H: Clone> Slab<H> {
         let mut ranges = SurveyedRanges::with_capacity(2 * self.live as usize + 2);
         for (block, at) in self.blocks.iter().zip(0_u32..) {
             let start = HeapOffset::new(u64::from(at) * self.block_size.get());
-            if let Block::Live { stamp, size } = *block
-                && let Some(range) = HeapRange::new(start, size)
-            {
-                let id = SuballocationId::new(NonZeroU32::MIN.saturating_add(at), stamp);
-                let id = SharedPlacementId(PlacementId::new(number, id));
-                ranges.push_used(id, range, SurveyedRange::InSlab);
+            if let Block::Live { stamp, size } = *block {
+                if let Some(range) = HeapRange::new(start, size) {
+                    let id = SuballocationId::new(NonZeroU32::MIN.saturating_add(at), stamp);
+                    let id = SharedPlacementId(PlacementId::new(number, id));
+                    ranges.push_used(id, range, SurveyedRange::InSlab);
+                }
             }
         }
         let end = HeapOffset::new(u64::from(self.block_count) * self.block_size.get());

@@ -386,21 +386,21 @@ where
     }
 
     fn sweep(&mut self, number: u32, release: &mut Vec<H>) {
-        if number < self.set.lane_limit()
-            && let Some(mut lane) = self.set.lock_lane_of(number)
-        {
-            let mut heaps = self.set.lock_heaps();
-            for _ in 0..CHUNK {
-                let Some(slab) = lane.take_empty() else {
-                    self.phase = Phase::Sweep { lane: number + 1 };
-                    return;
-                };
-                for id in slab.ids() {
-                    let freed = heaps.free_and_keep(id);
-                    debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+        if number < self.set.lane_limit() {
+            if let Some(mut lane) = self.set.lock_lane_of(number) {
+                let mut heaps = self.set.lock_heaps();
+                for _ in 0..CHUNK {
+                    let Some(slab) = lane.take_empty() else {
+                        self.phase = Phase::Sweep { lane: number + 1 };
+                        return;
+                    };
+                    for id in slab.ids() {
+                        let freed = heaps.free_and_keep(id);
+                        debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                    }
                 }
+                return;
             }
-            return;
         }
         let taken = {
             let mut heaps = self.set.lock_heaps();
@@ -631,12 +631,11 @@ where
             self.phase = Phase::Place;
             return None;
         }
-        if rest < growth_limit.get() / 2
-            && !self.has_least_heaps()
-            && let Thinnest::Heap(heap) = self.candidates.thinnest(Some(self.unit.class))
-        {
-            self.close(heap, Then::Replace);
-            return None;
+        if rest < growth_limit.get() / 2 && !self.has_least_heaps() {
+            if let Thinnest::Heap(heap) = self.candidates.thinnest(Some(self.unit.class)) {
+                self.close(heap, Then::Replace);
+                return None;
+            }
         }
         let size = ByteSize::new(rest).align_up(granularity);
         let gain = size.map_or(0, |size| self.unit.size_of_waiting().saturating_sub(size.get()));

@@ -31,12 +31,12 @@ impl<H> HeapSet<H> {
         if class != SizeClass::Own {
             let count = self.table.entries.len().min(CANDIDATES);
             for slot in (0..).take(count) {
-                if self.may_hold(slot, class, size)
-                    && let Some(placed) = self.try_allocate_by(slot, class, size, |heap| {
+                if self.may_hold(slot, class, size) {
+                    if let Some(placed) = self.try_allocate_by(slot, class, size, |heap| {
                         heap.allocate_with(size, alignment, Strategy::MinOffset)
-                    })?
-                {
-                    return Ok(Some(self.placed(placed)));
+                    })? {
+                        return Ok(Some(self.placed(placed)));
+                    }
                 }
             }
         }

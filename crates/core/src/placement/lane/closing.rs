@@ -55,19 +55,19 @@ impl<H: Clone> Lane<H> {
 
     /// Closes the slab whose memory this is, unless the lane gave it up. O(1).
     pub(in crate::placement) fn close_slab(&mut self, number: u32, memory: PlacementId) {
-        if let Some(slabs) = self.slabs.as_mut()
-            && slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some())
-        {
-            slabs.close(number);
+        if let Some(slabs) = self.slabs.as_mut() {
+            if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
+                slabs.close(number);
+            }
         }
     }
 
     /// Opens the slab whose memory this is again, unless the lane gave it up. O(1).
     pub(in crate::placement) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
-        if let Some(slabs) = self.slabs.as_mut()
-            && slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some())
-        {
-            slabs.reopen(number);
+        if let Some(slabs) = self.slabs.as_mut() {
+            if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
+                slabs.reopen(number);
+            }
         }
     }
 

@@ -52,10 +52,10 @@ impl<H: Clone> SharedHeapSet<H> {
         for lane in self.used_lanes() {
             let mut lane = lock(&lane.0);
             let mut heaps = lock(&self.heaps.0);
-            if lane.give_up_free_slots(&mut heaps)
-                && let Some(found) = find(&mut heaps)?
-            {
-                return Ok(Some(found));
+            if lane.give_up_free_slots(&mut heaps) {
+                if let Some(found) = find(&mut heaps)? {
+                    return Ok(Some(found));
+                }
             }
         }
         Ok(None)

@@ -128,10 +128,10 @@ impl SurveyedRanges {
         gap: impl Fn(HeapRange) -> SurveyedRange,
     ) {
         let size = ByteSize::new(end.get().saturating_sub(self.end.get()));
-        if !size.is_zero()
-            && let Some(range) = HeapRange::new(self.end, size)
-        {
-            self.ranges.push(gap(range));
+        if !size.is_zero() {
+            if let Some(range) = HeapRange::new(self.end, size) {
+                self.ranges.push(gap(range));
+            }
         }
         self.end = end;
     }

@@ -118,18 +118,18 @@ impl ResidencyPlanner {
                 && !request.hurries
                 && !busy.is_zero()
                 && self.are_needed_soon(request, index, &plan.chosen)
-                && let Some(wait) = self.wait_for(request)
             {
-                plan.may_go_on = true;
-                return Some(PlanOutcome::Wait(wait));
+                if let Some(wait) = self.wait_for(request) {
+                    plan.may_go_on = true;
+                    return Some(PlanOutcome::Wait(wait));
+                }
             }
             return None;
         }
-        if request.may_wait
-            && !busy.is_zero()
-            && let Some(wait) = self.wait_for(request)
-        {
-            return Some(PlanOutcome::Wait(wait));
+        if request.may_wait && !busy.is_zero() {
+            if let Some(wait) = self.wait_for(request) {
+                return Some(PlanOutcome::Wait(wait));
+            }
         }
         if found < over && !request.may_exceed {
             let needed = self.usage_at(index).saturating_sub(found).saturating_add(incoming);

@@ -153,10 +153,10 @@ impl<T: Default> Rows<T> {
     ) -> ByteSize {
         let mut chosen = ByteSize::ZERO;
         let mut next = chain.oldest();
-        while let Some(heap) = next
-            && chosen < need
-            && self.get(heap).is_some_and(&wanted)
-        {
+        while let Some(heap) = next {
+            if chosen >= need || !self.get(heap).is_some_and(&wanted) {
+                break;
+            }
             next = self.newer(heap);
             if let Some(size) = evict(heap) {
                 chosen = chosen.saturating_add(size);

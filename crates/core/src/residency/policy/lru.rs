@@ -32,10 +32,10 @@ impl Lru {
     }
 
     fn remove(&mut self, heap: HeapSlot) {
-        if let Some(held) = self.rows.get_mut(heap)
-            && std::mem::take(&mut held.0)
-        {
-            self.rows.unlink(&mut self.by_use, heap);
+        if let Some(held) = self.rows.get_mut(heap) {
+            if std::mem::take(&mut held.0) {
+                self.rows.unlink(&mut self.by_use, heap);
+            }
         }
     }
 }

@@ -130,10 +130,10 @@ impl NextUse {
         match habit.learn(now) {
             Learned::First => return NEW,
             Learned::Nothing => {
-                if let Some(chain) = habit.chain()
-                    && chain < IN_GAP
-                {
-                    return chain;
+                if let Some(chain) = habit.chain() {
+                    if chain < IN_GAP {
+                        return chain;
+                    }
                 }
             }
             Learned::Second(after) if missed => once.come(after),
@@ -150,12 +150,12 @@ impl NextUse {
 
     #[inline]
     fn remove(&mut self, heap: HeapSlot) {
-        if let Some(habit) = self.rows.get_mut(heap)
-            && let Some(chain) = std::mem::take(&mut habit.place).checked_sub(1)
-        {
-            let class = &mut self.chains[usize::from(chain)];
-            class.heaps -= 1;
-            self.rows.unlink(&mut class.chain, heap);
+        if let Some(habit) = self.rows.get_mut(heap) {
+            if let Some(chain) = std::mem::take(&mut habit.place).checked_sub(1) {
+                let class = &mut self.chains[usize::from(chain)];
+                class.heaps -= 1;
+                self.rows.unlink(&mut class.chain, heap);
+            }
         }
     }
 
@@ -176,10 +176,11 @@ impl NextUse {
 
     /// Moves heaps that did not come when they were expected to the chains where they belong now.
     fn sort_out_late(&mut self, now: u32) {
-        while let Some(heap) = self.chains[NEW].chain.oldest()
-            && let Some(habit) = self.rows.get_mut(heap)
-            && habit.age(now) > 2 * SUBMISSION
-        {
+        while let Some(heap) = self.chains[NEW].chain.oldest() {
+            let Some(habit) = self.rows.get_mut(heap) else { break };
+            if habit.age(now) <= 2 * SUBMISSION {
+                break;
+            }
             if !std::mem::replace(&mut habit.missed, true) {
                 self.once.wait();
             }
@@ -203,10 +204,11 @@ impl NextUse {
             }
         }
         for chain in IN_GAP..NEW {
-            while let Some(heap) = self.chains[chain].chain.oldest()
-                && let Some(habit) = self.rows.get_mut(heap)
-                && habit.age(now) > habit.latest_gap()
-            {
+            while let Some(heap) = self.chains[chain].chain.oldest() {
+                let Some(habit) = self.rows.get_mut(heap) else { break };
+                if habit.age(now) <= habit.latest_gap() {
+                    break;
+                }
                 let to = Self::absent(habit, &mut self.absences, now, true);
                 self.move_to(heap, to);
             }
@@ -301,10 +303,12 @@ impl EvictionPolicy for NextUse {
             }
         }
         let mut chosen = ByteSize::ZERO;
-        while chosen < need
-            && let Some((at, &farthest)) =
+        while chosen < need {
+            let Some((at, &farthest)) =
                 candidates.iter().enumerate().max_by_key(|(_, candidate)| candidate.left)
-        {
+            else {
+                break;
+            };
             let Candidate { chain, oldest, newest, is_oldest, .. } = farthest;
             let heap = if is_oldest { oldest } else { newest };
             let rest = match (oldest == newest, is_oldest) {

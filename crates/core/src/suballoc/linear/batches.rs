@@ -50,10 +50,10 @@ impl Batches {
         end: Stamp,
         newest: Option<Stamp>,
     ) -> Result<(), FenceOrderError> {
-        if let Some(latest) = self.latest
-            && fence < latest
-        {
-            return Err(FenceOrderError { fence, latest });
+        if let Some(latest) = self.latest {
+            if fence < latest {
+                return Err(FenceOrderError { fence, latest });
+            }
         }
         self.latest = Some(fence);
         let Some(newest) = newest else { return Ok(()) };
@@ -69,9 +69,10 @@ impl Batches {
     /// Takes out the batches whose fence value was reached, and answers where the last of them ends. O(1) for each.
     pub(super) fn retire(&mut self, completed: FenceValue) -> Option<Stamp> {
         let mut end = None;
-        while let Some(batch) = self.pending.front()
-            && batch.fence <= completed
-        {
+        while let Some(batch) = self.pending.front() {
+            if batch.fence > completed {
+                break;
+            }
             end = Some(batch.end);
             self.pending.pop_front();
         }
@@ -82,9 +83,10 @@ impl Batches {
     /// suballocation. O(1) for each.
     #[inline]
     pub(super) fn drop_before(&mut self, oldest: Option<Stamp>) {
-        while let Some(batch) = self.pending.front()
-            && oldest.is_none_or(|oldest| batch.end <= oldest)
-        {
+        while let Some(batch) = self.pending.front() {
+            if oldest.is_some_and(|oldest| batch.end > oldest) {
+                break;
+            }
             self.pending.pop_front();
         }
     }

@@ -176,9 +176,10 @@ impl LiveRanges {
         let used_before = self.used;
         let head = chain.head();
         let (mut index, mut suballocations) = (self.slots[head].newer, 0);
-        while let LiveRange { stamp: Some(stamp), size, newer, .. } = self.slots[index]
-            && stamp < end
-        {
+        while let LiveRange { stamp: Some(stamp), size, newer, .. } = self.slots[index] {
+            if stamp >= end {
+                break;
+            }
             self.slots.vacate(index);
             self.used -= size;
             suballocations += 1;

@@ -1,8 +1,8 @@
 //! A slab: a stretch of a heap cut into slots of one size, and the rings that slabs are linked in.
 
-use std::hint::select_unpredictable;
 use std::ops::{Index, IndexMut};
 
+use super::super::branchless::select;
 use super::class::SizeClass;
 use super::table::FIRST_SLABS;
 
@@ -14,6 +14,11 @@ pub(crate) const MAX_SLOTS: u32 = u64::BITS;
 pub(super) struct SlabIndex(u32);
 
 impl SlabIndex {
+    #[inline(always)]
+    fn select(condition: bool, yes: Self, no: Self) -> Self {
+        Self(select(condition, yes.0, no.0))
+    }
+
     /// The first index that is no head.
     const FIRST: u32 = 113;
 
@@ -244,17 +249,17 @@ impl SlabRings {
     pub(super) fn used_first(&mut self, head: SlabIndex, index: SlabIndex) {
         let is_full = self[index].free == 0;
         let next = self[index].next;
-        self[head].next = select_unpredictable(is_full, next, index);
-        self[next].previous = select_unpredictable(is_full, head, index);
+        self[head].next = SlabIndex::select(is_full, next, index);
+        self[next].previous = SlabIndex::select(is_full, head, index);
         let slab = &mut self[index];
-        slab.next = select_unpredictable(is_full, index, next);
-        slab.previous = select_unpredictable(is_full, index, head);
+        slab.next = SlabIndex::select(is_full, index, next);
+        slab.previous = SlabIndex::select(is_full, index, head);
     }
 
     /// After a slot was freed: puts the slab in front of the ring of its class if it was full.
     #[inline]
     pub(super) fn freed_into(&mut self, head: SlabIndex, index: SlabIndex, was_full: bool) {
-        let previous = select_unpredictable(was_full, head, self[index].previous);
+        let previous = SlabIndex::select(was_full, head, self[index].previous);
         self.unlink(index);
         self.link_after(previous, index);
     }

@@ -79,10 +79,10 @@ impl Slabs {
     #[inline]
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
         let class = SizeClass::of(size, alignment);
-        if let Some(class) = class
-            && let Some((suballocation, _)) = self.table.allocate(class, size)
-        {
-            return Ok(suballocation);
+        if let Some(class) = class {
+            if let Some((suballocation, _)) = self.table.allocate(class, size) {
+                return Ok(suballocation);
+            }
         }
         self.allocate_range(class, size, alignment)
     }
@@ -102,11 +102,12 @@ impl Slabs {
             match self.tlsf.allocate(size, alignment) {
                 Err(SuballocError::OutOfSpace { .. }) if self.give_up_empty_slabs() => {}
                 Err(SuballocError::OutOfSpace { requested, alignment, .. }) => {
-                    if let Some(class) = class.and_then(|class| self.table.larger_class_with_room(class))
-                        && class.slot_alignment() >= alignment
-                        && let Some((suballocation, _)) = self.table.allocate(class, size)
-                    {
-                        return Ok(suballocation);
+                    if let Some(class) = class.and_then(|class| self.table.larger_class_with_room(class)) {
+                        if class.slot_alignment() >= alignment {
+                            if let Some((suballocation, _)) = self.table.allocate(class, size) {
+                                return Ok(suballocation);
+                            }
+                        }
                     }
                     let (free, largest_free) = (self.free_size(), self.largest_free_range());
                     return Err(SuballocError::OutOfSpace { requested, alignment, free, largest_free });

@@ -17,6 +17,7 @@
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
+use super::super::branchless::select;
 use super::super::suballocation::Stamp;
 
 /// The slot of a node in the table.
@@ -24,6 +25,11 @@ use super::super::suballocation::Stamp;
 pub(super) struct NodeIndex(u32);
 
 impl NodeIndex {
+    #[inline(always)]
+    pub(super) fn select(condition: bool, yes: Self, no: Self) -> Self {
+        Self(select(condition, yes.0, no.0))
+    }
+
     /// The node below the lowest range and above the highest.
     pub(super) const EDGE: Self = Self(0);
 

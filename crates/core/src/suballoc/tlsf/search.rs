@@ -1,6 +1,5 @@
 //! Which free range serves a request: the rule that [`Tlsf::allocate`] documents.
 
-use std::hint::select_unpredictable;
 use std::iter::successors;
 
 use super::Tlsf;
@@ -85,7 +84,7 @@ impl Tlsf {
             let second =
                 self.bins.lowest_from(own.next()).map_or(NodeIndex::EDGE, |next| self.first_in(next));
             let fits = request.place(slots, first).is_some();
-            let likely = request.place(slots, select_unpredictable(fits, first, second));
+            let likely = request.place(slots, NodeIndex::select(fits, first, second));
             if likely.is_some() {
                 return likely;
             }
@@ -97,11 +96,12 @@ impl Tlsf {
     #[inline]
     pub(super) fn search_fast(&self, request: Request) -> Option<Placement> {
         let own = Bin::of(request.rounded_size());
-        if let Some(enough) = Bin::at_least(request.rounded_size()).filter(|&bin| bin <= self.highest_bin)
-            && let Some(bin) = self.bins.lowest_from(enough)
-            && let Some(placement) = request.place(self.nodes.slots(), self.first_in(bin))
-        {
-            return Some(placement);
+        if let Some(enough) = Bin::at_least(request.rounded_size()).filter(|&bin| bin <= self.highest_bin) {
+            if let Some(bin) = self.bins.lowest_from(enough) {
+                if let Some(placement) = request.place(self.nodes.slots(), self.first_in(bin)) {
+                    return Some(placement);
+                }
+            }
         }
         self.search_further(request, own)
     }

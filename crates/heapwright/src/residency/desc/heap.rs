@@ -77,11 +77,11 @@ impl ResidencyHeapDesc {
             let rule = format!("{:#x} is no flag", unknown.bits());
             return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
         }
-        if let Some(other) = self.priority
-            && level(other).is_none()
-        {
-            let rule = format!("{other:#x} is of none of D3D12's five levels");
-            return Err(Error::invalid_argument("ResidencyHeapDesc::priority", rule));
+        if let Some(other) = self.priority {
+            if level(other).is_none() {
+                let rule = format!("{other:#x} is of none of D3D12's five levels");
+                return Err(Error::invalid_argument("ResidencyHeapDesc::priority", rule));
+            }
         }
         Ok(())
     }

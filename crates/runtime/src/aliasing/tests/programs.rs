@@ -6,7 +6,10 @@ use heapwright_d3d12::*;
 use super::stage::{Call, KIB_4, KIB_64, Kind, Stage};
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::rule::Rule;
+use crate::aliasing::{Note, RenderedView, ResourcePart, Skipped};
 use crate::ddi::TextureMemoryLayout;
+use crate::ddi::command::Command;
+use crate::ddi::driver_resource::TexelRegion;
 
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 const NONE: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;
@@ -92,13 +95,72 @@ fn what_was_lost_before_does_not_spoil_what_is_inherited() {
         let (found, commands) = stage.execute(QUEUE, &[stage.bytes(&buffer, tight_at, KIB_4, true)]);
         assert_eq!(found, []);
         for command in commands {
-            if let crate::ddi::command::Command::Scramble { ranges, .. } = command {
+            if let Command::Scramble { ranges, .. } = command {
                 let is_apart =
                     |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
                 assert!(ranges.iter().all(is_apart), "{ranges:?} has what was inherited at {tight_at}");
             }
         }
     }
+}
+
+#[test]
+fn a_tile_that_was_lost_before_takes_no_other_with_it() {
+    let stage = advanced();
+    let heap = stage.heap(NONE);
+    let tiled = Kind::texture(TextureMemoryLayout::StandardSwizzle64Kib, 256, 1);
+    let tiled = stage.place(&heap, 0, tiled, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    let small = Kind::texture(TextureMemoryLayout::Unknown, 32, 1);
+    let [one, two] = [0, 0].map(|_| stage.place(&heap, KIB_64, small, COMMON));
+    let buffer = stage.place(&heap, 2 * KIB_64, Kind::buffer(KIB_64), COMMON);
+    let of_tile_0 = |is_read| stage.tile_texels(&tiled, 0, 0, is_read);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&tiled, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&one, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), [(Rule::I2, Some(1), Some(2))]);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(false)]), []);
+    // Of tile 1, 60 KiB are the tiled texture's still, and the tile is not.
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&two, 0, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), []);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, false)]), []);
+    assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), [(Rule::I2, Some(1), Some(4))]);
+}
+
+#[test]
+fn a_tile_that_is_valid_in_part_is_not_lost_to_a_buffer_that_inherits() {
+    let stage = advanced();
+    let heap = stage.heap(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
+    let texture = Kind::texture(TextureMemoryLayout::StandardSwizzle64Kib, 128, 2);
+    let texture = stage.place(&heap, 0, texture, COMMON);
+    let buffer = stage.place(&heap, KIB_64, Kind::buffer(KIB_64), COMMON);
+    let block = TexelRegion { start: [0; 3], size: [64, 64, 1] };
+    // The first slice is left in COPY_DEST: what invalidates the second would invalidate both.
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
+    let calls = [true, false].map(|is_read| stage.texels(&texture, 1, block, is_read));
+    assert_eq!(stage.said(QUEUE, &calls), [(Rule::I2, Some(1), None)]);
+    assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, true)]), [(Rule::I2, Some(2), Some(1))]);
+    assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, true)]), []);
+}
+
+#[test]
+fn what_is_unknown_is_overwritten_once() {
+    let stage = advanced();
+    let usage = crate::ddi::TextureUsage { render_target: true, ..Default::default() };
+    let layout = TextureMemoryLayout::Unknown;
+    let kind = Kind::Texture { layout, side: 128, mips: 1, slices: 1, usage, hidden: 0 };
+    let target = stage.place(&stage.heap(NONE), 0, kind, D3D12_RESOURCE_STATE_RENDER_TARGET);
+    let parts = vec![ResourcePart::Subresource(0)];
+    let view = RenderedView { resource: target.driver.clone(), parts, is_depth_stencil: false };
+    let skipped = Skipped { draws: true, rendered: vec![view], addressed: vec![], descriptors: None };
+    let draw = Call::notes("DrawInstanced", vec![Note::Skipped(skipped)]);
+    let scrambles = |calls: &[Call]| {
+        let (found, commands) = stage.execute(QUEUE, calls);
+        assert_eq!(found, []);
+        commands.iter().filter(|command| matches!(command, Command::Scramble { .. })).count()
+    };
+    let clear = stage.all_texels(&target, 0, false);
+    assert_eq!(scrambles(&[clear.clone(), draw.clone(), draw.clone()]), 1);
+    assert_eq!(scrambles(std::slice::from_ref(&draw)), 0);
+    assert_eq!(scrambles(&[clear, draw]), 1);
 }
 
 #[test]
@@ -372,8 +434,8 @@ fn textures_whose_bytes_are_told_inherit_directly_as_over_a_buffer() {
     }
 }
 
-fn to_common(resource: &super::stage::Resource) -> crate::aliasing::Note {
-    crate::aliasing::Note::Transition {
+fn to_common(resource: &super::stage::Resource) -> Note {
+    Note::Transition {
         resource: std::sync::Arc::clone(&resource.driver),
         subresources: crate::aliasing::Subresources::All,
         after: COMMON,
@@ -413,7 +475,7 @@ fn by_the_strict_law_only_whole_units_make_invalid_contents_valid() {
         let buffer = stage.place(&heap, 0, Kind::buffer(4 * KIB_64), COMMON);
         let refused =
             |number, other| if is_strict { vec![(Rule::I2, Some(number), Some(other))] } else { Vec::new() };
-        let region = crate::ddi::driver_resource::TexelRegion { start: [0; 3], size: [64, 64, 1] };
+        let region = TexelRegion { start: [0; 3], size: [64, 64, 1] };
         // Never used by anybody else: a part is written and read.
         let part = [stage.texels(&texture, 0, region, false), stage.texels(&texture, 0, region, true)];
         assert_eq!(stage.said(QUEUE, &part), []);

@@ -187,7 +187,7 @@ pub(super) fn fill_color(
     let value = texel_value::of_floats(view.format, color).ok_or_else(|| {
         Refusal::not_implemented(format!("clears of a render target of format {}", view.format))
     })?;
-    fill(recording, view, plane_of(view), value, rects)
+    fill(recording, view, view.plane(), value, rects)
 }
 
 /// Fills the depth that a depth stencil view shows.
@@ -224,10 +224,10 @@ pub(super) fn fill_stencil(
     stencil: u8,
     rects: &[D3D12_RECT],
 ) -> Result<(), Refusal> {
-    if has_stencil(view)
-        && let Some(value) = texel_value::of_uints(DXGI_FORMAT_R8_UINT, [stencil.into(); 4])
-    {
-        fill(recording, view, 1, value, rects)?;
+    if has_stencil(view) {
+        if let Some(value) = texel_value::of_uints(DXGI_FORMAT_R8_UINT, [stencil.into(); 4]) {
+            fill(recording, view, 1, value, rects)?;
+        }
     }
     Ok(())
 }
@@ -264,14 +264,6 @@ pub(super) unsafe fn clear_render_target(
     let Descriptor::View(view) = descriptor else { return Ok(()) };
     // SAFETY: the caller's promise.
     fill_color(recording, &view, color, &unsafe { read_rects(rects) }?)
-}
-
-/// The plane that a view is of; of a depth stencil view, the first.
-pub(super) fn plane_of(view: &View) -> u32 {
-    match view.part {
-        ViewPart::Slices { plane, .. } => plane,
-        ViewPart::Bytes { .. } => 0,
-    }
 }
 
 /// `ClearDepthStencilView`.
@@ -412,5 +404,5 @@ pub(super) unsafe fn clear_unordered_access(
     };
     let value = value
         .ok_or_else(|| Refusal::not_implemented(format!("clears of a view of format {}", view.format)))?;
-    fill(recording, &view, plane_of(&view), value, &rects)
+    fill(recording, &view, view.plane(), value, &rects)
 }

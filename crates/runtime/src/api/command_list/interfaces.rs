@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use heapwright_d3d12::*;
 use windows_core::{BOOL, Ref, Result};
 
+use super::bindings::Pipeline;
 use super::clears::ClearValues;
 use super::resolves::Resolve;
 use super::{
@@ -53,7 +54,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn ClearState(&self, _ppipelinestate: Ref<'_, ID3D12PipelineState>) {
         let name = "ID3D12GraphicsCommandList::ClearState";
-        self.record_outside_pass(name, Allowed::DirectAndCompute, |_, _| Ok(()));
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |_, recording| {
+            recording.clear_bindings();
+            Ok(())
+        });
     }
 
     fn DrawInstanced(
@@ -63,7 +67,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _startvertexlocation: u32,
         _startinstancelocation: u32,
     ) {
-        self.skip("ID3D12GraphicsCommandList::DrawInstanced", Allowed::Draw, |_, _| Ok(()));
+        self.draw("ID3D12GraphicsCommandList::DrawInstanced");
     }
 
     fn DrawIndexedInstanced(
@@ -74,12 +78,16 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _basevertexlocation: i32,
         _startinstancelocation: u32,
     ) {
-        self.skip("ID3D12GraphicsCommandList::DrawIndexedInstanced", Allowed::Draw, |_, _| Ok(()));
+        self.draw("ID3D12GraphicsCommandList::DrawIndexedInstanced");
     }
 
     fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
         let name = "ID3D12GraphicsCommandList::Dispatch";
-        self.skip(name, Allowed::State, |_, recording| recording.check_outside_pass());
+        self.skip(name, Allowed::State, |_, recording| {
+            recording.check_outside_pass()?;
+            recording.note_skipped(Pipeline::Compute);
+            Ok(())
+        });
     }
 
     fn CopyBufferRegion(
@@ -234,15 +242,15 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     }
 
     fn ExecuteBundle(&self, pcommandlist: Ref<'_, ID3D12GraphicsCommandList>) {
-        self.skip("ID3D12GraphicsCommandList::ExecuteBundle", Allowed::Direct, |device, _| {
+        self.skip("ID3D12GraphicsCommandList::ExecuteBundle", Allowed::Direct, |device, recording| {
             let bundle = own::<CommandList>(device, pcommandlist.as_ref(), "pCommandList")?;
             if bundle.list_type != D3D12_COMMAND_LIST_TYPE_BUNDLE {
                 return Err(Refusal::invalid("pCommandList is no bundle"));
             }
-            bundle
-                .executable()
-                .map_err(|broken| Refusal::invalid(format!("pCommandList {broken}")))
-                .map(|_| ())
+            let recorded =
+                bundle.executable().map_err(|broken| Refusal::invalid(format!("pCommandList {broken}")))?;
+            recording.note_bundle(&recorded);
+            Ok(())
         });
     }
 
@@ -265,15 +273,19 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn SetComputeRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
         let name = "ID3D12GraphicsCommandList::SetComputeRootSignature";
-        self.record(name, Allowed::State, |device, _| {
-            own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature").map(|_| ())
+        self.record(name, Allowed::State, |device, recording| {
+            let signature = own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature")?;
+            recording.set_root_signature(Pipeline::Compute, signature);
+            Ok(())
         });
     }
 
     fn SetGraphicsRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
         let name = "ID3D12GraphicsCommandList::SetGraphicsRootSignature";
-        self.record(name, Allowed::Draw, |device, _| {
-            own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature").map(|_| ())
+        self.record(name, Allowed::Draw, |device, recording| {
+            let signature = own::<RootSignature>(device, prootsignature.as_ref(), "pRootSignature")?;
+            recording.set_root_signature(Pipeline::Graphics, signature);
+            Ok(())
         });
     }
 
@@ -365,36 +377,58 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn SetComputeRootUnorderedAccessView(
         &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+        rootparameterindex: u32,
+        bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView", Allowed::State);
+        let name = "ID3D12GraphicsCommandList::SetComputeRootUnorderedAccessView";
+        self.record(name, Allowed::State, |_, recording| {
+            recording.set_unordered_view(Pipeline::Compute, rootparameterindex, bufferlocation.0);
+            Ok(())
+        });
     }
 
     fn SetGraphicsRootUnorderedAccessView(
         &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
+        rootparameterindex: u32,
+        bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
     ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView", Allowed::Draw);
+        let name = "ID3D12GraphicsCommandList::SetGraphicsRootUnorderedAccessView";
+        self.record(name, Allowed::Draw, |_, recording| {
+            recording.set_unordered_view(Pipeline::Graphics, rootparameterindex, bufferlocation.0);
+            Ok(())
+        });
     }
 
     fn IASetIndexBuffer(&self, _pview: *const D3D12_INDEX_BUFFER_VIEW) {}
 
     fn IASetVertexBuffers(&self, _startslot: u32, _numviews: u32, _pviews: *const D3D12_VERTEX_BUFFER_VIEW) {}
 
-    fn SOSetTargets(&self, _startslot: u32, _numviews: u32, _pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
+    fn SOSetTargets(&self, startslot: u32, numviews: u32, pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
+        self.record("ID3D12GraphicsCommandList::SOSetTargets", Allowed::State, |_, recording| {
+            // A null array unbinds as many slots as it counts.
+            let count = if pviews.is_null() { 0 } else { numviews };
+            // SAFETY: by the COM contract the array has that many elements.
+            let views = unsafe { read_array(count, pviews, "pViews") }?;
+            recording.set_stream_output((startslot, numviews), views);
+            Ok(())
+        });
     }
 
     fn OMSetRenderTargets(
         &self,
-        _numrendertargetdescriptors: u32,
-        _prendertargetdescriptors: *const D3D12_CPU_DESCRIPTOR_HANDLE,
-        _rtssinglehandletodescriptorrange: BOOL,
-        _pdepthstencildescriptor: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        numrendertargetdescriptors: u32,
+        prendertargetdescriptors: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+        rtssinglehandletodescriptorrange: BOOL,
+        pdepthstencildescriptor: *const D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
         let name = "ID3D12GraphicsCommandList::OMSetRenderTargets";
-        self.record_outside_pass(name, Allowed::Direct, |_, _| Ok(()));
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let targets = (numrendertargetdescriptors, prendertargetdescriptors);
+            let is_range = rtssinglehandletodescriptorrange.as_bool();
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.set_render_targets(device, targets, is_range, pdepthstencildescriptor) };
+            Ok(())
+        });
     }
 
     fn ClearDepthStencilView(
@@ -586,9 +620,11 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         _pcountbuffer: Ref<'_, ID3D12Resource>,
         _countbufferoffset: u64,
     ) {
-        self.skip("ID3D12GraphicsCommandList::ExecuteIndirect", Allowed::State, |device, _| {
-            own::<CommandSignature>(device, pcommandsignature.as_ref(), "pCommandSignature")?;
-            own::<Resource>(device, pargumentbuffer.as_ref(), "pArgumentBuffer").map(|_| ())
+        self.skip("ID3D12GraphicsCommandList::ExecuteIndirect", Allowed::State, |device, recording| {
+            let signature = own::<CommandSignature>(device, pcommandsignature.as_ref(), "pCommandSignature")?;
+            own::<Resource>(device, pargumentbuffer.as_ref(), "pArgumentBuffer")?;
+            recording.note_indirect(signature);
+            Ok(())
         });
     }
 }
@@ -790,7 +826,7 @@ impl ID3D12GraphicsCommandList5_Impl for CommandList_Impl {
 
 impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
     fn DispatchMesh(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
-        self.skip("ID3D12GraphicsCommandList6::DispatchMesh", Allowed::Draw, |_, _| Ok(()));
+        self.draw("ID3D12GraphicsCommandList6::DispatchMesh");
     }
 }
 

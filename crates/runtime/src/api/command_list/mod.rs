@@ -2,16 +2,17 @@
 //!
 //! * here: the list's states (recording, closed) and what every command does around its body.
 //! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by what they do.
-//! * `notes`: what lists record for the tracker of aliasing.
+//! * `notes`, `bindings`: what lists record for the tracker of aliasing.
 //! * `interfaces`: the methods as D3D12 declares them.
 //!
 //! A command that breaks a rule which D3D12's core checks is not recorded. As in D3D12 the call has no result; the rule goes to the
 //! log at once, and `Close` answers the error. What D3D12 leaves to the debug layer (in which state a resource is used, which heaps
-//! are set) is a message, and the command is recorded; `Notices::tolerate` marks these rules. Draws and dispatches are recorded and do
-//! nothing, which the list says once. What else is not there is logged, and `Close` answers E_NOTIMPL, so that no list executes which
+//! are set) is a message, and the command is recorded; `Notices::tolerate` marks these rules. Draws and dispatches are not executed,
+//! which the list says once; the tracker of aliasing is told what they may write. What else is not there is logged, and `Close` answers E_NOTIMPL, so that no list executes which
 //! does less than it says.
 
 mod barriers;
+mod bindings;
 mod clears;
 mod copies;
 mod interfaces;
@@ -26,7 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use heapwright_d3d12::*;
 use windows_core::{ComObject, HRESULT, implement};
 
-pub(super) use self::barriers::plane_count;
+pub(super) use self::barriers::{extents, plane_count};
+use self::bindings::{Bindings, Pipeline};
 use self::render_passes::RenderPass;
 use super::call;
 use super::command_allocator::{CommandAllocator_Impl, Recordings};
@@ -47,7 +49,7 @@ pub(super) struct CommandList {
 }
 
 enum State {
-    Recording(Recording),
+    Recording(Box<Recording>),
     Closed(Arc<Recorded>),
     /// Closed, and never recorded.
     Empty,
@@ -68,6 +70,7 @@ struct Recording {
     /// The shader-visible heaps of `SetDescriptorHeaps`.
     descriptor_heaps: Vec<Weak<DescriptorTable>>,
     render_pass: Option<RenderPass>,
+    bindings: Bindings,
     /// Whether the application was told that draws and dispatches are not executed.
     has_told: bool,
     turn: Turn,
@@ -139,7 +142,7 @@ impl CommandList {
         list_type: D3D12_COMMAND_LIST_TYPE,
     ) -> Result<Self, Refusal> {
         let recording = Recording::begin(&device, allocator, list_type)?;
-        let state = Mutex::new(State::Recording(recording));
+        let state = Mutex::new(State::Recording(Box::new(recording)));
         Ok(Self { child: Child::new(device).counted(ObjectKind::CommandList), list_type, state })
     }
 
@@ -208,7 +211,8 @@ impl CommandList {
             return Err(Refusal::new(E_FAIL, "Reset of a command list that records")
                 .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_OPEN));
         }
-        *state = State::Recording(Recording::begin(&self.child.device, allocator, self.list_type)?);
+        let recording = Recording::begin(&self.child.device, allocator, self.list_type)?;
+        *state = State::Recording(Box::new(recording));
         Ok(())
     }
 
@@ -257,7 +261,7 @@ impl CommandList {
         });
     }
 
-    /// Sets state that only pipelines read: nothing comes of it.
+    /// Sets state that only pipelines read, and of which nothing is kept.
     fn set_state(&self, name: &'static str, allowed: Allowed) {
         self.record(name, allowed, |_, _| Ok(()));
     }
@@ -275,9 +279,17 @@ impl CommandList {
                 recording.notices.push(Notice::warning(
                     D3D12_MESSAGE_ID_UNKNOWN,
                     "this runtime has no pipelines: what the list draws and dispatches is not executed, and what that would write \
-                     stays as it is",
+                     is undefined",
                 ));
             }
+            Ok(())
+        });
+    }
+
+    /// A draw, as [`skip`](Self::skip) takes it.
+    fn draw(&self, name: &'static str) {
+        self.skip(name, Allowed::Draw, |_, recording| {
+            recording.note_skipped(Pipeline::Graphics);
             Ok(())
         });
     }
@@ -335,6 +347,7 @@ impl Recording {
             error: None,
             descriptor_heaps: Vec::new(),
             render_pass: None,
+            bindings: Bindings::default(),
             has_told: false,
             turn,
         })

@@ -25,7 +25,7 @@ impl Recording {
         }
     }
 
-    fn is_noted(&self) -> bool {
+    pub(super) fn is_noted(&self) -> bool {
         self.calls.is_some()
     }
 
@@ -180,20 +180,20 @@ impl Recording {
 
     /// A render pass discards what a view shows of one plane.
     pub(super) fn note_pass_discard(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
-        if self.is_noted()
-            && let Some((subresources, is_whole)) = of_view(view, plane)
-        {
-            let resource = Arc::clone(resource);
-            self.notes.push(Note::Discard { resource, subresources, is_whole, is_compute: false });
+        if self.is_noted() {
+            if let Some((subresources, is_whole)) = of_view(view, plane) {
+                let resource = Arc::clone(resource);
+                self.notes.push(Note::Discard { resource, subresources, is_whole, is_compute: false });
+            }
         }
     }
 
     /// A render pass goes on with what a view shows of one plane.
     pub(super) fn note_pass_load(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
-        if self.is_noted()
-            && let Some((subresources, _)) = of_view(view, plane)
-        {
-            self.notes.push(Note::Load { resource: Arc::clone(resource), subresources });
+        if self.is_noted() {
+            if let Some((subresources, _)) = of_view(view, plane) {
+                self.notes.push(Note::Load { resource: Arc::clone(resource), subresources });
+            }
         }
     }
 }
@@ -201,13 +201,9 @@ impl Recording {
 /// The subresources of one plane that a view of a texture shows, and whether it shows all of them.
 fn of_view(view: &View, plane: u32) -> Option<(Subresources, bool)> {
     let ViewPart::Slices { mip, first, count, .. } = view.part else { return None };
-    let [mips, slices, _] = extents(&view.desc);
-    let is_volume = view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
     let depth = (u32::from(view.desc.DepthOrArraySize) >> mip).max(1);
-    let (each, is_whole) =
-        if is_volume { (0..1, first == 0 && count == depth) } else { (first..first + count, true) };
-    let each = each.map(|slice| mip + (slice + plane * slices) * mips).collect();
-    Some((Subresources::Some(each), is_whole))
+    let is_whole = !view.is_volume() || (first == 0 && count == depth);
+    Some((Subresources::Some(view.subresources(plane).collect()), is_whole))
 }
 
 /// Whether a rectangle is all of a subresource.

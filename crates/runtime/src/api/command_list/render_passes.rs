@@ -10,9 +10,11 @@ use std::sync::Arc;
 use heapwright_d3d12::*;
 
 use super::barriers::extents;
+use super::bindings;
 use super::clears::{self, fill_color, fill_depth, fill_stencil};
 use super::resolves::{self, Resolve};
 use super::{Recording, read_array};
+use crate::aliasing::RenderedView;
 use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
@@ -31,6 +33,7 @@ struct Attachment {
     view: View,
     resource: Arc<dyn DriverResource>,
     plane: u32,
+    aspect: Aspect,
     ending: Ending,
 }
 
@@ -155,6 +158,7 @@ pub(super) unsafe fn begin(
         attachments.push(attachment);
     }
     recording.render_pass = Some(RenderPass { attachments });
+    recording.unbind_render_targets();
     Ok(())
 }
 
@@ -217,7 +221,7 @@ unsafe fn attach(
     // SAFETY: the caller's promise.
     let beginning = unsafe { beginning(begins, aspect) }?;
     let plane = match (view, aspect) {
-        (Some(view), Aspect::Color(_)) => clears::plane_of(view),
+        (Some(view), Aspect::Color(_)) => view.plane(),
         (_, Aspect::Stencil) => 1,
         _ => 0,
     };
@@ -247,7 +251,7 @@ unsafe fn attach(
         ))
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
     }
-    let attachment = Attachment { resource: view.resource()?, view: view.clone(), plane, ending };
+    let attachment = Attachment { resource: view.resource()?, view: view.clone(), plane, aspect, ending };
     Ok(Some((attachment, beginning)))
 }
 
@@ -516,6 +520,18 @@ impl Recording {
 }
 
 impl RenderPass {
+    /// What draws of the pass write.
+    pub(super) fn rendered(&self) -> Vec<RenderedView> {
+        let written = self.attachments.iter().filter(|attachment| {
+            !matches!(attachment.ending, Ending::NoAccess)
+                && !attachment.aspect.is_read_only(&attachment.view)
+        });
+        let rendered = |bound: &Attachment| {
+            bindings::rendered(&bound.view, bound.plane, !matches!(bound.aspect, Aspect::Color(_)))
+        };
+        written.filter_map(rendered).collect()
+    }
+
     /// The attachments that are planes of `resource` and that the pass accesses.
     fn accessed(&self, resource: &Resource_Impl) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().filter(move |attachment| {

@@ -275,10 +275,12 @@ fn queue_priority(data: &mut D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY) -> Resul
     Ok(())
 }
 
-/// How many planes a format has. vkd3d-proton's test_format_info records what Windows says of UNKNOWN and of R1_UNORM.
+/// How many planes a format has. vkd3d-proton's tests/d3d12_device.c, test_check_feature_support, records what Windows says of every
+/// format up to B4G4R4A4_UNORM.
 fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal> {
     data.PlaneCount = match data.Format {
-        DXGI_FORMAT_UNKNOWN => 1,
+        // What 420_OPAQUE keeps apart is not shown.
+        DXGI_FORMAT_UNKNOWN | DXGI_FORMAT_420_OPAQUE => 1,
         DXGI_FORMAT_R1_UNORM => return Err(Refusal::invalid("R1_UNORM is no format of D3D12's")),
         DXGI_FORMAT_NV12 | DXGI_FORMAT_P010 | DXGI_FORMAT_P016 | DXGI_FORMAT_NV11 => 2,
         format => {
@@ -308,7 +310,9 @@ fn quality_levels(
     data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS,
     tiled_resources_tier: u8,
 ) -> Result<(), Refusal> {
-    // vkd3d-proton's test_multisample_quality_levels: no samples are E_FAIL and no levels.
+    // Windows, by vkd3d-proton's tests/d3d12_device.c, test_multisample_quality_levels: no samples are E_FAIL and no levels, one
+    // sample has a level whatever the format supports, and counts that are none have no levels. That more than 32 are as none
+    // is our choice.
     data.NumQualityLevels = 0;
     if data.SampleCount == 0 || data.SampleCount > 32 {
         let message = format!("SampleCount {} is not 1 to 32", data.SampleCount);
@@ -322,11 +326,16 @@ fn quality_levels(
     let format = known_format(data.Format)?;
     let can_be_tiled =
         tiled_resources_tier > 0 && format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED != 0;
-    data.NumQualityLevels = if tiled && !can_be_tiled { 0 } else { format.quality_levels(data.SampleCount) };
+    data.NumQualityLevels = match data.SampleCount {
+        _ if tiled && !can_be_tiled => 0,
+        1 => 1,
+        count => format.quality_levels(count),
+    };
     Ok(())
 }
 
-/// E_FAIL for a format that the device does not know, as vkd3d-proton's test_format_support records of Windows.
+/// E_FAIL for a format that the device does not know: vkd3d-proton's tests/d3d12_device.c, test_format_support, records that
+/// Windows answers so for formats that no document specifies. That numbers which are no format are the same is our choice.
 fn known_format(format: DXGI_FORMAT) -> Result<&'static FormatProperties, Refusal> {
     properties(format).ok_or_else(|| Refusal::new(E_FAIL, unknown_format(format)))
 }

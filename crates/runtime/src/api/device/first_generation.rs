@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, ComObject, GUID, Interface as _, PCWSTR, Ref, Result, Weak, implement};
+use windows_core::{BOOL, ComObject, GUID, Interface as _, Ref, Result, Weak, implement};
 
 use super::Device;
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::trim::*;
 use heapwright_d3d12::*;
-use windows_core::{ComObject, Interface as _, PCWSTR, implement};
+use windows_core::{ComObject, Interface as _, implement};
 
 use self::first_generation::{FirstGenerationDevice, Shown};
 use self::next_allocation_address::NextAllocationAddress;
@@ -35,6 +35,7 @@ use self::removal::Removal;
 use super::descriptor_heap::DescriptorHeaps;
 use super::object::implement_object;
 use super::private_data::PrivateData;
+use super::shared_handle;
 use super::trim_notification::TrimNotifications;
 use crate::aliasing::{AliasingTracker, AliasingTracking};
 use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
@@ -69,6 +70,13 @@ pub(crate) struct Device {
     shown: Shown,
     /// The driver's half. The last field, as it goes after all else.
     driver_device: Box<dyn DriverDevice>,
+}
+
+impl Drop for Device {
+    /// The last device may leave shared objects behind it that are gone as well.
+    fn drop(&mut self) {
+        shared_handle::forget_what_is_gone();
+    }
 }
 
 impl Device {

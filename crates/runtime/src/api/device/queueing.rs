@@ -1,6 +1,7 @@
 //! Queues, lists, fences, and heaps of descriptors and queries.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, ComObjectInner, GUID, IUnknownImpl};
@@ -399,7 +400,8 @@ impl Device_Impl {
             return Ok(Descriptor::Null);
         };
         views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS")?;
-        if let Some(counter) = views::viewed(self, counter, true)? {
+        let counter = views::viewed(self, counter, true)?;
+        if let Some(counter) = counter {
             views::check_flag(counter, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS")?;
         }
         let is_buffer = resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
@@ -420,7 +422,12 @@ impl Device_Impl {
             );
             match desc.ViewDimension {
                 D3D12_UAV_DIMENSION_BUFFER if is_buffer => {
-                    return views::buffer_uav(resource, desc.Format, &view.Buffer);
+                    let mut made = views::buffer_uav(resource, desc.Format, &view.Buffer)?;
+                    if let (Descriptor::View(made), Some(counter)) = (&mut made, counter) {
+                        let counter = Arc::downgrade(counter.driver());
+                        made.counter = Some((counter, view.Buffer.CounterOffsetInBytes));
+                    }
+                    return Ok(made);
                 }
                 D3D12_UAV_DIMENSION_BUFFER => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),
                 D3D12_UAV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),

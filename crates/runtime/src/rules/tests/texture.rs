@@ -476,11 +476,12 @@ proptest! {
     fn no_description_makes_a_check_panic(desc in any_desc(), floor in any::<bool>()) {
         let options = Options { alignment_is_floor: floor, ..PLAIN };
         let checked = resource::check(&desc, &caps("discrete"), &options);
-        if let Ok(resource) = checked && let Some(texture) = resource.texture() {
+        if let Ok(resource) = checked {
+        if let Some(texture) = resource.texture() {
             prop_assert!(texture.args.mip_levels >= 1 && texture.args.mip_levels <= 15);
             prop_assert!(texture.args.subresource_count() <= 30_720);
             prop_assert!(texture.args.sample_count.is_power_of_two());
-        }
+        }}
     }
 
     #[test]

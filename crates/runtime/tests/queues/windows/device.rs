@@ -185,3 +185,37 @@ fn formats_and_samples_that_are_none_fail() {
     let (result, data) = ask(&device, D3D12_FEATURE_FORMAT_SUPPORT, data);
     assert_eq!((result, data.Support1, data.Support2), (E_FAIL, 0, 0));
 }
+
+/// vkd3d-proton's tests/d3d12_device.c: test_multisample_quality_levels, test_check_feature_support and test_format_support, which
+/// ask about every format from UNKNOWN to B4G4R4A4_UNORM.
+#[test]
+fn every_format_has_planes_and_one_level_of_one_sample() {
+    let device = open();
+    for format in (DXGI_FORMAT_UNKNOWN..=DXGI_FORMAT_B4G4R4A4_UNORM).filter(|&it| it != DXGI_FORMAT_R1_UNORM)
+    {
+        let levels = |samples| {
+            let data = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
+                Format: format,
+                SampleCount: samples,
+                NumQualityLevels: 0xdead_beef,
+                ..Default::default()
+            };
+            let (result, data) = ask(&device, D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS, data);
+            (result, data.NumQualityLevels)
+        };
+        assert_eq!(levels(1), (S_OK, 1), "{format}");
+        assert_eq!(levels(3), (S_OK, 0), "{format}");
+        let data = D3D12_FEATURE_DATA_FORMAT_INFO { Format: format, PlaneCount: 0xff };
+        let (result, data) = ask(&device, D3D12_FEATURE_FORMAT_INFO, data);
+        let is_planar = matches!(
+            format,
+            DXGI_FORMAT_R32G8X24_TYPELESS..=DXGI_FORMAT_X32_TYPELESS_G8X24_UINT
+                | DXGI_FORMAT_R24G8_TYPELESS..=DXGI_FORMAT_X24_TYPELESS_G8_UINT
+                | DXGI_FORMAT_NV12
+                | DXGI_FORMAT_P010
+                | DXGI_FORMAT_P016
+                | DXGI_FORMAT_NV11
+        );
+        assert_eq!((result, data.PlaneCount), (S_OK, 1 + u8::from(is_planar)), "{format}");
+    }
+}

@@ -25,6 +25,15 @@ fn root_signature(device: &ID3D12Device14) -> ID3D12RootSignature {
         let bytes = std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(start), size);
         let made = device.CreateRootSignature(0, bytes).expect("a root signature");
         assert_eq!(code(device.CreateRootSignature::<ID3D12RootSignature>(0, &bytes[4..])), E_INVALIDARG);
+        let iid = ID3D12RootSignatureDeserializer::IID;
+        for deserialize in [
+            exports::D3D12CreateRootSignatureDeserializer,
+            exports::D3D12CreateVersionedRootSignatureDeserializer,
+        ] {
+            let mut out = std::ptr::dangling_mut();
+            assert_eq!(deserialize(bytes.as_ptr().cast(), size, &raw const iid, &raw mut out), E_NOTIMPL);
+            assert!(out.is_null());
+        }
         drop(object);
         made
     }

@@ -69,10 +69,10 @@ impl<P> SlabTable<P> {
 
     /// Takes a closed slab back into use. O(1).
     pub(crate) fn reopen(&mut self, number: u32) {
-        if self.parent(number).is_some()
-            && let Some(class) = class_by_slots(&self.slabs[SlabIndex::of(number)])
-        {
-            self.change_class(SlabIndex::of(number), class);
+        if self.parent(number).is_some() {
+            if let Some(class) = class_by_slots(&self.slabs[SlabIndex::of(number)]) {
+                self.change_class(SlabIndex::of(number), class);
+            }
         }
     }
 

@@ -15,8 +15,8 @@ mod subresources;
 
 use heapwright_d3d12::*;
 
-pub(in crate::api) use self::subresources::plane_count;
-pub(super) use self::subresources::{extents, subresource_count};
+pub(super) use self::subresources::subresource_count;
+pub(in crate::api) use self::subresources::{extents, plane_count};
 use super::CommandList;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};

@@ -10,7 +10,7 @@ pub(in crate::api) fn plane_count(format: DXGI_FORMAT) -> u32 {
 }
 
 /// Mips, array slices and planes of a resource.
-pub(in crate::api::command_list) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
+pub(in crate::api) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
     if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
         return [1, 1, 1];
     }

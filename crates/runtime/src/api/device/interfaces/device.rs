@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, GUID, IUnknownImpl as _, PCWSTR, Ref, Result};
+use windows_core::{BOOL, GUID, IUnknownImpl as _, Ref, Result};
 
 use crate::api::adapter::luid;
 use crate::api::device::Device_Impl;
@@ -441,6 +441,7 @@ impl ID3D12Device_Impl for Device_Impl {
         ppvcommandsignature: *mut *mut c_void,
     ) -> Result<()> {
         let check = || {
+            self.removal().check_present()?;
             if prootsignature.is_some() {
                 own::<RootSignature>(self, prootsignature.as_ref(), "pRootSignature")?;
             }
@@ -449,7 +450,11 @@ impl ID3D12Device_Impl for Device_Impl {
         };
         let name = "ID3D12Device::CreateCommandSignature";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, ppvcommandsignature, check, CommandSignature::create) }
+        unsafe {
+            call::create(self.log(), name, riid, ppvcommandsignature, check, |arguments| {
+                Ok(CommandSignature::create(self.to_object(), arguments))
+            })
+        }
     }
 
     fn GetResourceTiling(

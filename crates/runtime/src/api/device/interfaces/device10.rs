@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{GUID, PCWSTR, Ref, Result};
+use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;

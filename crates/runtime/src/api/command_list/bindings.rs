@@ -1,0 +1,224 @@
+//! What draws and dispatches of a list may write, which lists record while the tracker of aliasing is on.
+
+use std::collections::BTreeMap;
+use std::sync::Weak;
+
+use heapwright_d3d12::*;
+
+use super::{Recorded, Recording, clears};
+use crate::aliasing::{AddressedBytes, Note, RenderedView, Skipped, UnorderedViews};
+use crate::api::descriptor_heap::INCREMENT;
+use crate::api::device::Device;
+use crate::api::inert::CommandSignature;
+use crate::api::views::{Descriptor, View};
+
+/// Which of the two sets of root arguments a call reads or sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pipeline {
+    Graphics,
+    Compute,
+}
+
+/// What is bound that draws and dispatches write.
+#[derive(Default)]
+pub(super) struct Bindings {
+    /// The render targets and the depth stencil outside of render passes.
+    rendered: Vec<RenderedView>,
+    /// By slot: the buffer, and the number of bytes that was written to it.
+    stream_output: BTreeMap<u64, [AddressedBytes; 2]>,
+    graphics: RootViews,
+    compute: RootViews,
+}
+
+/// Unordered access views that are root descriptors.
+#[derive(Default)]
+struct RootViews {
+    /// The address of the root signature's object, of which nothing is read.
+    signature: usize,
+    /// Addresses by root parameter.
+    unordered: BTreeMap<u32, u64>,
+}
+
+impl Bindings {
+    fn root_views(&mut self, pipeline: Pipeline) -> &mut RootViews {
+        match pipeline {
+            Pipeline::Graphics => &mut self.graphics,
+            Pipeline::Compute => &mut self.compute,
+        }
+    }
+}
+
+impl Recording {
+    /// A root signature is set; another one than before takes the root arguments with it.
+    pub(super) fn set_root_signature<T>(&mut self, pipeline: Pipeline, signature: &T) {
+        let signature = std::ptr::from_ref(signature).addr();
+        let views = self.bindings.root_views(pipeline);
+        if views.signature != signature {
+            *views = RootViews { signature, unordered: BTreeMap::new() };
+        }
+    }
+
+    /// `SetGraphicsRootUnorderedAccessView` and `SetComputeRootUnorderedAccessView`.
+    pub(super) fn set_unordered_view(&mut self, pipeline: Pipeline, index: u32, address: u64) {
+        if self.is_noted() {
+            self.bindings.root_views(pipeline).unordered.insert(index, address);
+        }
+    }
+
+    /// `OMSetRenderTargets`. Descriptors are read now, as in D3D12; null views and handles of nothing bind nothing.
+    ///
+    /// # Safety
+    ///
+    /// The pointers are null or point to as many handles as the method says.
+    pub(super) unsafe fn set_render_targets(
+        &mut self,
+        device: &Device,
+        (count, handles): (u32, *const D3D12_CPU_DESCRIPTOR_HANDLE),
+        is_range: bool,
+        depth_stencil: *const D3D12_CPU_DESCRIPTOR_HANDLE,
+    ) {
+        if !self.is_noted() {
+            return;
+        }
+        self.bindings.rendered.clear();
+        for index in 0..count.min(D3D12_SIMULTANEOUS_RENDER_TARGET_COUNT.cast_unsigned()) {
+            let (element, further) = if is_range { (0, index) } else { (index, 0) };
+            // SAFETY: the caller's promise: a range has one element, else there are as many as are counted.
+            let Some(first) = (unsafe { handles.wrapping_add(element as usize).as_ref() }) else { break };
+            let offset = further as usize * INCREMENT as usize;
+            let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: first.ptr.wrapping_add(offset) };
+            if let Some(view) = bound_view(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_RTV) {
+                self.bindings.rendered.extend(rendered(&view, view.plane(), false));
+            }
+        }
+        // SAFETY: the caller's promise.
+        let depth_stencil = unsafe { depth_stencil.as_ref() };
+        let Some(view) =
+            depth_stencil.and_then(|handle| bound_view(device, *handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV))
+        else {
+            return;
+        };
+        if view.read_only & D3D12_DSV_FLAG_READ_ONLY_DEPTH == 0 {
+            self.bindings.rendered.extend(rendered(&view, 0, true));
+        }
+        if view.read_only & D3D12_DSV_FLAG_READ_ONLY_STENCIL == 0 && clears::has_stencil(&view) {
+            self.bindings.rendered.extend(rendered(&view, 1, true));
+        }
+    }
+
+    /// `SOSetTargets`.
+    pub(super) fn set_stream_output(
+        &mut self,
+        (first, count): (u32, u32),
+        views: &[D3D12_STREAM_OUTPUT_BUFFER_VIEW],
+    ) {
+        if !self.is_noted() {
+            return;
+        }
+        let slots = u64::from(first)..u64::from(first) + u64::from(count);
+        self.bindings.stream_output.retain(|slot, _| !slots.contains(slot));
+        for (slot, view) in slots.zip(views) {
+            let buffer = AddressedBytes::StreamOutput(view.BufferLocation.0, view.SizeInBytes);
+            let filled = AddressedBytes::StreamOutput(view.BufferFilledSizeLocation.0, 8);
+            self.bindings.stream_output.insert(slot, [buffer, filled]);
+        }
+    }
+
+    /// Nothing is bound to render to.
+    pub(super) fn unbind_render_targets(&mut self) {
+        self.bindings.rendered.clear();
+    }
+
+    /// `ClearState`.
+    pub(super) fn clear_bindings(&mut self) {
+        self.bindings = Bindings::default();
+    }
+
+    /// A draw or a dispatch, which is not executed.
+    pub(super) fn note_skipped(&mut self, pipeline: Pipeline) {
+        if self.is_noted() {
+            let note = self.skipped(&[pipeline]);
+            self.notes.push(Note::Skipped(note));
+        }
+    }
+
+    /// `ExecuteIndirect`.
+    pub(super) fn note_indirect(&mut self, signature: &CommandSignature) {
+        if self.is_noted() {
+            let mut note =
+                self.skipped(&[if signature.draws { Pipeline::Graphics } else { Pipeline::Compute }]);
+            note.addressed.extend(signature.sets_unordered_views.then_some(AddressedBytes::Indirect));
+            self.notes.push(Note::Skipped(note));
+        }
+    }
+
+    /// `ExecuteBundle`. A bundle inherits what the list has bound, and has root arguments of its own.
+    pub(super) fn note_bundle(&mut self, bundle: &Recorded) {
+        if !self.is_noted() {
+            return;
+        }
+        let both = [Pipeline::Graphics, Pipeline::Compute];
+        // A bundle that was recorded while the tracker was off may do anything.
+        let Some(calls) = &bundle.calls else {
+            let note = self.skipped(&both);
+            self.notes.push(Note::Skipped(note));
+            return;
+        };
+        for note in calls.iter().flat_map(|call| &call.notes) {
+            let Note::Skipped(inner) = note else { continue };
+            let pipelines = if inner.draws { &both[..1] } else { &both[1..] };
+            let mut outer = self.skipped(pipelines);
+            outer.addressed.extend(&inner.addressed);
+            if outer.descriptors.is_none() {
+                outer.descriptors.clone_from(&inner.descriptors);
+            }
+            self.notes.push(Note::Skipped(outer));
+        }
+    }
+
+    /// What a draw, a dispatch or both may write now.
+    fn skipped(&self, pipelines: &[Pipeline]) -> Skipped {
+        let bound = &self.bindings;
+        let draws = pipelines.contains(&Pipeline::Graphics);
+        let mut addressed = Vec::new();
+        let mut rendered = Vec::new();
+        let unordered = |views: &RootViews| -> Vec<_> {
+            views.unordered.values().copied().map(AddressedBytes::Unordered).collect()
+        };
+        if draws {
+            rendered = match &self.render_pass {
+                Some(pass) => pass.rendered(),
+                None => bound.rendered.clone(),
+            };
+            addressed.extend(unordered(&bound.graphics));
+            addressed.extend(bound.stream_output.values().flatten());
+        }
+        if pipelines.contains(&Pipeline::Compute) {
+            addressed.extend(unordered(&bound.compute));
+        }
+        let descriptors = self.descriptor_heaps.iter().find(|heap| {
+            let table = heap.upgrade();
+            table.is_some_and(|table| table.desc().Type == D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV)
+        });
+        let descriptors = descriptors.cloned().map(|heap| heap as Weak<dyn UnorderedViews>);
+        Skipped { draws, rendered, addressed, descriptors }
+    }
+}
+
+/// The view that a handle names.
+fn bound_view(
+    device: &Device,
+    handle: D3D12_CPU_DESCRIPTOR_HANDLE,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+) -> Option<View> {
+    match clears::find_descriptor(device, handle, heap_type, "a render target").ok()?.1? {
+        Descriptor::View(view) => Some(view),
+        Descriptor::Null | Descriptor::ShadersOnly => None,
+    }
+}
+
+/// One plane of a view that is rendered to; nothing where the resource is gone.
+pub(super) fn rendered(view: &View, plane: u32, is_depth_stencil: bool) -> Option<RenderedView> {
+    let resource = view.resource().ok()?;
+    Some(RenderedView { resource, parts: view.parts(plane), is_depth_stencil })
+}
