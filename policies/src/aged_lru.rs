@@ -85,10 +85,10 @@ impl AgedLru {
     }
 
     fn remove(&mut self, heap: HeapSlot) {
-        if let Some(last) = self.rows.get_mut(heap) {
-            if last.0.take().is_some() {
-                self.rows.unlink(&mut self.by_use, heap);
-            }
+        if let Some(last) = self.rows.get_mut(heap)
+            && last.0.take().is_some()
+        {
+            self.rows.unlink(&mut self.by_use, heap);
         }
     }
 }
@@ -101,11 +101,11 @@ impl EvictionPolicy for AgedLru {
     }
 
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
-        if let Some(last) = self.rows.get_mut(heap) {
-            if last.0.is_some() {
-                *last = LastUse::at(now);
-                self.rows.renew(&mut self.by_use, heap);
-            }
+        if let Some(last) = self.rows.get_mut(heap)
+            && last.0.is_some()
+        {
+            *last = LastUse::at(now);
+            self.rows.renew(&mut self.by_use, heap);
         }
     }
 

@@ -112,8 +112,9 @@ impl EvictionPolicy for S3Fifo {
         if remembered && cause == Withdrawal::Evicted {
             self.put(heap, Place::Ghost);
             let most = self.capacity - self.capacity / 10;
-            while self.queues[Place::Ghost.index()].bytes > most {
-                let Some(oldest) = self.queues[Place::Ghost.index()].chain.oldest() else { break };
+            while self.queues[Place::Ghost.index()].bytes > most
+                && let Some(oldest) = self.queues[Place::Ghost.index()].chain.oldest()
+            {
                 self.remove(oldest);
             }
         }

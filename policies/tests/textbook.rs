@@ -122,17 +122,15 @@ impl TextbookS3Fifo {
         // S.size >= 0.1 * cache size, in whole objects.
         let mut from_small = self.small.len() * 10 >= self.room;
         loop {
-            if from_small {
-                if let Some((id, uses)) = self.small.pop_back() {
-                    if uses > 1 {
-                        self.main.push_front((id, 0));
-                        from_small = self.small.len() * 10 >= self.room;
-                        continue;
-                    }
-                    self.ghost.push_front(id);
-                    self.ghost.truncate(self.room - self.room / 10);
-                    return;
+            if from_small && let Some((id, uses)) = self.small.pop_back() {
+                if uses > 1 {
+                    self.main.push_front((id, 0));
+                    from_small = self.small.len() * 10 >= self.room;
+                    continue;
                 }
+                self.ghost.push_front(id);
+                self.ghost.truncate(self.room - self.room / 10);
+                return;
             }
             match self.main.pop_back() {
                 Some((_, 0)) => return,
