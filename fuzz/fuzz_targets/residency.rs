@@ -435,7 +435,7 @@ impl Shadowed {
 
 fuzz_target!(|input: (u8, Vec<Step>)| {
     let (kind, steps) = input;
-    let kinds = PolicyKind::all();
+    let kinds = heapwright_policies::kinds();
     let mut shadowed = Shadowed::new(&kinds[usize::from(kind) % kinds.len()]);
     for step in steps.into_iter().take(200) {
         shadowed.step(step);

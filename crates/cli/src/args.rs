@@ -394,14 +394,14 @@ const RESIDENCY_HELP: &str = "\
 Examples:
   heapwright residency level-change
   heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
-  heapwright residency --json crates/cli/scenarios/budget-halved.toml
+  heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --list";
 
 const RESIDENCY_LONG_HELP: &str = "\
 Examples:
   heapwright residency level-change
   heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
-  heapwright residency --json crates/cli/scenarios/budget-halved.toml
+  heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --list
 
 What is measured:
@@ -446,7 +446,7 @@ A use is one of these, in each submission or with frames = [first, end] in some 
   drift    { heaps, count, change, seed }  a set, of which so many give way to any others
   window   { heaps, columns, radius, camera }  tiles of a square grid around a camera
   in-turn  { rota, heaps = [ ... ], by-parts = false }  the heaps whose turn it is
-Sizes are such as \"64 KiB\", \"1.5 GiB\". crates/cli/scenarios has examples.
+Sizes are such as \"64 KiB\", \"1.5 GiB\". crates/simulation/scenarios has examples.
 
 A trace says when blocks are allocated and freed, not when they are used. It goes through the
 allocator with its defaults, and heaps are those that the allocator makes: created resident when

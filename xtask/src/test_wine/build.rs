@@ -10,7 +10,7 @@ use super::TARGET;
 /// The profile of Cargo.toml.
 const PROFILE: &str = "test-wine";
 
-/// All packages but xtask, which makes none of it.
+/// All packages but xtask and policies, which make none of it.
 const PACKAGES: &[&str] = &[
     "heapwright",
     "heapwright-cli",
@@ -18,8 +18,10 @@ const PACKAGES: &[&str] = &[
     "heapwright-core",
     "heapwright-d3d12",
     "heapwright-loader",
+    "heapwright-report",
     "heapwright-runtime",
     "heapwright-runtime-cdylib",
+    "heapwright-simulation",
     "heapwright-trace",
 ];
 

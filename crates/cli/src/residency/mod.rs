@@ -1,27 +1,22 @@
 //! `heapwright residency`: workloads under eviction policies, in simulated time.
 //!
-//! - [`scenario`] reads scenarios, [`workload`] makes them, and traces, what a program does with its heaps.
-//! - [`simulation`] carries out what core's planner decides, on a device of the host driver.
-//! - [`report`] is what is printed, [`table`] and [`plot`] how it looks to people.
+//! The simulator is `heapwright_simulation`. [`report`] is what is printed, [`table`] and [`plot`] how it looks to people.
 
 mod plot;
 mod report;
-mod scenario;
-mod simulation;
 mod table;
-mod workload;
 
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use heapwright_core::residency::policy::{PolicyKind, UnknownPolicy};
+use heapwright_simulation::{
+    CannotDerive, EVICT_AHEAD, Scenario, ScenarioError, SimulationFailed, TooMuch, Workload, built_in,
+    expand, from_trace, offline_bound, simulate as simulate_workload,
+};
 use heapwright_trace::{Trace, TraceError};
 
 use self::report::ResidencyReport;
-use self::scenario::{Scenario, ScenarioError, built_in};
-use self::simulation::SimulationFailed;
-use self::workload::bound::offline_bound;
-use self::workload::{CannotDerive, TooMuch, Workload, expand, from_trace};
 use crate::args::ResidencyArgs;
 use crate::exit::Exit;
 use crate::input;
@@ -246,7 +241,7 @@ fn simulate(
     let bar = output.progress(shows_progress, &workload.name, frames * policies.len() as u64);
     let mut reports = Vec::new();
     for (done, policy) in (0..).zip(policies) {
-        let simulated = simulation::simulate(&workload, policy, &mut |frame| {
+        let simulated = simulate_workload(&workload, policy, EVICT_AHEAD, &mut |frame| {
             bar.set_position(done * frames + frame as u64);
         });
         match simulated {

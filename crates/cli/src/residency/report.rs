@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use heapwright_core::residency::policy::PolicyKind;
+use heapwright_simulation::{OfflineBound, Outcome, Workload};
 use serde::Serialize;
-
-use super::simulation::Outcome;
-use super::workload::Workload;
-use super::workload::bound::OfflineBound;
 
 /// One policy in one scenario; its JSON form is stable and documented in the help of `heapwright residency`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -12,7 +12,8 @@ const NONE: HeapSlot = HeapSlot::new(u32::MAX);
 ///
 /// The table grows by doubling and never shrinks, so nothing is allocated once every slot was seen. A row costs eight bytes more than
 /// its `T`.
-pub(super) struct Rows<T> {
+#[derive(Default)]
+pub struct Rows<T> {
     rows: Vec<Row<T>>,
 }
 
@@ -24,21 +25,26 @@ struct Row<T> {
 
 /// Heaps in an order: each is pushed at the newest end. Its links are in [`Rows`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chain {
+pub struct Chain {
     oldest: HeapSlot,
     newest: HeapSlot,
 }
 
 impl Chain {
-    pub(super) const EMPTY: Self = Self { oldest: NONE, newest: NONE };
+    /// A chain of no heaps.
+    pub const EMPTY: Self = Self { oldest: NONE, newest: NONE };
 
+    /// The heap at the oldest end.
+    #[must_use]
     #[inline]
-    pub(super) fn oldest(&self) -> Option<HeapSlot> {
+    pub fn oldest(&self) -> Option<HeapSlot> {
         linked(self.oldest)
     }
 
+    /// The heap at the newest end.
+    #[must_use]
     #[inline]
-    pub(super) fn newest(&self) -> Option<HeapSlot> {
+    pub fn newest(&self) -> Option<HeapSlot> {
         linked(self.newest)
     }
 }
@@ -49,24 +55,27 @@ fn linked(heap: HeapSlot) -> Option<HeapSlot> {
 }
 
 impl<T: Default> Rows<T> {
-    pub(super) const fn new() -> Self {
+    /// Creates a table without rows.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { rows: Vec::new() }
     }
 
     /// What is known of a heap; nothing where it was never [`made`](Self::make).
+    #[must_use]
     #[inline]
-    pub(super) fn get(&self, heap: HeapSlot) -> Option<&T> {
+    pub fn get(&self, heap: HeapSlot) -> Option<&T> {
         self.rows.get(heap.index()).map(|row| &row.data)
     }
 
     /// As [`get`](Self::get), to change it.
     #[inline]
-    pub(super) fn get_mut(&mut self, heap: HeapSlot) -> Option<&mut T> {
+    pub fn get_mut(&mut self, heap: HeapSlot) -> Option<&mut T> {
         self.rows.get_mut(heap.index()).map(|row| &mut row.data)
     }
 
     /// The heap's row, made now if there was none.
-    pub(super) fn make(&mut self, heap: HeapSlot) -> &mut T {
+    pub fn make(&mut self, heap: HeapSlot) -> &mut T {
         let index = heap.index();
         if index >= self.rows.len() {
             self.rows.resize_with(index + 1, || Row { older: NONE, newer: NONE, data: T::default() });
@@ -76,7 +85,7 @@ impl<T: Default> Rows<T> {
 
     /// Puts a heap, which is in no chain, at the newest end of one.
     #[inline]
-    pub(super) fn push(&mut self, chain: &mut Chain, heap: HeapSlot) {
+    pub fn push(&mut self, chain: &mut Chain, heap: HeapSlot) {
         let before = chain.newest;
         let Some(row) = self.rows.get_mut(heap.index()) else {
             return;
@@ -92,7 +101,7 @@ impl<T: Default> Rows<T> {
 
     /// Takes a heap out of the chain that it is in.
     #[inline]
-    pub(super) fn unlink(&mut self, chain: &mut Chain, heap: HeapSlot) {
+    pub fn unlink(&mut self, chain: &mut Chain, heap: HeapSlot) {
         let Some(row) = self.rows.get_mut(heap.index()) else {
             return;
         };
@@ -110,7 +119,7 @@ impl<T: Default> Rows<T> {
 
     /// Moves a heap of a chain to its newest end.
     #[inline]
-    pub(super) fn renew(&mut self, chain: &mut Chain, heap: HeapSlot) {
+    pub fn renew(&mut self, chain: &mut Chain, heap: HeapSlot) {
         if chain.newest != heap {
             self.unlink(chain, heap);
             self.push(chain, heap);
@@ -118,14 +127,16 @@ impl<T: Default> Rows<T> {
     }
 
     /// The next heap towards the newest end of its chain.
+    #[must_use]
     #[inline]
-    pub(super) fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {
+    pub fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {
         self.rows.get(heap.index()).and_then(|row| linked(row.newer))
     }
 
     /// The next heap towards the oldest end of its chain.
+    #[must_use]
     #[inline]
-    pub(super) fn older(&self, heap: HeapSlot) -> Option<HeapSlot> {
+    pub fn older(&self, heap: HeapSlot) -> Option<HeapSlot> {
         self.rows.get(heap.index()).and_then(|row| linked(row.older))
     }
 }
@@ -133,7 +144,7 @@ impl<T: Default> Rows<T> {
 impl<T: Default> Rows<T> {
     /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more. Answers how much was
     /// chosen.
-    pub(super) fn choose_oldest(
+    pub fn choose_oldest(
         &self,
         chain: &Chain,
         need: ByteSize,

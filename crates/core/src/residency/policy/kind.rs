@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{AgedLru, AgedLruDesc, EvictionPolicy, Lirs, Lru, NextUse, S3Fifo, Sieve};
+use super::{EvictionPolicy, Lru, NextUse};
 
 /// A policy, by name.
 ///
@@ -32,14 +32,6 @@ pub enum PolicyKind {
     NextUse,
     /// [`Lru`].
     Lru,
-    /// [`AgedLru`], with the defaults of its desc.
-    AgedLru,
-    /// [`Sieve`].
-    Sieve,
-    /// [`S3Fifo`].
-    S3Fifo,
-    /// [`Lirs`].
-    Lirs,
     /// The user's own; see [`custom`](Self::custom).
     Custom(CustomPolicy),
 }
@@ -78,7 +70,7 @@ impl PolicyKind {
     /// Every policy that comes with this crate, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
-        &[Self::NextUse, Self::Lru, Self::AgedLru, Self::Sieve, Self::S3Fifo, Self::Lirs]
+        &[Self::NextUse, Self::Lru]
     }
 
     /// Its name, as [`parse`](str::parse) takes it.
@@ -87,10 +79,6 @@ impl PolicyKind {
         match self {
             Self::NextUse => "next-use",
             Self::Lru => "lru",
-            Self::AgedLru => "aged-lru",
-            Self::Sieve => "sieve",
-            Self::S3Fifo => "s3-fifo",
-            Self::Lirs => "lirs",
             Self::Custom(custom) => custom.name,
         }
     }
@@ -101,10 +89,6 @@ impl PolicyKind {
         match self {
             Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
-            Self::AgedLru => Box::new(AgedLru::new(AgedLruDesc::default())),
-            Self::Sieve => Box::new(Sieve::new()),
-            Self::S3Fifo => Box::new(S3Fifo::new()),
-            Self::Lirs => Box::new(Lirs::new()),
             Self::Custom(custom) => (custom.create)(),
         }
     }
@@ -138,4 +122,17 @@ pub struct UnknownPolicy {
 fn names() -> String {
     let names: Vec<_> = PolicyKind::all().iter().map(|kind| kind.name()).collect();
     names.join(", ")
+}
+
+#[test]
+fn every_kind_is_named_and_found_by_its_name() {
+    for kind in PolicyKind::all() {
+        assert_eq!(kind.name().parse().as_ref(), Ok(kind));
+        assert_eq!(kind.to_string(), kind.name());
+    }
+    assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
+    assert_eq!(
+        "LRU".parse::<PolicyKind>().unwrap_err().to_string(),
+        "no eviction policy is named \"LRU\"; there are next-use, lru"
+    );
 }

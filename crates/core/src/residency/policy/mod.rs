@@ -3,27 +3,19 @@
 //! A policy knows heaps by their [`HeapSlot`], sizes, and when they were used. It knows neither fences nor locks nor budgets: the planner
 //! says how many bytes are needed and which heaps may go ([`EvictionPolicy::choose`]).
 
-mod aged_lru;
-mod chains;
+pub mod chains;
 mod kind;
-mod lirs;
 mod lru;
 mod next_use;
-mod s3_fifo;
-mod sieve;
 mod victims;
 
 use std::fmt;
 
 use crate::ByteSize;
 
-pub use aged_lru::{AgedLru, AgedLruDesc};
 pub use kind::{CustomPolicy, PolicyKind, UnknownPolicy};
-pub use lirs::Lirs;
 pub use lru::Lru;
 pub use next_use::NextUse;
-pub use s3_fifo::S3Fifo;
-pub use sieve::Sieve;
 pub use victims::spare_unneeded;
 
 /// The place of a heap in the tables of a [`ResidencyPlanner`](super::ResidencyPlanner): small, and used again when the heap is gone.
@@ -143,8 +135,3 @@ pub enum Withdrawal {
     /// It stays resident, and may not go until it is admitted again.
     Locked,
 }
-
-#[cfg(test)]
-mod model_tests;
-#[cfg(test)]
-mod published_tests;

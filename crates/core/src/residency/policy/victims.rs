@@ -41,3 +41,34 @@ pub fn spare_unneeded(
     }
     victims.drain(..kept);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn what_is_spared_is_not_needed_and_what_goes_is(
+            sizes in prop::collection::vec(0..30_u64, 0..20), need in 0..200_u64
+        ) {
+            let size_of = |heap: HeapSlot| ByteSize::new(sizes[heap.index()]);
+            let mut victims: Vec<_> = (0..u32::try_from(sizes.len()).unwrap()).map(HeapSlot::new).collect();
+            let before = victims.clone();
+            spare_unneeded(&mut victims, ByteSize::new(need), size_of);
+            let bytes: u64 = victims.iter().map(|&heap| size_of(heap).get()).sum();
+            prop_assert!(victims.is_sorted());
+            if sizes.iter().sum::<u64>() < need {
+                prop_assert_eq!(victims, before);
+            } else {
+                prop_assert!(bytes >= need);
+                for &victim in &victims {
+                    prop_assert!(bytes - size_of(victim).get() < need, "{:?} is not needed", victim);
+                }
+            }
+        }
+    }
+}

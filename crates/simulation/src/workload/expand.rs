@@ -5,23 +5,41 @@ use heapwright::{Alignment, ByteSize};
 use super::patterns::{CameraPath, Draw, Draws, Drifting, Turns, share, sums};
 use super::random::{Random, power};
 use super::{Frame, HeapNumber, WorkHeap, Workload, as_index};
-use crate::residency::scenario::{GRANULARITY, Group, Pattern, RotaDraw, Scenario};
+use crate::scenario::{GRANULARITY, Group, Pattern, RotaDraw, Scenario};
 
 /// A scenario is more work than the program takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::residency) enum TooMuch {
+pub enum TooMuch {
+    /// More uses of heaps than are simulated.
     #[error(
         "{path}: the submissions use heaps more than {limit} times in all; fewer frames or heaps are simulated"
     )]
-    Uses { path: String, limit: usize },
+    Uses {
+        /// The file.
+        path: String,
+        /// How many uses there may be.
+        limit: usize,
+    },
+    /// More heaps than are simulated.
     #[error(
         "{path}: there are more than {limit} heaps in all, those that take the place of others among them"
     )]
-    Heaps { path: String, limit: usize },
+    Heaps {
+        /// The file.
+        path: String,
+        /// How many heaps there may be.
+        limit: usize,
+    },
+    /// More bytes of heaps than are simulated.
     #[error(
         "{path}: the heaps have more than {limit} in all, those that take the place of others among them"
     )]
-    Bytes { path: String, limit: ByteSize },
+    Bytes {
+        /// The file.
+        path: String,
+        /// How many bytes the heaps may have.
+        limit: ByteSize,
+    },
 }
 
 /// 800 MB in memory.
@@ -41,7 +59,7 @@ mod stream {
 }
 
 /// Makes the workload that a scenario describes: the same for the same scenario.
-pub(in crate::residency) fn expand(scenario: &Scenario) -> Result<Workload, TooMuch> {
+pub fn expand(scenario: &Scenario) -> Result<Workload, TooMuch> {
     let mut expansion = Expansion::new(scenario)?;
     for frame in 0..scenario.frames {
         expansion.frame(frame)?;
@@ -83,16 +101,9 @@ enum Progress {
 
 impl<'a> Expansion<'a> {
     fn new(scenario: &'a Scenario) -> Result<Self, TooMuch> {
-        let workload = Workload {
-            name: scenario.name.clone(),
-            heaps: Vec::new(),
-            frames: Vec::new(),
-            submissions: Vec::new(),
-            uses: Vec::new(),
-            paging: scenario.paging,
-            frames_in_flight: scenario.frames_in_flight,
-            queue_count: scenario.submissions.iter().map(|kind| kind.queue + 1).max().unwrap_or(1),
-        };
+        let queue_count = scenario.submissions.iter().map(|kind| kind.queue + 1).max().unwrap_or(1);
+        let workload =
+            Workload::new(scenario.name.clone(), scenario.paging, scenario.frames_in_flight, queue_count);
         let cameras = scenario.cameras.iter().map(|camera| {
             CameraPath::new(camera.speed, camera.turn, camera.back, Random::new(camera.seed, stream::CAMERA))
         });

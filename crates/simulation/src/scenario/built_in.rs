@@ -4,30 +4,30 @@ use super::Scenario;
 
 /// Name and text, in the order in which they are simulated.
 const FILES: [(&str, &str); 7] = [
-    ("open-world", include_str!("../../../scenarios/open-world.toml")),
-    ("ml-serving", include_str!("../../../scenarios/ml-serving.toml")),
-    ("level-change", include_str!("../../../scenarios/level-change.toml")),
-    ("budget-halved", include_str!("../../../scenarios/budget-halved.toml")),
-    ("cyclic-scan", include_str!("../../../scenarios/cyclic-scan.toml")),
-    ("tiny-heaps", include_str!("../../../scenarios/tiny-heaps.toml")),
-    ("hot-set-and-scan", include_str!("../../../scenarios/hot-set-and-scan.toml")),
+    ("open-world", include_str!("../../scenarios/open-world.toml")),
+    ("ml-serving", include_str!("../../scenarios/ml-serving.toml")),
+    ("level-change", include_str!("../../scenarios/level-change.toml")),
+    ("budget-halved", include_str!("../../scenarios/budget-halved.toml")),
+    ("cyclic-scan", include_str!("../../scenarios/cyclic-scan.toml")),
+    ("tiny-heaps", include_str!("../../scenarios/tiny-heaps.toml")),
+    ("hot-set-and-scan", include_str!("../../scenarios/hot-set-and-scan.toml")),
 ];
 
 /// Controls, which are simulated on demand: what is used in them does not depend on what was, so there is nothing to learn.
-const CONTROLS: [(&str, &str); 1] = [("zipf", include_str!("../../../scenarios/zipf.toml"))];
+const CONTROLS: [(&str, &str); 1] = [("zipf", include_str!("../../scenarios/zipf.toml"))];
 
 /// The names of those that are simulated by default.
-pub(in crate::residency) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
 /// The names of the controls.
-pub(in crate::residency) fn controls() -> impl Iterator<Item = &'static str> {
+pub fn controls() -> impl Iterator<Item = &'static str> {
     CONTROLS.iter().map(|(name, _)| *name)
 }
 
 /// The one of that name, a control or not.
-pub(in crate::residency) fn find(name: &str) -> Option<Scenario> {
+pub fn find(name: &str) -> Option<Scenario> {
     let (name, text) = FILES.iter().chain(&CONTROLS).find(|(known, _)| *known == name)?;
     Some(Scenario::parse(name, text).expect("a test reads them all"))
 }

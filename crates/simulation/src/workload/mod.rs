@@ -15,93 +15,124 @@ use std::time::Duration;
 use heapwright::ByteSize;
 use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 
-pub(super) use self::expand::{TooMuch, expand};
-pub(super) use self::from_trace::{CannotDerive, from_trace};
+pub use self::expand::{TooMuch, expand};
+pub use self::from_trace::{CannotDerive, from_trace};
 
 /// Frames of submissions, each with the heaps that it uses.
 #[derive(Debug)]
-pub(super) struct Workload {
-    pub(super) name: String,
+pub struct Workload {
+    /// Its name.
+    pub name: String,
     /// All that ever live.
-    pub(super) heaps: Vec<WorkHeap>,
-    pub(super) frames: Vec<Frame>,
-    pub(super) submissions: Vec<WorkSubmission>,
+    pub heaps: Vec<WorkHeap>,
+    /// The frames, in order.
+    pub frames: Vec<Frame>,
+    /// The submissions, in order; a frame names its own.
+    pub submissions: Vec<WorkSubmission>,
     /// The heaps of each submission, each once, one submission after the other.
     uses: Vec<HeapNumber>,
-    pub(super) paging: PagingCost,
+    /// What moving bytes costs.
+    pub paging: PagingCost,
     /// How many frames the CPU may be ahead.
-    pub(super) frames_in_flight: usize,
-    pub(super) queue_count: usize,
+    pub frames_in_flight: usize,
+    /// How many queues there are.
+    pub queue_count: usize,
 }
 
 /// A place in [`Workload::heaps`].
-pub(super) type HeapNumber = u32;
+pub type HeapNumber = u32;
 
 /// A heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WorkHeap {
-    pub(super) size: ByteSize,
-    pub(super) group: SegmentGroup,
-    pub(super) level: PriorityLevel,
+pub struct WorkHeap {
+    /// Its size.
+    pub size: ByteSize,
+    /// The segment group that it is in.
+    pub group: SegmentGroup,
+    /// Its priority.
+    pub level: PriorityLevel,
     /// Whether it is created resident.
-    pub(super) is_resident: bool,
+    pub is_resident: bool,
     /// Whether it stays resident; then it is created so.
-    pub(super) is_locked: bool,
+    pub is_locked: bool,
     /// Whether it is there before the first frame.
-    pub(super) is_first: bool,
+    pub is_first: bool,
 }
 
 /// What moving bytes costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PagingCost {
-    pub(super) bytes_per_second: f64,
+pub struct PagingCost {
+    /// In both directions.
+    pub bytes_per_second: f64,
     /// Of each heap that moves.
-    pub(super) latency: Duration,
+    pub latency: Duration,
 }
 
 /// A frame.
 #[derive(Debug, Clone)]
-pub(super) struct Frame {
+pub struct Frame {
     /// Of the local and the non-local segment group.
-    pub(super) budget: [ByteSize; 2],
+    pub budget: [ByteSize; 2],
     /// What the CPU does before the submissions of the frame, in equal parts before each.
-    pub(super) cpu: Duration,
+    pub cpu: Duration,
     /// Heaps that are created before its submissions.
-    pub(super) born: Vec<HeapNumber>,
+    pub born: Vec<HeapNumber>,
     /// In [`Workload::submissions`].
-    pub(super) submissions: Range<usize>,
+    pub submissions: Range<usize>,
     /// Heaps that are released when its submissions are done.
-    pub(super) died: Vec<HeapNumber>,
+    pub died: Vec<HeapNumber>,
 }
 
 /// A submission.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WorkSubmission {
-    pub(super) queue: usize,
+pub struct WorkSubmission {
+    /// The number of its queue.
+    pub queue: usize,
     /// How long the GPU works on it.
-    pub(super) gpu: Duration,
+    pub gpu: Duration,
     uses_end: usize,
 }
 
 impl Workload {
+    /// Creates a workload without heaps and frames.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        paging: PagingCost,
+        frames_in_flight: usize,
+        queue_count: usize,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            heaps: Vec::new(),
+            frames: Vec::new(),
+            submissions: Vec::new(),
+            uses: Vec::new(),
+            paging,
+            frames_in_flight,
+            queue_count,
+        }
+    }
+
     /// The heaps of a submission, each once.
-    pub(super) fn uses(&self, submission: usize) -> &[HeapNumber] {
+    pub fn uses(&self, submission: usize) -> &[HeapNumber] {
         let begin = submission.checked_sub(1).map_or(0, |before| self.submissions[before].uses_end);
         &self.uses[begin..self.submissions[submission].uses_end]
     }
 
-    pub(super) fn heap(&self, number: HeapNumber) -> &WorkHeap {
+    /// Returns a heap.
+    pub fn heap(&self, number: HeapNumber) -> &WorkHeap {
         &self.heaps[as_index(number)]
     }
 
     /// Adds a submission that uses `set`.
-    fn submit(&mut self, queue: usize, gpu: Duration, set: impl IntoIterator<Item = HeapNumber>) {
+    pub fn submit(&mut self, queue: usize, gpu: Duration, set: impl IntoIterator<Item = HeapNumber>) {
         self.uses.extend(set);
         self.submissions.push(WorkSubmission { queue, gpu, uses_end: self.uses.len() });
     }
 
     /// Adds a heap.
-    fn add_heap(&mut self, heap: WorkHeap) -> HeapNumber {
+    pub fn add_heap(&mut self, heap: WorkHeap) -> HeapNumber {
         self.heaps.push(heap);
         HeapNumber::try_from(self.heaps.len() - 1)
             .expect("the number of heaps is bounded by those who make workloads")

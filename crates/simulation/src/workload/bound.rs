@@ -11,16 +11,17 @@ use super::{Workload, as_index, group_index};
 /// Core's bound of each group, whose sum bounds both: heaps are divisible into bytes, the future is known, and the GPU is never in
 /// the way. What is locked is a part of every submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::residency) struct OfflineBound {
-    pub(in crate::residency) bytes_in: ByteSize,
+pub struct OfflineBound {
+    /// Bytes paged in at least.
+    pub bytes_in: ByteSize,
     /// What is paged in for the first use of a heap.
-    pub(in crate::residency) cold_bytes: ByteSize,
+    pub cold_bytes: ByteSize,
     /// What Belady's rule pages in where heaps move whole: it can be done by who knows the future, and need not be the least.
-    pub(in crate::residency) belady_bytes: ByteSize,
+    pub belady_bytes: ByteSize,
 }
 
 /// Computes the bound. O(uses × log heaps).
-pub(in crate::residency) fn offline_bound(workload: &Workload) -> OfflineBound {
+pub fn offline_bound(workload: &Workload) -> OfflineBound {
     let mut sum = OfflineBound::default();
     for group in SegmentGroup::ALL {
         let sequence = sequence(workload, group);

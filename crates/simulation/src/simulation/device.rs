@@ -8,7 +8,7 @@ use heapwright_core::residency::SegmentGroup;
 use heapwright_runtime::drivers::host::profile::SegmentProfile;
 use heapwright_runtime::{HostProfile, Instance, ddi};
 
-use crate::residency::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
+use crate::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
 
 /// A device of the host driver, and the heaps of a workload on it.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Device {
 /// A call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{call} answered {:#}", Named(*.hresult))]
-pub(in crate::residency) struct CallFailed {
+pub(super) struct CallFailed {
     call: &'static str,
     hresult: HRESULT,
 }

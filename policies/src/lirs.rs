@@ -1,8 +1,8 @@
 //! LIRS: heaps of a low inter-reference recency stay, the others pass through a small part of memory.
 
-use super::chains::{Chain, Rows};
-use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
-use crate::ByteSize;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::chains::{Chain, Rows};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
 /// LIRS, of Jiang and Zhang (SIGMETRICS 2002), with shares measured in bytes.
 ///
@@ -98,10 +98,10 @@ impl Lirs {
     }
 
     fn leave_stack(&mut self, heap: HeapSlot) {
-        if let Some(known) = self.rows.get_mut(heap) {
-            if std::mem::take(&mut known.in_stack) {
-                self.rows.unlink(&mut self.stack, heap);
-            }
+        if let Some(known) = self.rows.get_mut(heap)
+            && std::mem::take(&mut known.in_stack)
+        {
+            self.rows.unlink(&mut self.stack, heap);
         }
     }
 
@@ -113,10 +113,9 @@ impl Lirs {
 
     /// Takes heaps out of the stack until the coldest in it is one to keep.
     fn prune(&mut self) {
-        while let Some(coldest) = self.stack.oldest() {
-            if self.known(coldest).status == Status::Keep {
-                break;
-            }
+        while let Some(coldest) = self.stack.oldest()
+            && self.known(coldest).status != Status::Keep
+        {
             self.leave_stack(coldest);
         }
     }
@@ -124,11 +123,10 @@ impl Lirs {
     /// Lets the coldest heaps to keep pass through, until the others have their share. `spared` is not one of them.
     fn rebalance(&mut self, spared: Option<HeapSlot>) {
         self.prune();
-        while self.bytes_to_keep > self.most_to_keep() {
-            let Some(coldest) = self.stack.oldest() else { break };
-            if spared == Some(coldest) {
-                break;
-            }
+        while self.bytes_to_keep > self.most_to_keep()
+            && let Some(coldest) = self.stack.oldest()
+            && spared != Some(coldest)
+        {
             self.leave_stack(coldest);
             self.set_status(coldest, Status::Passing);
             self.prune();

@@ -31,10 +31,10 @@ use super::{Frame, HeapNumber, PagingCost, WorkHeap, Workload, as_index};
 /// So few that what the GPU works on at the same time fits into the budget, as with a program that means to page: what three submissions in
 /// a row use exceeds it in 1.1 % of the cases for `unet_diffusion` and never for `vision_serving`. With 16 events it is 9 and 1 %, with 64
 /// 79 and 7 %, and how the queue is kept busy matters more than what is evicted.
-pub(in crate::residency) const EVENTS_PER_SUBMISSION: usize = 8;
+pub(crate) const EVENTS_PER_SUBMISSION: usize = 8;
 
 /// Of the peak.
-pub(in crate::residency) const BUDGET_PERCENT: u64 = 60;
+pub(crate) const BUDGET_PERCENT: u64 = 60;
 
 /// A PCI Express 4.0 bus with sixteen lanes, as the scenarios have it.
 const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
@@ -43,17 +43,33 @@ const FRAMES_IN_FLIGHT: usize = 2;
 
 /// A trace cannot be made a workload of.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::residency) enum CannotDerive {
+pub enum CannotDerive {
+    /// An allocation of the trace fails.
     #[error("{location}: the allocator does not hold it all at once: {error}")]
-    Allocate { location: String, error: heapwright::Error },
+    Allocate {
+        /// The line of the trace.
+        location: String,
+        /// Why it fails.
+        error: heapwright::Error,
+    },
+    /// There is no simulated GPU.
     #[error("{path}: the simulated GPU does not open: {reason}")]
-    Open { path: String, reason: String },
+    Open {
+        /// The trace.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The trace has no allocation.
     #[error("{path}: the trace has no allocation")]
-    Empty { path: String },
+    Empty {
+        /// The trace.
+        path: String,
+    },
 }
 
 /// Derives a workload from a trace.
-pub(in crate::residency) fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
+pub fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
     let path = || trace.path().display().to_string();
     if trace.allocation_count() == 0 {
         return Err(CannotDerive::Empty { path: path() });
@@ -181,16 +197,7 @@ fn assemble(trace: &Trace, sizes: &[ByteSize], slices: &[Slice]) -> Workload {
             life.1 = number;
         }
     }
-    let mut workload = Workload {
-        name: trace.name().to_owned(),
-        heaps: Vec::new(),
-        frames: Vec::new(),
-        submissions: Vec::new(),
-        uses: Vec::new(),
-        paging: PAGING,
-        frames_in_flight: FRAMES_IN_FLIGHT,
-        queue_count: 1,
-    };
+    let mut workload = Workload::new(trace.name(), PAGING, FRAMES_IN_FLIGHT, 1);
     for &size in sizes {
         workload.add_heap(WorkHeap {
             size,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::chains::{Chain, Rows};
-use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
-use crate::ByteSize;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::chains::{Chain, Rows};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
 /// When [`AgedLru`] gives heaps up ahead of need. The defaults are those of D3DX12Residency.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +33,7 @@ impl AgedLruDesc {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use heapwright_core::residency::policy::AgedLruDesc;
+    /// use heapwright_policies::AgedLruDesc;
     ///
     /// let desc = AgedLruDesc::default();
     /// assert_eq!(desc.grace(0.69), None);
@@ -85,10 +85,10 @@ impl AgedLru {
     }
 
     fn remove(&mut self, heap: HeapSlot) {
-        if let Some(last) = self.rows.get_mut(heap) {
-            if last.0.take().is_some() {
-                self.rows.unlink(&mut self.by_use, heap);
-            }
+        if let Some(last) = self.rows.get_mut(heap)
+            && last.0.take().is_some()
+        {
+            self.rows.unlink(&mut self.by_use, heap);
         }
     }
 }
@@ -101,11 +101,11 @@ impl EvictionPolicy for AgedLru {
     }
 
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
-        if let Some(last) = self.rows.get_mut(heap) {
-            if last.0.is_some() {
-                *last = LastUse::at(now);
-                self.rows.renew(&mut self.by_use, heap);
-            }
+        if let Some(last) = self.rows.get_mut(heap)
+            && last.0.is_some()
+        {
+            *last = LastUse::at(now);
+            self.rows.renew(&mut self.by_use, heap);
         }
     }
 

@@ -1,8 +1,8 @@
 //! S3-FIFO: a small queue that lets through what is used again, a main queue, and a memory of what left the small one.
 
-use super::chains::{Chain, Rows};
-use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
-use crate::ByteSize;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::chains::{Chain, Rows};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
 /// S3-FIFO, of Yang, Zhang, Qiu, Yue and Rashmi (SOSP 2023), with queues measured in bytes.
 ///
@@ -112,8 +112,9 @@ impl EvictionPolicy for S3Fifo {
         if remembered && cause == Withdrawal::Evicted {
             self.put(heap, Place::Ghost);
             let most = self.capacity - self.capacity / 10;
-            while self.queues[Place::Ghost.index()].bytes > most {
-                let Some(oldest) = self.queues[Place::Ghost.index()].chain.oldest() else { break };
+            while self.queues[Place::Ghost.index()].bytes > most
+                && let Some(oldest) = self.queues[Place::Ghost.index()].chain.oldest()
+            {
                 self.remove(oldest);
             }
         }

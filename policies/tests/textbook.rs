@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
-use super::*;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::{
+    Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal,
+};
+use heapwright_policies::kinds;
 
 /// A cache as the literature has it: answers whether a request is a hit.
 trait Textbook {
@@ -118,17 +122,15 @@ impl TextbookS3Fifo {
         // S.size >= 0.1 * cache size, in whole objects.
         let mut from_small = self.small.len() * 10 >= self.room;
         loop {
-            if from_small {
-                if let Some((id, uses)) = self.small.pop_back() {
-                    if uses > 1 {
-                        self.main.push_front((id, 0));
-                        from_small = self.small.len() * 10 >= self.room;
-                        continue;
-                    }
-                    self.ghost.push_front(id);
-                    self.ghost.truncate(self.room - self.room / 10);
-                    return;
+            if from_small && let Some((id, uses)) = self.small.pop_back() {
+                if uses > 1 {
+                    self.main.push_front((id, 0));
+                    from_small = self.small.len() * 10 >= self.room;
+                    continue;
                 }
+                self.ghost.push_front(id);
+                self.ghost.truncate(self.room - self.room / 10);
+                return;
             }
             match self.main.pop_back() {
                 Some((_, 0)) => return,
@@ -217,24 +219,24 @@ impl Textbook for TextbookLirs {
 }
 
 fn textbook(kind: &PolicyKind, room: usize) -> Option<Box<dyn Textbook>> {
-    Some(match kind {
-        PolicyKind::NextUse | PolicyKind::Custom(_) => return None,
+    Some(match kind.name() {
         // Ahead of need nothing goes here, so it is LRU.
-        PolicyKind::Lru | PolicyKind::AgedLru => Box::new(TextbookLru { room, order: Vec::new() }),
-        PolicyKind::Sieve => Box::new(TextbookSieve { room, queue: Vec::new(), hand: None }),
-        PolicyKind::S3Fifo => Box::new(TextbookS3Fifo {
+        "lru" | "aged-lru" => Box::new(TextbookLru { room, order: Vec::new() }),
+        "sieve" => Box::new(TextbookSieve { room, queue: Vec::new(), hand: None }),
+        "s3-fifo" => Box::new(TextbookS3Fifo {
             room,
             small: VecDeque::new(),
             main: VecDeque::new(),
             ghost: VecDeque::new(),
         }),
-        PolicyKind::Lirs => Box::new(TextbookLirs {
+        "lirs" => Box::new(TextbookLirs {
             room,
             most_lir: usize::MAX,
             stack: Vec::new(),
             queue: Vec::new(),
             lir: BTreeMap::new(),
         }),
+        _ => return None,
     })
 }
 
@@ -254,9 +256,9 @@ proptest! {
 
     #[test]
     fn hits_are_those_of_a_textbook(requests in requests(), room in 2..40_usize) {
-        for kind in PolicyKind::all() {
-            let Some(mut textbook) = textbook(kind, room) else { continue };
-            let mut cache = Cache::new(kind, room);
+        for kind in kinds() {
+            let Some(mut textbook) = textbook(&kind, room) else { continue };
+            let mut cache = Cache::new(&kind, room);
             for (number, &id) in requests.iter().enumerate() {
                 prop_assert_eq!(
                     cache.request(id), textbook.request(id), "{}, request {} for {}", kind, number, id
@@ -266,8 +268,9 @@ proptest! {
     }
 }
 
-fn hits(kind: &PolicyKind, room: usize, requests: impl IntoIterator<Item = u32>) -> Vec<bool> {
-    let mut cache = Cache::new(kind, room);
+fn hits(name: &str, room: usize, requests: impl IntoIterator<Item = u32>) -> Vec<bool> {
+    let kind = kinds().into_iter().find(|kind| kind.name() == name).expect("it is one of them");
+    let mut cache = Cache::new(&kind, room);
     requests.into_iter().map(|id| cache.request(id)).collect()
 }
 
@@ -276,23 +279,23 @@ fn hits(kind: &PolicyKind, room: usize, requests: impl IntoIterator<Item = u32>)
 fn cyclic_use_always_misses_with_lru_and_is_near_the_optimum_with_next_use() {
     for (heaps, room) in [(10_u32, 7_usize), (50, 40), (100, 30)] {
         let (warm, measured) = (heaps as usize * 5, heaps as usize * 20);
-        let misses = |kind: &PolicyKind| {
+        let misses = |kind| {
             let hits = hits(kind, room, (0..heaps).cycle().take(warm + measured));
             hits[warm..].iter().filter(|&&hit| !hit).count()
         };
-        for kind in [PolicyKind::Lru, PolicyKind::AgedLru] {
-            assert_eq!(misses(&kind), measured, "{kind}, {heaps} heaps, room for {room}");
+        for kind in ["lru", "aged-lru"] {
+            assert_eq!(misses(kind), measured, "{kind}, {heaps} heaps, room for {room}");
         }
         // (N - C) / (N - 1) of the uses, within one round.
         let optimum = measured * (heaps as usize - room) / (heaps as usize - 1);
-        let next_use = misses(&PolicyKind::NextUse);
+        let next_use = misses("next-use");
         assert!(
             next_use + 2 * room >= optimum && next_use <= optimum + heaps as usize,
             "{heaps} heaps, room for {room}: {next_use} misses, the optimum is {optimum}"
         );
         // LIRS keeps its share for good: all others miss, always.
         let kept = room - room.div_ceil(100);
-        assert_eq!(misses(&PolicyKind::Lirs), measured / heaps as usize * (heaps as usize - kept));
+        assert_eq!(misses("lirs"), measured / heaps as usize * (heaps as usize - kept));
     }
 }
 
@@ -303,11 +306,11 @@ fn small_examples_go_as_worked_out_by_hand() {
     let marks =
         |kind| hits(kind, 3, requests).into_iter().map(|hit| if hit { 'h' } else { '.' }).collect::<String>();
     // 4 takes the place of 2, 5 that of 3; 1 stays; 2 takes the place of 4.
-    assert_eq!(marks(&PolicyKind::Lru), "...h..h.");
+    assert_eq!(marks("lru"), "...h..h.");
     // The hand spares 1 and takes 2, then 3; 1 is hit.
-    assert_eq!(marks(&PolicyKind::Sieve), "...h..h.");
+    assert_eq!(marks("sieve"), "...h..h.");
     // Two to keep: 2 was used longest ago, and passes through first, then 4 and 5 take each other's place.
-    assert_eq!(marks(&PolicyKind::Lirs), "...h..h.");
+    assert_eq!(marks("lirs"), "...h..h.");
 }
 
 /// The same for S3-FIFO, with more requests.
@@ -316,7 +319,7 @@ fn s3_fifo_goes_as_worked_out_by_hand() {
     // All are in the small queue: 4, 5 and the second 1 push out 1 (used once more only), 2 and 3, the second 2 pushes out 4. Both come back
     // while they are remembered, and so into the main queue: 6 to 9 push out 5, and one another.
     let requests = [1, 2, 3, 1, 4, 5, 1, 2, 6, 7, 8, 9, 1, 2];
-    let hits = hits(&PolicyKind::S3Fifo, 3, requests);
+    let hits = hits("s3-fifo", 3, requests);
     let hits: Vec<_> = hits.iter().enumerate().filter(|(_, hit)| **hit).map(|(at, _)| at).collect();
     assert_eq!(hits, [3, 12, 13]);
 }
@@ -325,7 +328,7 @@ fn s3_fifo_goes_as_worked_out_by_hand() {
 fn sieve_lets_new_data_leave_before_old_data_in_use() {
     // 1 and 2 are used again and again, and what comes once passes beside them.
     let requests = [1, 2, 3, 1, 2, 4, 1, 2, 5, 1, 2, 6, 1, 2];
-    let hits = hits(&PolicyKind::Sieve, 3, requests);
+    let hits = hits("sieve", 3, requests);
     let of_used: Vec<_> =
         requests.iter().zip(&hits).skip(3).filter(|(id, _)| **id < 3).map(|(_, hit)| *hit).collect();
     assert_eq!(of_used, [true; 8]);

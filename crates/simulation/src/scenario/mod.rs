@@ -5,7 +5,7 @@
 //! - [`built_in`]: those that come with the program, in the same format.
 
 mod amount;
-pub(super) mod built_in;
+pub mod built_in;
 mod format;
 mod resolve;
 
@@ -21,11 +21,13 @@ use super::workload::PagingCost;
 
 /// A scenario whose rules all hold.
 #[derive(Debug)]
-pub(super) struct Scenario {
-    pub(super) name: String,
+pub struct Scenario {
+    /// Its name, of letters, digits, `-` and `_`.
+    pub name: String,
     /// The file, or what else names it, for messages.
     pub(super) path: String,
-    pub(super) description: String,
+    /// What it is like, for people.
+    pub description: String,
     pub(super) frames: u32,
     pub(super) frames_in_flight: usize,
     pub(super) cpu: Duration,
@@ -102,7 +104,7 @@ pub(super) const GRANULARITY: ByteSize = ByteSize::from_kib(64);
 
 /// A scenario file breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ScenarioError {
+pub struct ScenarioError {
     /// The file, or what else names the scenario.
     path: String,
     line: Option<usize>,
@@ -133,7 +135,7 @@ impl Scenario {
     /// # Errors
     ///
     /// The first rule that is broken.
-    pub(super) fn parse(path: &str, text: &str) -> Result<Self, ScenarioError> {
+    pub fn parse(path: &str, text: &str) -> Result<Self, ScenarioError> {
         let file: Result<ScenarioFile, Broken> = toml::from_str(text).map_err(|error: toml::de::Error| {
             let rule = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
             Broken { span: error.span(), rule }

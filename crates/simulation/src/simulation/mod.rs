@@ -19,24 +19,26 @@ use super::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
 
 /// What came of a workload under a policy.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Outcome {
+pub struct Outcome {
     /// Bytes that MakeResident was called for.
-    pub(super) bytes_in: ByteSize,
+    pub bytes_in: ByteSize,
     /// Bytes that Evict was called for.
-    pub(super) bytes_out: ByteSize,
+    pub bytes_out: ByteSize,
+    /// Those of them that were evicted ahead of need.
+    pub bytes_ahead: ByteSize,
     /// How often the CPU waited for the GPU before something could be evicted.
-    pub(super) stalls: u64,
+    pub stalls: u64,
     /// How long in all.
-    pub(super) stall_time: Duration,
+    pub stall_time: Duration,
     /// From the end of the frame before to that of each, the first from the beginning.
-    pub(super) frame_times: Vec<Duration>,
+    pub frame_times: Vec<Duration>,
     /// Frames in which usage was over the budget, because what a submission uses, and what is locked, is.
-    pub(super) over_budget_frames: u64,
+    pub over_budget_frames: u64,
 }
 
 /// Something that must not happen: the program, or what it is built on, is wrong. But for [`TooLarge`](Self::TooLarge).
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SimulationError {
+enum SimulationError {
     #[error("{0}")]
     Call(#[from] CallFailed),
     #[error(
@@ -59,36 +61,37 @@ pub(super) enum SimulationError {
 /// An error, and in which frame.
 #[derive(Debug, thiserror::Error)]
 #[error("frame {frame}: {error}")]
-pub(super) struct SimulationFailed {
+pub struct SimulationFailed {
     frame: usize,
     error: SimulationError,
 }
 
 impl SimulationFailed {
     /// Whether the scenario asks for more than the device has: no mistake of anybody but of its author.
-    pub(super) fn is_too_large(&self) -> bool {
+    pub fn is_too_large(&self) -> bool {
         matches!(self.error, SimulationError::TooLarge { .. })
     }
 }
 
 /// What a frame evicts at most ahead of need, if the policy wants any to go: as much as `ResidencyManagerDesc::evict_size` is by default.
-const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
+pub const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 
-/// Simulates all frames. `progress` hears of each that begins.
+/// Simulates all frames, of which each evicts up to `evict_ahead` bytes ahead of need. `progress` hears of each that begins.
 ///
 /// # Errors
 ///
 /// Where the device refuses a call, says another usage than the planner believes, or is over budget without need.
-pub(super) fn simulate(
+pub fn simulate(
     workload: &Workload,
     policy: &PolicyKind,
+    evict_ahead: ByteSize,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Outcome, SimulationFailed> {
     let at = |frame| move |error| SimulationFailed { frame, error };
     let mut simulation = Simulation::new(workload, policy).map_err(at(0))?;
     for frame in 0..workload.frames.len() {
         progress(frame);
-        simulation.frame(frame).map_err(at(frame))?;
+        simulation.frame(frame, evict_ahead).map_err(at(frame))?;
     }
     Ok(simulation.outcome)
 }
@@ -154,7 +157,7 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
-    fn frame(&mut self, number: usize) -> Result<(), SimulationError> {
+    fn frame(&mut self, number: usize, evict_ahead: ByteSize) -> Result<(), SimulationError> {
         let workload = self.workload;
         let frame = &workload.frames[number];
         self.is_over_budget = false;
@@ -176,7 +179,7 @@ impl<'a> Simulation<'a> {
             self.clock.work(frame.cpu / parts);
             end = end.max(self.submit(submission)?);
         }
-        self.evict_ahead()?;
+        self.evict_ahead(evict_ahead)?;
         self.dying.extend(&frame.died);
         self.ends.push(end);
         self.outcome.frame_times.push(end - before);
@@ -332,10 +335,12 @@ impl<'a> Simulation<'a> {
     }
 
     /// Lets the policy evict what is not worth keeping.
-    fn evict_ahead(&mut self) -> Result<(), SimulationError> {
+    fn evict_ahead(&mut self, limit: ByteSize) -> Result<(), SimulationError> {
         let now = self.planner.moment(self.clock.now());
         let mut plan = std::mem::take(&mut self.plan);
-        self.planner.plan_ahead([EVICT_AHEAD; 2], now, &mut plan);
+        self.planner.plan_ahead([limit; 2], now, &mut plan);
+        let ahead = plan.bytes_out.into_iter().fold(ByteSize::ZERO, ByteSize::saturating_add);
+        self.outcome.bytes_ahead = self.outcome.bytes_ahead.saturating_add(ahead);
         self.plan = plan;
         self.carry_out(now).map(drop)
     }

@@ -1,8 +1,8 @@
 //! SIEVE: heaps in the order in which they came, and a hand that lets those go that were not used since it passed.
 
-use super::chains::{Chain, Rows};
-use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
-use crate::ByteSize;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::chains::{Chain, Rows};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
 /// SIEVE, of Zhang, Yang, Yue, Vigfusson and Rashmi (NSDI 2024): first in, first out, but a heap that was used since it came, or since the hand
 /// passed it, stays where it is.
@@ -44,13 +44,13 @@ impl Sieve {
     }
 
     fn remove(&mut self, heap: HeapSlot) {
-        if let Some(seen) = self.rows.get_mut(heap) {
-            if std::mem::take(&mut seen.held) {
-                if self.hand == Some(heap) {
-                    self.hand = self.rows.newer(heap);
-                }
-                self.rows.unlink(&mut self.by_arrival, heap);
+        if let Some(seen) = self.rows.get_mut(heap)
+            && std::mem::take(&mut seen.held)
+        {
+            if self.hand == Some(heap) {
+                self.hand = self.rows.newer(heap);
             }
+            self.rows.unlink(&mut self.by_arrival, heap);
         }
     }
 }
@@ -85,12 +85,13 @@ impl EvictionPolicy for Sieve {
             let Some(heap) = self.hand.or(self.by_arrival.oldest()) else { return };
             self.hand = self.rows.newer(heap);
             let at_end = self.hand.is_none();
-            if let Some(seen) = self.rows.get_mut(heap) {
-                if seen.asked != self.round && !std::mem::take(&mut seen.used) {
-                    seen.asked = self.round;
-                    if let Some(size) = evict(heap) {
-                        chosen = chosen.saturating_add(size);
-                    }
+            if let Some(seen) = self.rows.get_mut(heap)
+                && seen.asked != self.round
+                && !std::mem::take(&mut seen.used)
+            {
+                seen.asked = self.round;
+                if let Some(size) = evict(heap) {
+                    chosen = chosen.saturating_add(size);
                 }
             }
             if at_end {

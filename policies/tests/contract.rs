@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::*;
+use heapwright_core::ByteSize;
+use heapwright_core::residency::policy::{
+    Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal,
+};
+use heapwright_policies::{AgedLru, AgedLruDesc, kinds};
 
 #[derive(Debug, Clone)]
 enum Call {
@@ -122,43 +126,10 @@ proptest! {
 
     #[test]
     fn every_policy_chooses_what_is_held_and_may_go_once(calls in prop::collection::vec(call(), 1..150)) {
-        for kind in PolicyKind::all() {
-            check(kind, &calls)?;
+        for kind in kinds() {
+            check(&kind, &calls)?;
         }
     }
-
-    #[test]
-    fn what_is_spared_is_not_needed_and_what_goes_is(
-        sizes in prop::collection::vec(0..30_u64, 0..20), need in 0..200_u64
-    ) {
-        let size_of = |heap: HeapSlot| ByteSize::new(sizes[heap.index()]);
-        let mut victims: Vec<_> = (0..u32::try_from(sizes.len()).unwrap()).map(HeapSlot::new).collect();
-        let before = victims.clone();
-        spare_unneeded(&mut victims, ByteSize::new(need), size_of);
-        let bytes: u64 = victims.iter().map(|&heap| size_of(heap).get()).sum();
-        prop_assert!(victims.is_sorted());
-        if sizes.iter().sum::<u64>() < need {
-            prop_assert_eq!(victims, before);
-        } else {
-            prop_assert!(bytes >= need);
-            for &victim in &victims {
-                prop_assert!(bytes - size_of(victim).get() < need, "{:?} is not needed", victim);
-            }
-        }
-    }
-}
-
-#[test]
-fn every_kind_is_named_and_found_by_its_name() {
-    for kind in PolicyKind::all() {
-        assert_eq!(kind.name().parse().as_ref(), Ok(kind));
-        assert_eq!(kind.to_string(), kind.name());
-    }
-    assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
-    assert_eq!(
-        "LRU".parse::<PolicyKind>().unwrap_err().to_string(),
-        "no eviction policy is named \"LRU\"; there are next-use, lru, aged-lru, sieve, s3-fifo, lirs"
-    );
 }
 
 fn at(submission: u64, seconds: u64) -> Moment {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue};
 
-use crate::residency::workload::PagingCost;
+use crate::workload::PagingCost;
 
 #[derive(Debug)]
 pub(super) struct Clock {

@@ -1,11 +1,49 @@
 //! What policies are measured with: programs that use more than there is room for.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    clippy::missing_panics_doc,
+    reason = "the numbers of workloads are small"
+)]
 
-use heapwright_core::residency::offline::Beginning;
+use std::time::Duration;
+
+use heapwright_core::ByteSize;
+use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_simulation::{Frame, HeapNumber, PagingCost, WorkHeap, Workload};
 
 use crate::random::Random;
-use crate::simulation::{Heap, Scenario, Submission};
 
 const MIB: u64 = 1 << 20;
+
+/// The GPU may still be in the submission that is two before the current one.
+const FRAMES_IN_FLIGHT: usize = 3;
+const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
+const GPU: Duration = Duration::from_micros(16_667);
+
+/// How a heap comes to be, before its first use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    /// Its content has to be paged in.
+    Evicted,
+    /// It is created resident.
+    Created,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Heap {
+    size: u64,
+    beginning: Beginning,
+    /// It is destroyed after its last use.
+    transient: bool,
+}
+
+#[derive(Debug)]
+struct Submission {
+    budget: u64,
+    heaps: Vec<usize>,
+}
 
 #[derive(Debug)]
 struct Build {
@@ -20,6 +58,8 @@ impl Build {
     }
 
     fn heap(&mut self, size: u64, beginning: Beginning) -> usize {
+        // What the device takes for it.
+        let size = size.next_multiple_of(64 << 10);
         self.heaps.push(Heap { size, beginning, transient: false });
         self.heaps.len() - 1
     }
@@ -60,12 +100,51 @@ impl Build {
         self.submissions.windows(passes).map(frame).max().unwrap_or(0)
     }
 
-    fn done(self) -> Scenario {
-        Scenario { name: self.name, heaps: self.heaps, submissions: self.submissions }
+    /// A frame for each submission.
+    fn done(self) -> Workload {
+        let mut lives = vec![None; self.heaps.len()];
+        for (number, submission) in self.submissions.iter().enumerate() {
+            for &heap in &submission.heaps {
+                lives[heap].get_or_insert((number, number)).1 = number;
+            }
+        }
+        let mut workload = Workload::new(self.name, PAGING, FRAMES_IN_FLIGHT, 1);
+        let mut numbers: Vec<Option<HeapNumber>> = vec![None; self.heaps.len()];
+        for (at, submission) in self.submissions.iter().enumerate() {
+            let (mut born, mut died) = (Vec::new(), Vec::new());
+            for &heap in &submission.heaps {
+                let Heap { size, beginning, transient } = self.heaps[heap];
+                let number = *numbers[heap].get_or_insert_with(|| {
+                    let number = workload.add_heap(WorkHeap {
+                        size: ByteSize::new(size),
+                        group: SegmentGroup::Local,
+                        level: PriorityLevel::Normal,
+                        is_resident: beginning == Beginning::Created,
+                        is_locked: false,
+                        is_first: false,
+                    });
+                    born.push(number);
+                    number
+                });
+                if transient && lives[heap].is_some_and(|(_, last)| last == at) {
+                    died.push(number);
+                }
+            }
+            let set: Vec<_> = submission.heaps.iter().filter_map(|&heap| numbers[heap]).collect();
+            workload.submit(0, GPU, set);
+            workload.frames.push(Frame {
+                budget: [ByteSize::new(submission.budget), ByteSize::ZERO],
+                cpu: Duration::ZERO,
+                born,
+                submissions: at..at + 1,
+                died,
+            });
+        }
+        workload
     }
 
     /// As [`done`](Self::done), with one budget for all: so many times what that many submissions after another use at most.
-    fn done_with(mut self, peaks: f64, passes: usize) -> Scenario {
+    fn done_with(mut self, peaks: f64, passes: usize) -> Workload {
         let budget = (self.peak(passes) as f64 * peaks) as u64;
         for submission in &mut self.submissions {
             submission.budget = budget;
@@ -75,7 +154,7 @@ impl Build {
 }
 
 /// A camera goes through a grid of tiles; near ones are drawn every frame, those at the rim now and then.
-fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Scenario {
+fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("open world, {route:?}, {passes} submissions a frame, room {room}"));
     let side = 48_i64;
@@ -124,7 +203,7 @@ enum Route {
 }
 
 /// Models in turn, a submission for a few layers; together they are larger than memory.
-fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Scenario {
+fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build =
         Build::new(format!("serving, {order:?}, {layers_at_once} layers a submission, room {room}"));
@@ -166,7 +245,7 @@ enum Order {
 }
 
 /// Levels, each with its own heaps, of which a frame shows a part; between levels a hub.
-fn levels(seed: u64, room: f64, again: bool) -> Scenario {
+fn levels(seed: u64, room: f64, again: bool) -> Workload {
     let mut random = Random::new(seed);
     let back = if again { "and back again" } else { "each once" };
     let mut build = Build::new(format!("levels, {back}, room {room}"));
@@ -191,7 +270,7 @@ fn levels(seed: u64, room: f64, again: bool) -> Scenario {
 }
 
 /// A scene that fits, until another program takes half of the memory for a while.
-fn halved(seed: u64, room: f64) -> Scenario {
+fn halved(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("budget halved, room {room}"));
     let shared = build.heaps(50, MIB..16 * MIB, Beginning::Created, &mut random);
@@ -212,7 +291,7 @@ fn halved(seed: u64, room: f64) -> Scenario {
 }
 
 /// Heaps in turn, more than there is room for.
-fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Scenario {
+fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("scan of {heaps}, {each} at once, room {room}, jitter {jitter}"));
     let all = build.heaps(heaps, 4 * MIB..12 * MIB, Beginning::Evicted, &mut random);
@@ -229,7 +308,7 @@ fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Scenar
 }
 
 /// A scene in steady use, and data that passes through once.
-fn stream_once(seed: u64, room: f64) -> Scenario {
+fn stream_once(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("streamed once beside a scene, room {room}"));
     let always = build.heaps(60, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
@@ -255,7 +334,7 @@ fn stream_once(seed: u64, room: f64) -> Scenario {
 }
 
 /// Very many small heaps, of which every frame uses those near a point that moves.
-fn tiny(seed: u64, room: f64) -> Scenario {
+fn tiny(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("many tiny heaps, room {room}"));
     let all = build.heaps(12_000, 16 << 10..256 << 10, Beginning::Created, &mut random);
@@ -272,7 +351,8 @@ fn tiny(seed: u64, room: f64) -> Scenario {
 }
 
 /// Independent requests of uneven popularity: nothing says when the next one is, so no policy comes near the bound.
-pub(crate) fn popular(seed: u64, room: f64) -> Scenario {
+#[must_use]
+pub fn popular(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("uneven popularity, room {room}"));
     let all = build.heaps(400, MIB..8 * MIB, Beginning::Created, &mut random);
@@ -285,7 +365,7 @@ pub(crate) fn popular(seed: u64, room: f64) -> Scenario {
 }
 
 /// A network that is trained: each layer's result is kept for the way back. New tensors in every step, weights in all.
-fn training(seed: u64, room: f64) -> Scenario {
+fn training(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("training, room {room}"));
     let weights = build.heaps(40, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
@@ -317,47 +397,9 @@ fn training(seed: u64, room: f64) -> Scenario {
     build.done()
 }
 
-/// Every allocation of a trace is a heap, used when it is made and when it is freed; those beyond `smallest` bytes.
-pub(crate) fn trace(name: &str, csv: &str, smallest: u64, room: f64) -> Scenario {
-    let mut build = Build::new(format!("tensors of {name}, room {room}"));
-    let mut by_id = std::collections::BTreeMap::new();
-    let (mut live, mut peak) = (0_u64, 0_u64);
-    for line in csv.lines().skip(1) {
-        let fields: Vec<_> = line.split(',').collect();
-        let size: u64 = fields[3].parse().expect("a size");
-        if size < smallest {
-            continue;
-        }
-        let heap = if fields[1] == "alloc" {
-            live += size;
-            peak = peak.max(live);
-            let heap = build.heap(size, Beginning::Created);
-            build.heaps[heap].transient = true;
-            by_id.insert(fields[2].to_owned(), heap);
-            heap
-        } else {
-            live -= size;
-            by_id[fields[2]]
-        };
-        // Eight events are a submission.
-        match build.submissions.last_mut() {
-            Some(last) if last.heaps.len() < 8 => {
-                if !last.heaps.contains(&heap) {
-                    last.heaps.push(heap);
-                }
-            }
-            _ => build.submit(0, vec![heap]),
-        }
-    }
-    let budget = ((peak as f64 * room) as u64).max(build.peak(1));
-    for submission in &mut build.submissions {
-        submission.budget = budget;
-    }
-    build.done()
-}
-
 /// One of each kind that takes little time, for tests without optimisation.
-pub(crate) fn quick() -> Vec<Scenario> {
+#[must_use]
+pub fn quick() -> Vec<Workload> {
     vec![
         open_world(1, 1, 1.3, Route::Wander),
         serving(5, 4, Order::RoundRobin, 0.6),
@@ -370,7 +412,8 @@ pub(crate) fn quick() -> Vec<Scenario> {
 }
 
 /// All that is measured; other seeds make other sizes, routes and orders.
-pub(crate) fn all(seeds: u64) -> Vec<Scenario> {
+#[must_use]
+pub fn all(seeds: u64) -> Vec<Workload> {
     vec![
         open_world(seeds + 1, 1, 1.3, Route::Wander),
         open_world(seeds + 2, 3, 1.6, Route::Circuit),
@@ -393,4 +436,16 @@ pub(crate) fn all(seeds: u64) -> Vec<Scenario> {
         training(seeds + 20, 0.6),
         training(seeds + 21, 0.8),
     ]
+}
+
+/// A scan that takes little time under every policy.
+#[must_use]
+pub fn small_scan() -> Workload {
+    scan(13, 60, 4, 0.6, true)
+}
+
+/// The geometric mean.
+#[must_use]
+pub fn geometric_mean(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }

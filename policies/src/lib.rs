@@ -1,0 +1,32 @@
+//! Published eviction policies, and generated workloads to compare them with those of `heapwright-core`.
+//!
+//! Only for development: nothing that is published depends on it. `cargo run --release -p heapwright-policies` prints tables; the
+//! tests hold the default policy to its bar, and all policies to the contract of
+//! [`EvictionPolicy`](heapwright_core::residency::policy::EvictionPolicy) and to textbook implementations.
+
+mod aged_lru;
+mod lirs;
+mod random;
+mod s3_fifo;
+mod sieve;
+pub mod workloads;
+
+use heapwright_core::residency::policy::PolicyKind;
+
+pub use aged_lru::{AgedLru, AgedLruDesc};
+pub use lirs::Lirs;
+pub use s3_fifo::S3Fifo;
+pub use sieve::Sieve;
+
+/// Returns every policy: those of `heapwright-core`, the default first, then those of this crate.
+#[must_use]
+pub fn kinds() -> Vec<PolicyKind> {
+    let mut kinds = PolicyKind::all().to_vec();
+    kinds.extend([
+        PolicyKind::custom("aged-lru", || Box::new(AgedLru::new(AgedLruDesc::default()))),
+        PolicyKind::custom("sieve", || Box::new(Sieve::new())),
+        PolicyKind::custom("s3-fifo", || Box::new(S3Fifo::new())),
+        PolicyKind::custom("lirs", || Box::new(Lirs::new())),
+    ]);
+    kinds
+}
