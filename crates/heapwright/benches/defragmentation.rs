@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationState};
 use heapwright::{
-    ByteSize, DefragmentationBudget, DefragmentationState, HeapType, InitialState, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocator, buffer_desc,
+    ByteSize, HeapType, InitialState, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
+    buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 

@@ -9,8 +9,10 @@
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
-use heapwright::eviction::PolicyKind;
-use heapwright::{ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, ResidencyManagerDesc};
+use heapwright::residency::eviction::PolicyKind;
+use heapwright::residency::{
+    ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+};
 use heapwright_runtime::{HostProfile, Instance};
 
 const HEAP_SIZE: u64 = 64 * 1024;

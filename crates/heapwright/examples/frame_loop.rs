@@ -17,9 +17,11 @@ use std::process::ExitCode;
 
 use heapwright::d3d12::windows_core::Interface as _;
 use heapwright::d3d12::*;
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+};
 use heapwright::{
-    BudgetOverride, ByteSize, FenceValue, GroupBudgets, HeapType, ResidencyList, ResidencyManager,
-    ResidencyManagerDesc, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
+    ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, buffer_desc,
 };
 

@@ -219,10 +219,13 @@
 //! textures, E_FAIL where three ways failed), but a size that no memory of the device could hold is E_OUTOFMEMORY, as there.
 
 #[allow(unused_imports, reason = "for the links")]
+use crate::residency::{
+    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus,
+    ResidencyList, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats,
+};
+#[allow(unused_imports, reason = "for the links")]
 use crate::{
-    Mapping, PoolAlgorithm, RecordFlags, RecordOptions, RecordScope, ResidencyHeap, ResidencyHeapDesc,
-    ResidencyHeapFlags, ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList, ResidencyManager,
-    ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats, ResourceAllocation,
+    Mapping, PoolAlgorithm, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
     ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
     ResourceAllocatorStats, SuballocationAlgorithm, TextureMapping, VideoMemoryInfo,

@@ -26,7 +26,7 @@
 //!
 //! | part | state |
 //! |---|---|
-//! | [`ResourceAllocator`]: resources placed in shared heaps, in heaps of their own, within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](Defragmentation); [`probe`](ResourceAllocator::probe) | here |
+//! | [`ResourceAllocator`]: resources placed in shared heaps, in heaps of their own, within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](defragmentation::Defragmentation); [`probe`](ResourceAllocator::probe) | here |
 //! | [`report`]: everything that an allocator holds, as plain data, with the feature `serde` as JSON | here |
 //! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | here |
@@ -37,22 +37,27 @@
 //! # Safety
 //!
 //! What the GPU does, it does because somebody executed a command list. That is an `unsafe` call, of D3D12 or
-//! [`ResidencyManager::execute_command_lists`], and who makes it promises that whatever the list references lives, keeps its
+//! [`ResidencyManager::execute_command_lists`](residency::ResidencyManager::execute_command_lists), and who makes it promises that whatever the list references lives, keeps its
 //! memory and is resident until the GPU has finished. Memory is taken from under the GPU only by breaking this promise, so the
 //! functions that give memory back, move it or evict it are safe:
 //!
 //! | what | why it is safe |
 //! |---|---|
 //! | dropping an allocation, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of what lists reference, and allocations of their memory |
-//! | [`Move::complete`], and dropping a [`Move`] | the same: the old place is free, or the new one |
-//! | [`ResidencyManager::trim`], [`evict_at_least`](ResidencyManager::evict_at_least), [`manage`](ResidencyManager::manage), [`set_residency_status`](ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`], creating memory that makes others go | the promise covers residency; what was submitted through the manager it does not evict |
+//! | [`Move::complete`](defragmentation::Move::complete), and dropping a [`Move`] | the same: the old place is free, or the new one |
+//! | [`ResidencyManager::trim`](residency::ResidencyManager::trim), [`evict_at_least`](residency::ResidencyManager::evict_at_least), [`manage`](residency::ResidencyManager::manage), [`set_residency_status`](residency::ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`](residency::ResidencyHeap::unlock), creating memory that makes others go | the promise covers residency; what was submitted through the manager it does not evict |
 //! | [`ResourceAllocation::map`], [`Mapping`] | the mapped bytes are one mapping's alone, and are copied; whoever executes lists orders them with what the CPU does |
-//! | [`resource`](ResourceAllocation::resource), [`heap`](ResourceAllocation::heap), [`pageable`](ResidencyHeap::pageable) and other interfaces that are handed out | every method of an interface is an `unsafe fn` |
-//! | interfaces that are passed in, and those that a callback of [`create_heap`](ResidencyManager::create_heap) returns | an interface is a live COM object by its type; of which device and kind it is, is checked |
+//! | [`resource`](ResourceAllocation::resource), [`heap`](ResourceAllocation::heap), [`pageable`](residency::ResidencyHeap::pageable) and other interfaces that are handed out | every method of an interface is an `unsafe fn` |
+//! | interfaces that are passed in, and those that a callback of [`create_heap`](residency::ResidencyManager::create_heap) returns | an interface is a live COM object by its type; of which device and kind it is, is checked |
 //!
 //! What cannot be known is an `unsafe fn` that says what it relies on: `execute_command_lists`,
 //! [`ResourceAllocator::import`] (a resource that somebody else may map), `from_raw` (a pointer), and [`windows_interop!`] (a
 //! crate that is called `windows`).
+//!
+//! [`Defragmentation`]: defragmentation::Defragmentation
+//! [`Move`]: defragmentation::Move
+//! [`ResidencyHeap`]: residency::ResidencyHeap
+//! [`ResidencyManager`]: residency::ResidencyManager
 //!
 //! # Threads
 //!
@@ -71,35 +76,27 @@ mod heap_family;
 pub mod on_windows;
 pub mod report;
 mod requirements;
-mod residency;
+pub mod residency;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    AllocationId, Decision, Defragmentation, DefragmentationBudget, DefragmentationDesc,
-    DefragmentationProgress, DefragmentationState, DefragmentationStep, HeapLimits, HeapType, LiveAllocation,
-    Mapping, MemoryTotals, Move, Placement, Pool, PoolAlgorithm, PoolDesc, Probe, ProbedMemory, Reason,
-    RecordFlags, RecordOptions, RecordScope, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocationType,
-    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc,
-    ResourceKind, SuballocationAlgorithm, TexelPitches, TextureMapping, buffer_desc,
+    AllocationId, Decision, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
+    PoolAlgorithm, PoolDesc, Probe, ProbedMemory, Reason, RecordFlags, RecordOptions, RecordScope,
+    ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo,
+    ResourceAllocationSupport, ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc, ResourceKind, SuballocationAlgorithm,
+    TexelPitches, TextureMapping, buffer_desc, defragmentation,
 };
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
-pub use heapwright_core::residency::policy as eviction;
-pub use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
 pub use requirements::BufferUses;
-pub use residency::{
-    BudgetOverride, BudgetStep, GroupBudgets, OpenResidencyList, Pressure, PressureLevel,
-    PressureRegistration, ResidencyGroupStats, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags,
-    ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
-    ResidencyManagerFlags, ResidencyManagerStats,
-};
 
 /// The README's example is a doc test.
 #[cfg(doctest)]

@@ -19,8 +19,8 @@
 //!
 //! | feature | since | heapwright uses it for | where it is absent |
 //! |---|---|---|---|
-//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo), and what residency keeps to | no adapter: what needs a budget is refused, limits of one's own work ([`HeapLimits`](crate::HeapLimits)); a residency manager wants a [`BudgetOverride`](crate::BudgetOverride) or a maximum |
-//! | its `RegisterVideoMemoryBudgetChangeNotificationEvent` | as above | [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | a warning; budgets are asked for every [`refresh_interval`](crate::ResidencyManagerDesc::refresh_interval) submissions, as without the flag |
+//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo), and what residency keeps to | no adapter: what needs a budget is refused, limits of one's own work ([`HeapLimits`](crate::HeapLimits)); a residency manager wants a [`BudgetOverride`](crate::residency::BudgetOverride) or a maximum |
+//! | its `RegisterVideoMemoryBudgetChangeNotificationEvent` | as above | [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | a warning; budgets are asked for every [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as without the flag |
 //! | `ID3D12Device1` | Windows 10 Anniversary Update | residency priorities of pools, which D3D12 is told | D3D12 is not told; a residency manager keeps to them all the same |
 //! | `ID3D12Device3` | Windows 10 Fall Creators Update (1709) | `EnqueueMakeResident`: queues wait for what is paged in, and the CPU does not | `MakeResident` on a thread of the manager's, for which queues wait |
 //! | `ID3D12Device4` | Windows 10 build 20348 at the latest | heaps and committed resources of a protected session | unsupported, by name |
@@ -35,7 +35,7 @@
 //! | an alignment beside it as a floor | SDK 1.619.4 | [`AlignmentBesideTight::Floor`](crate::AlignmentBesideTight), if you say so: no device tells | the resource is placed at that alignment all the same |
 //! | manual write tracking (OPTIONS17) | SDK 1.610 | not yet | |
 //! | recreate-at addresses (OPTIONS20) | a driver that says so (document RECREATE) | not yet | |
-//! | trim notifications (`ID3D12Device15`) | SDK 1.619 | what was not used since the last one is evicted, or as many bytes as are asked for, with [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | budgets alone say when memory is short |
+//! | trim notifications (`ID3D12Device15`) | SDK 1.619 | what was not used since the last one is evicted, or as many bytes as are asked for, with [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | budgets alone say when memory is short |
 //!
 //! # The Agility SDK
 //!

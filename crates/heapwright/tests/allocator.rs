@@ -7,7 +7,7 @@ use gpu::{Opened, any_device, assert_usage, open};
 use heapwright::d3d12::*;
 use heapwright::{
     Architecture, ByteSize, DeviceCaps, HeapType, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocator, ResourceAllocatorDesc, SegmentGroup, VideoMemoryInfo, buffer_desc,
+    ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 

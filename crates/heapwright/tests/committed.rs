@@ -7,10 +7,11 @@ mod gpu;
 use faulty_device::{Call, Faults, FaultyDevice};
 use gpu::*;
 use heapwright::d3d12::*;
+use heapwright::residency::ResidencyManager;
 use heapwright::{
-    ByteSize, HeapLimits, HeapType, InitialState, Placement, ProbedMemory, Reason, ResidencyManager,
-    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, ResourceDesc, buffer_desc,
+    ByteSize, HeapLimits, HeapType, InitialState, Placement, ProbedMemory, Reason, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc,
+    buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 

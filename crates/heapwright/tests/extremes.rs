@@ -5,9 +5,11 @@ mod gpu;
 
 use gpu::*;
 use heapwright::d3d12::*;
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc,
+};
 use heapwright::{
-    Alignment, BudgetOverride, BufferUses, ByteSize, FenceValue, GroupBudgets, HeapLimits, HeapType,
-    InitialState, PoolDesc, ResidencyHeap, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc,
+    Alignment, BufferUses, ByteSize, FenceValue, HeapLimits, HeapType, InitialState, PoolDesc,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
     ResourceAllocatorFlags, ResourceDesc, SegmentGroup, SuballocationAlgorithm, buffer_desc,
 };

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use gpu::*;
 use heapwright::d3d12::*;
+use heapwright::residency::ResidencyHeapStatus;
 use heapwright::{
-    HeapType, PoolDesc, ResidencyHeapStatus, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceKind,
-    TexelPitches,
+    HeapType, PoolDesc, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceKind, TexelPitches,
 };
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{GUID, Interface, Ref, Result, implement};

@@ -322,7 +322,7 @@ proptest::proptest! {
                 PoolStep::ReleaseAll => drop(allocator.release_empty_heaps()),
                 PoolStep::Defragment(number) if !pools.is_empty() => {
                     let pool = Some(&pools[number % pools.len()]);
-                    let desc = heapwright::DefragmentationDesc { pool };
+                    let desc = heapwright::defragmentation::DefragmentationDesc { pool };
                     if let Ok(mut run) = allocator.defragment(desc) {
                         drop(run.step(Default::default()));
                     }

@@ -1,10 +1,9 @@
 //! Which types may be used from any thread, as their documentation says; checked when this is compiled.
 
 use heapwright::d3d12::{ID3D12CommandAllocator, ID3D12Pageable};
-use heapwright::{
-    Defragmentation, Error, Mapping, Move, Pool, PressureRegistration, ResidencyHeap, ResidencyList,
-    ResidencyManager, ResourceAllocation, ResourceAllocator,
-};
+use heapwright::defragmentation::{Defragmentation, Move};
+use heapwright::residency::{PressureRegistration, ResidencyHeap, ResidencyList, ResidencyManager};
+use heapwright::{Error, Mapping, Pool, ResourceAllocation, ResourceAllocator};
 
 const fn is_send_and_sync<T: Send + Sync>() {}
 
@@ -40,9 +39,9 @@ const _: () = {
 /// A residency heap is used by any thread although `ID3D12Pageable` is not: what it holds is never a command allocator.
 #[test]
 fn a_command_allocator_is_no_residency_heap() {
-    use heapwright::ResidencyHeapDesc;
     use heapwright::d3d12::windows_core::Interface as _;
     use heapwright::d3d12::{D3D12_COMMAND_LIST_TYPE_DIRECT, ID3D12CommandQueue, ID3D12Fence};
+    use heapwright::residency::ResidencyHeapDesc;
     use heapwright::{ByteSize, SegmentGroup};
 
     let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile()).unwrap();

@@ -16,8 +16,9 @@ use super::residency::{KeptResident, OwnHeap};
 use super::typed_heaps::PlacedRange;
 use super::within::WithinRange;
 use super::{HeapType, Inner, Mapping, ResourceAllocator, TextureMapping};
+use crate::Error;
 use crate::heap_family::GrantedHeaps;
-use crate::{Error, ResidencyHeap};
+use crate::residency::ResidencyHeap;
 
 /// A resource with the memory it lives in: `IResourceAllocation` (document GPGMM). Dropping it releases the resource and gives
 /// the memory back. O(1).
@@ -291,7 +292,7 @@ impl ResourceAllocation {
     /// What the residency manager knows the memory by: GPGMM's `GetMemory`. The heap that the resource, or the buffer that it is a part
     /// of, is placed in, or the committed or imported resource.
     ///
-    /// Add it to the [`ResidencyList`](crate::ResidencyList) of every command list that uses the resource. `None` if the allocator has no
+    /// Add it to the [`ResidencyList`](crate::residency::ResidencyList) of every command list that uses the resource. `None` if the allocator has no
     /// manager, and for [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). O(1).
     #[must_use]
     #[inline]

@@ -1,7 +1,7 @@
 //! Defragmentation: heaps that hold little are emptied, a few moves at a time.
 //!
-//! Which heaps, in which order and to where is core's business
-//! ([`Evacuation`]); this is what carries it out.
+//! [`ResourceAllocator::defragment`] begins a run. Each step of it plans moves; the owner of a resource creates it anew at its new
+//! place, copies the contents and completes the move.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -24,7 +24,8 @@ use super::residency::place_resident;
 use super::typed_heaps::{PlacedRange, Sharing, TypedHeaps};
 use super::{Inner, Pool, ResourceAllocator};
 use crate::requirements::{Creation, RequestedResource};
-use crate::{BufferUses, Error, InitialState, ResidencyHeap};
+use crate::residency::ResidencyHeap;
+use crate::{BufferUses, Error, InitialState};
 
 /// What is defragmented.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,9 +67,8 @@ impl Default for DefragmentationBudget {
 /// use std::collections::HashMap;
 ///
 /// use heapwright::d3d12::*;
-/// use heapwright::{
-///     ByteSize, DefragmentationBudget, DefragmentationState, InitialState, ResourceAllocationDesc, ResourceAllocator, buffer_desc,
-/// };
+/// use heapwright::{ByteSize, InitialState, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+/// use heapwright::defragmentation::{DefragmentationBudget, DefragmentationState};
 /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
 /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
 ///

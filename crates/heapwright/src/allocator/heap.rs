@@ -8,8 +8,8 @@ use heapwright_d3d12::*;
 
 use super::accounts::{Accounts, Charge};
 use super::typed_heaps::Seat;
-use crate::ResidencyHeap;
 use crate::error::Obstacle;
+use crate::residency::ResidencyHeap;
 
 /// A heap, and what it is charged to. Dropping the last reference gives it back to the device.
 #[derive(Debug)]

@@ -12,9 +12,10 @@ use super::allocation::{ResourceAllocation, Standalone};
 use super::create::Wanted;
 use super::decision::{Decision, Placement, Reason};
 use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
+use crate::Error;
 use crate::caps::committed_info;
 use crate::heap_family::HeapFamily;
-use crate::{Error, ResidencyHeap, ResidencyHeapDesc};
+use crate::residency::{ResidencyHeap, ResidencyHeapDesc};
 
 impl Inner {
     /// Makes an allocation of a resource that exists.

@@ -29,7 +29,8 @@ use super::unified::RefusedInUnified;
 use super::within::{BackingBuffers, BackingKind};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::{RequirementsOptions, RequirementsQuery, ResourceClass};
-use crate::{AdapterDesc, DeviceCaps, Error, ResidencyManager};
+use crate::residency::ResidencyManager;
+use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// What all handles of an allocator share.
 #[derive(Debug)]

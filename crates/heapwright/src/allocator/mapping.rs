@@ -15,7 +15,7 @@ use crate::Error;
 ///
 /// Bytes are copied in and out; no reference to them is handed out, because memory that the GPU may write is no place for
 /// one. Executing commands that touch the bytes is unsafe, in D3D12 as by a
-/// [`ResidencyManager`](crate::ResidencyManager::execute_command_lists), and whoever does it orders it with a fence.
+/// [`ResidencyManager`](crate::residency::ResidencyManager::execute_command_lists), and whoever does it orders it with a fence.
 ///
 /// No other mapping has the same bytes: it borrows its allocation mutably, allocations do not overlap, and whoever
 /// [imports](crate::ResourceAllocator::import) a resource promises it.

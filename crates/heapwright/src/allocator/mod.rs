@@ -33,7 +33,7 @@ mod create;
 mod debug_name;
 mod decision;
 mod deferred;
-mod defragmentation;
+pub mod defragmentation;
 mod desc;
 mod device_resource;
 mod devices;
@@ -64,10 +64,6 @@ mod within;
 
 pub use self::allocation::{ResourceAllocation, ResourceAllocationInfo, ResourceAllocationType};
 pub use self::decision::{Decision, Placement, Reason};
-pub use self::defragmentation::{
-    Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationProgress,
-    DefragmentationState, DefragmentationStep, Move,
-};
 pub use self::desc::{
     HeapLimits, HeapType, PoolAlgorithm, PoolDesc, RecordFlags, RecordOptions, RecordScope,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags,

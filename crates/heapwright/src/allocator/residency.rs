@@ -17,10 +17,10 @@ use super::heap::Heap;
 use super::Inner;
 use super::heap_source::{Refusal, Terms};
 use crate::error::Obstacle;
-use crate::{
-    Error, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager,
-    SegmentGroup,
+use crate::residency::{
+    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManager,
 };
+use crate::{Error, SegmentGroup};
 
 /// Memory that is to be created, as a manager hears of it.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,8 @@ use super::desc::{
 use super::notes::LiveAllocation;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use super::{HeapType, Inner, Pool};
-use crate::{DeviceCaps, Error, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
+use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
+use crate::{DeviceCaps, Error, SegmentGroup};
 
 /// Allocates resources of one device: `IResourceAllocator` (document GPGMM).
 ///
@@ -76,7 +77,8 @@ impl ResourceAllocator {
     /// As [`new`](Self::new); invalid argument for the manager of another device.
     ///
     /// ```
-    /// use heapwright::{ByteSize, HeapType, ResidencyList, ResidencyManager, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// use heapwright::residency::{ResidencyList, ResidencyManager};
     /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
     /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
     /// # let (device, adapter) = (gpu.device, gpu.adapter);

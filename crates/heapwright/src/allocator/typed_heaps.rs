@@ -28,7 +28,8 @@ use super::{HeapType, Inner};
 use crate::error::{Obstacle, Way};
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::requirements::ResourceClass;
-use crate::{AllocationId, DeviceCaps, ResidencyManager, SegmentGroup};
+use crate::residency::ResidencyManager;
+use crate::{AllocationId, DeviceCaps, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///

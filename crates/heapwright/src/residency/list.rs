@@ -10,7 +10,7 @@ use crate::{Error, ResourceAllocation};
 /// The heaps that a command list uses: `IResidencyList` (document GPGMM).
 ///
 /// Each command list has one. While commands are recorded, the heaps of the resources that they use are added; then
-/// [`ResidencyManager::execute_command_lists`](crate::ResidencyManager::execute_command_lists) takes both. Afterwards the list may be
+/// [`ResidencyManager::execute_command_lists`](crate::residency::ResidencyManager::execute_command_lists) takes both. Afterwards the list may be
 /// executed again, or [reset](Self::reset). There may be any number of them.
 ///
 /// The list does not keep heaps alive: one that is gone when the list is executed is an error that says so. The first heap that is added makes
@@ -22,7 +22,7 @@ use crate::{Error, ResourceAllocation};
 /// it is closed: that is an error, and never a wait.
 ///
 /// ```
-/// use heapwright::ResidencyList;
+/// use heapwright::residency::ResidencyList;
 ///
 /// let list = ResidencyList::new();
 /// let recording = list.open()?;

@@ -37,7 +37,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// | the device is removed | [`Error::is_device_removed`]; the books stay sound, so that everything can be dropped |
 /// | a worker cannot page in (devices without `ID3D12Device3`) | its lists are on the queue already, so the device is likely removed; the manager refuses everything from then on |
 ///
-/// [`ALWAYS_IN_BUDGET`]: crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET
+/// [`ALWAYS_IN_BUDGET`]: crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET
 /// [`max_stall`]: ResidencyManagerDesc::max_stall
 /// [`refresh_interval`]: ResidencyManagerDesc::refresh_interval
 /// [`evict_size`]: ResidencyManagerDesc::evict_size
@@ -142,7 +142,7 @@ impl ResidencyManager {
     /// # Errors
     ///
     /// Invalid argument: an object of another device, one that is never paged (a reserved resource: the heaps behind it are), a
-    /// description that contradicts it, [`CREATE_IN_BUDGET`](crate::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that begin locked or resident
+    /// description that contradicts it, [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that begin locked or resident
     /// also as [`ResidencyHeap::lock`].
     pub fn manage(
         &self,
@@ -155,7 +155,7 @@ impl ResidencyManager {
     /// Makes room, has `create` create an object, and manages it.
     ///
     /// Room is made before when the description says how large the object is and where, else right after. Without
-    /// [`CREATE_IN_BUDGET`](crate::ResidencyHeapFlags::CREATE_IN_BUDGET) (or [`ALWAYS_IN_BUDGET`](crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET)) what is
+    /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET) (or [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET)) what is
     /// idle makes way, and nothing is waited for.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl ResidencyManager {
     /// * invalid argument: not as many residency lists as command lists; a null command list; a residency list that is open elsewhere, of
     ///   another manager, or with a heap that was destroyed; a queue of another device;
     /// * out of memory: the device cannot make it resident, or may not
-    ///   ([`ALWAYS_IN_BUDGET`](crate::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
+    ///   ([`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
     /// * the device is removed.
     ///
     /// # Safety
@@ -199,7 +199,7 @@ impl ResidencyManager {
     /// * **Lifetime.** Whatever the lists reference stays alive and where it is: resources, heaps and the resources mapped to them,
     ///   descriptor heaps, query heaps, pipeline states, root signatures. An allocation is not dropped, handed to
     ///   [`free_after`](crate::ResourceAllocator::free_after) with a fence value that comes earlier, or the subject of a
-    ///   [`Move::complete`](crate::Move::complete); a reference to its `ID3D12Resource` alone does not keep its memory.
+    ///   [`Move::complete`](crate::defragmentation::Move::complete); a reference to its `ID3D12Resource` alone does not keep its memory.
     /// * **Residency.** Whatever the lists reference is in the residency list of the same position, or resident for another reason:
     ///   it is [locked](ResidencyHeap::lock), or nobody evicts it. Nobody evicts what is in the lists but this manager, and what
     ///   [`set_residency_status`](Self::set_residency_status) was told of it is true.

@@ -1,4 +1,30 @@
-//! Residency: which heaps are in memory when the GPU uses them.
+//! Residency: keeping what the GPU uses in memory, within the operating system's budgets.
+//!
+//! A [`ResidencyManager`] knows the heaps of an allocator ([`ResourceAllocator::with_residency`](crate::ResourceAllocator::with_residency))
+//! and whatever else can be paged. A [`ResidencyList`] names the heaps that a command list uses; when the list is executed, the manager
+//! makes them resident and evicts what is used later. Which heaps go first is decided by an [`eviction`] policy.
+//!
+//! ```
+//! use heapwright::residency::{ResidencyList, ResidencyManagerDesc};
+//! use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+//! # use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+//! # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+//!
+//! let (allocator, manager) = ResourceAllocator::with_new_residency(
+//!     &gpu.device,
+//!     Some(&gpu.adapter),
+//!     Default::default(),
+//!     ResidencyManagerDesc::default(),
+//! )?;
+//! let desc = buffer_desc(ByteSize::from_mib(1));
+//! let default = ResourceAllocationDesc::new(HeapType::Default);
+//! let buffer = allocator.create_resource(&default, &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+//! let list = ResidencyList::new();
+//! list.open()?.add(buffer.memory().expect("the manager knows it"))?;
+//! manager.prefetch(&list)?; // or: execute_command_lists, with the command list that uses the buffer
+//! assert_eq!(manager.stats().local.evicted_count, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | file | holds |
 //! |---|---|
@@ -29,6 +55,9 @@ mod shared;
 mod standing;
 mod submit;
 mod worker;
+
+pub use heapwright_core::residency::PriorityLevel;
+pub use heapwright_core::residency::policy as eviction;
 
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
 pub(crate) use self::desc::level;

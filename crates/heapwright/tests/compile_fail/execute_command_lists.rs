@@ -1,5 +1,5 @@
 //! The caller promises that what the lists use lives and is resident.
-use heapwright::ResidencyManager;
+use heapwright::residency::ResidencyManager;
 use heapwright::d3d12::ID3D12CommandQueue;
 
 fn execute(manager: &ResidencyManager, queue: &ID3D12CommandQueue) {

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use heapwright::{ByteSize, DefragmentationBudget, DefragmentationDesc};
+use heapwright::ByteSize;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 
 use super::scene::{Figures, Random, Scene, any_texture, small_buffer};
 

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    ByteSize, DefragmentationBudget, DefragmentationDesc, DefragmentationState, InitialState, buffer_desc,
-};
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
+use heapwright::{ByteSize, InitialState, buffer_desc};
 use heapwright_runtime::{HostProfile, Instance};
 
 use super::faulty_device::{Call, Faults, FaultyDevice};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
 use heapwright::{
-    ByteSize, Defragmentation, DefragmentationBudget, DefragmentationDesc, FenceValue, HeapType,
-    InitialState, Move, Pool, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
+    ByteSize, FenceValue, HeapType, InitialState, Pool, PoolDesc, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,6 +1,6 @@
 //! Moves on the device that the environment names: every resource keeps its bytes.
 
-use heapwright::{DefragmentationBudget, DefragmentationDesc};
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 
 use super::scene::{Random, Scene, any_texture, small_buffer};
 

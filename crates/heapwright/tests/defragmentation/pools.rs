@@ -1,8 +1,8 @@
 //! Defragmentation of a pool, and beside pools.
 
+use heapwright::defragmentation::DefragmentationDesc;
 use heapwright::{
-    ByteSize, DefragmentationDesc, HeapType, Pool, PoolDesc, ResourceAllocationDesc, SuballocationAlgorithm,
-    buffer_desc,
+    ByteSize, HeapType, Pool, PoolDesc, ResourceAllocationDesc, SuballocationAlgorithm, buffer_desc,
 };
 
 use super::scene::{Random, Scene, small_buffer};

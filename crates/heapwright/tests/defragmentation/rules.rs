@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{
+    Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationState, Move,
+};
 use heapwright::{
-    ByteSize, Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationState, FenceValue,
-    HeapType, InitialState, Move, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, ResourceDesc, buffer_desc,
+    ByteSize, FenceValue, HeapType, InitialState, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, buffer_desc,
 };
 
 use super::scene::{Scene, texture_desc, usage};

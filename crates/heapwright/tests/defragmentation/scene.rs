@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationState, Move};
 use heapwright::{
-    ByteSize, Defragmentation, DefragmentationBudget, DefragmentationState, HeapType, InitialState, Move,
-    ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc,
+    ByteSize, HeapType, InitialState, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
+    buffer_desc,
 };
 use heapwright_runtime::aliasing::AliasingTracking;
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};

@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    ByteSize, DefragmentationBudget, DefragmentationDesc, HeapType, ResourceAllocationDesc, buffer_desc,
-};
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
+use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, buffer_desc};
 
 use super::scene::{Random, Scene, any_texture, small_buffer};
 

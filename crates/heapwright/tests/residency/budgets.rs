@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use heapwright::{
-    BudgetOverride, BudgetStep, ByteSize, GroupBudgets, PressureLevel, ResidencyHeapDesc,
-    ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup,
+use heapwright::residency::{
+    BudgetOverride, BudgetStep, GroupBudgets, PressureLevel, ResidencyHeapDesc, ResidencyManagerDesc,
+    ResidencyManagerFlags,
 };
+use heapwright::{ByteSize, SegmentGroup};
 
 use crate::faulty_device::{Call, Faults};
 use crate::gpu::open;

@@ -3,10 +3,10 @@
 //! After a failure the books are sound and agree with D3D12, nothing of the call was executed, and the same call succeeds.
 
 use heapwright::d3d12::*;
-use heapwright::{
-    ByteSize, Error, FenceValue, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc,
-    ResidencyManagerFlags, SegmentGroup,
+use heapwright::residency::{
+    ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
 };
+use heapwright::{ByteSize, Error, FenceValue, SegmentGroup};
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults};

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    ByteSize, GroupBudgets, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
-    ResidencyManagerFlags, SegmentGroup,
+use heapwright::residency::{
+    GroupBudgets, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
+    ResidencyManagerFlags,
 };
+use heapwright::{ByteSize, SegmentGroup};
 
 use crate::faulty_device::Call;
 use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, raw_heap, until};

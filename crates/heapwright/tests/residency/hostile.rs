@@ -4,11 +4,11 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    BudgetOverride, ByteSize, Error, FenceValue, GroupBudgets, ResidencyHeap, ResidencyHeapDesc,
-    ResidencyHeapFlags, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
-    SegmentGroup,
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus,
+    ResidencyList, ResidencyManager, ResidencyManagerDesc,
 };
+use heapwright::{ByteSize, Error, FenceValue, SegmentGroup};
 use windows_core::Interface;
 
 use crate::faulty_device::Call;

@@ -1,7 +1,8 @@
 //! Locks by many threads, names, and who keeps whom alive.
 
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, ResidencyHeapDesc, ResidencyManager, SegmentGroup};
+use heapwright::residency::{ResidencyHeapDesc, ResidencyManager};
+use heapwright::{ByteSize, SegmentGroup};
 use windows_core::Interface;
 
 use crate::gpu::open;

@@ -4,10 +4,10 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    BudgetOverride, ByteSize, GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc,
-    SegmentGroup, VideoMemoryInfo,
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc,
 };
+use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;

@@ -1,7 +1,8 @@
 //! Descriptor heaps, query heaps and committed resources.
 
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, SegmentGroup};
+use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus};
+use heapwright::{ByteSize, SegmentGroup};
 
 use crate::scene::{Scene, budget, committed, mib};
 

@@ -1,7 +1,8 @@
 //! Eviction policies of the user's own.
 
-use heapwright::eviction::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
-use heapwright::{ByteSize, ResidencyManagerDesc};
+use heapwright::ByteSize;
+use heapwright::residency::ResidencyManagerDesc;
+use heapwright::residency::eviction::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
 
 use crate::scene::{Scene, Thing, budget};
 

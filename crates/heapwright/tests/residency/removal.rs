@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use heapwright::SegmentGroup;
 use heapwright::d3d12::*;
-use heapwright::{ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
+use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags};
 
 use crate::faulty_device::Call;
 use crate::scene::{Front, Scene, budget, mib, until};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
-use heapwright::{
-    BudgetOverride, ByteSize, Error, FenceValue, GroupBudgets, ResidencyHeap, ResidencyHeapDesc,
-    ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
-    SegmentGroup, buffer_desc,
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus,
+    ResidencyList, ResidencyManager, ResidencyManagerDesc,
 };
+use heapwright::{ByteSize, Error, FenceValue, SegmentGroup, buffer_desc};
 use heapwright_runtime::Instance;
 use windows_core::{HRESULT, Interface};
 

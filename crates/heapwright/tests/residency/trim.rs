@@ -4,8 +4,9 @@ use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use heapwright::ByteSize;
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
+use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright_d3d12::trim::*;
 use windows_core::Interface;
 

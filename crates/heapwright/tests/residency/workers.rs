@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use heapwright::SegmentGroup;
 use heapwright::d3d12::*;
-use heapwright::{ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup};
+use heapwright::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
 
 use crate::faults::fails_in_front;
 use crate::faulty_device::{Call, Faults};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use heapwright::d3d12::*;
+use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyManagerFlags};
 use heapwright::{
-    ByteSize, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyManagerFlags, ResourceAllocationFlags,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
+    ByteSize, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
 };
 use heapwright_runtime::ddi;
 

@@ -1,8 +1,7 @@
 //! Heaps that begin evicted.
 
-use heapwright::{
-    ByteSize, ResidencyHeapStatus, ResourceAllocationFlags, ResourceAllocatorFlags, SegmentGroup,
-};
+use heapwright::residency::ResidencyHeapStatus;
+use heapwright::{ByteSize, ResourceAllocationFlags, ResourceAllocatorFlags, SegmentGroup};
 
 use crate::scene::{Scene, is_locked, is_resident, status};
 

@@ -1,9 +1,11 @@
 //! A device that refuses.
 
 use heapwright::d3d12::*;
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc,
+};
 use heapwright::{
-    BudgetOverride, ByteSize, GroupBudgets, HeapType, ResidencyHeapStatus, ResidencyManager,
-    ResidencyManagerDesc, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
+    ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
 };
 use heapwright_runtime::Instance;

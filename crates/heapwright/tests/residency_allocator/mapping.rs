@@ -1,9 +1,11 @@
 //! What is mapped is resident.
 
 use heapwright::d3d12::*;
-use heapwright::{BudgetOverride, ByteSize, GroupBudgets, HeapType, ResidencyManagerDesc, ResourceAllocator};
-use heapwright::{ResidencyHeapStatus, ResourceAllocationFlags, ResourceAllocatorFlags};
+use heapwright::residency::ResidencyHeapStatus;
+use heapwright::residency::{BudgetOverride, GroupBudgets, ResidencyManagerDesc};
+use heapwright::{ByteSize, HeapType, ResourceAllocator};
 use heapwright::{ResourceAllocationDesc, buffer_desc};
+use heapwright::{ResourceAllocationFlags, ResourceAllocatorFlags};
 
 use crate::gpu::open;
 use crate::scene::{Scene, is_locked, is_resident, status};

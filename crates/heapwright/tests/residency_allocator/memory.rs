@@ -1,11 +1,11 @@
 //! What an allocation is to its manager.
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
+use heapwright::residency::{ResidencyHeapStatus, ResidencyManager, ResidencyManagerFlags};
 use heapwright::{
-    ByteSize, DefragmentationBudget, DefragmentationDesc, HeapType, InitialState, PoolDesc,
-    ResidencyHeapStatus, ResidencyManager, ResidencyManagerFlags, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
-    buffer_desc,
+    ByteSize, HeapType, InitialState, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, buffer_desc,
 };
 
 use crate::gpu::{COMMON, open, place, try_buffer};
@@ -90,13 +90,16 @@ fn an_allocator_in_budget_makes_its_manager_so() {
     let _locked = scene.alone(2);
     _locked.memory().expect("managed").lock().expect("resident");
     // The manager refuses it by itself.
-    let desc =
-        heapwright::ResidencyHeapDesc { segment_group: Some(SegmentGroup::Local), ..Default::default() };
+    let desc = heapwright::residency::ResidencyHeapDesc {
+        segment_group: Some(SegmentGroup::Local),
+        ..Default::default()
+    };
     let error = scene
         .manager
-        .create_heap(&heapwright::ResidencyHeapDesc { size: ByteSize::from_mib(1), ..desc }, || {
-            panic!("there is no room")
-        })
+        .create_heap(
+            &heapwright::residency::ResidencyHeapDesc { size: ByteSize::from_mib(1), ..desc },
+            || panic!("there is no room"),
+        )
         .expect_err("no room");
     assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
 }
@@ -275,7 +278,7 @@ fn a_move_says_what_memory_it_goes_to() {
             planned.complete(allocation).expect("it was created");
             moved += 1;
         }
-        if step.state == heapwright::DefragmentationState::Finished {
+        if step.state == heapwright::defragmentation::DefragmentationState::Finished {
             break;
         }
     }

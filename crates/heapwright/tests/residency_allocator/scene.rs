@@ -1,11 +1,13 @@
 //! An allocator with a manager, and a queue that copies.
 
 use heapwright::d3d12::*;
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    ResidencyManagerFlags,
+};
 use heapwright::{
-    BudgetOverride, ByteSize, FenceValue, GroupBudgets, HeapType, ResidencyHeapStatus, ResidencyList,
-    ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, SegmentGroup, buffer_desc,
+    ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, buffer_desc,
 };
 use heapwright_runtime::Instance;
 use windows_core::Interface;

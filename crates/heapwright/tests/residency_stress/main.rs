@@ -12,10 +12,9 @@ mod worker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use heapwright::eviction::PolicyKind;
-use heapwright::{
-    ByteSize, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags, SegmentGroup, VideoMemoryInfo,
-};
+use heapwright::residency::eviction::PolicyKind;
+use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
+use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 use heapwright_runtime::ddi::SegmentGroup::Local;
 use heapwright_runtime::{HostProfile, Instance};
 

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 
 use heapwright::d3d12::*;
-use heapwright::{
-    ByteSize, FenceValue, ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager, SegmentGroup,
-    buffer_desc,
-};
+use heapwright::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager};
+use heapwright::{ByteSize, FenceValue, SegmentGroup, buffer_desc};
 use heapwright_runtime::Instance;
 use windows_core::Interface;
 

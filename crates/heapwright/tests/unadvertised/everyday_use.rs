@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
 use heapwright::{
-    BufferUses, ByteSize, DefragmentationBudget, DefragmentationDesc, DefragmentationState, FenceValue,
-    HeapType, HeapTypePreference, InitialState, PoolDesc, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc,
-    ResourceKind, SuballocationAlgorithm, buffer_desc,
+    BufferUses, ByteSize, FenceValue, HeapType, HeapTypePreference, InitialState, PoolDesc,
+    ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, SuballocationAlgorithm,
+    buffer_desc,
 };
 
 use crate::gpu::{COMMON, IntoPlace as _, KIB, MIB, buffer, place, target, texture};

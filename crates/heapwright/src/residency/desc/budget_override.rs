@@ -38,7 +38,8 @@ pub struct BudgetStep {
 /// What the process uses is asked of the operating system all the same, where there is an adapter.
 ///
 /// ```
-/// use heapwright::{BudgetOverride, BudgetStep, ByteSize, GroupBudgets};
+/// use heapwright::ByteSize;
+/// use heapwright::residency::{BudgetOverride, BudgetStep, GroupBudgets};
 ///
 /// // For a test: another program takes half of the memory after 100 submissions.
 /// let (all, half) = (ByteSize::from_gib(4), ByteSize::from_gib(2));
@@ -54,7 +55,7 @@ pub enum BudgetOverride {
     /// These bytes, less what is reserved.
     Fixed(GroupBudgets),
     /// This part of the operating system's budget, above 0 and at most 1, in the place of
-    /// [`max_pct_of_video_memory_to_budget`](crate::ResidencyManagerDesc::max_pct_of_video_memory_to_budget).
+    /// [`max_pct_of_video_memory_to_budget`](crate::residency::ResidencyManagerDesc::max_pct_of_video_memory_to_budget).
     Fraction(f64),
     /// The bytes of the last step that has begun, less what is reserved; before the first step what would be without an override. Steps
     /// ascend, and each takes effect before the submission that it names.

@@ -7,7 +7,7 @@ bitflags! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ResidencyManagerFlags: u32 {
         /// A thread waits for the operating system's notifications and takes over what they say. Where they cannot be had, a warning is
-        /// logged, and budgets are asked for every [`refresh_interval`](crate::ResidencyManagerDesc::refresh_interval) submissions, as
+        /// logged, and budgets are asked for every [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as
         /// without the flag.
         ///
         /// On devices with `ID3D12Device15` it also hears trim notifications: a periodic one evicts what is idle and was not used since the one

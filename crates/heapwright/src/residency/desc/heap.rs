@@ -14,7 +14,8 @@ use crate::{Error, SegmentGroup};
 /// Whatever can be found out need not be given. What is given and contradicts what is found out is an error.
 ///
 /// ```
-/// use heapwright::{ByteSize, ResidencyHeapDesc, SegmentGroup};
+/// use heapwright::{ByteSize, SegmentGroup};
+/// use heapwright::residency::ResidencyHeapDesc;
 ///
 /// // A heap or a committed resource tells everything; a query heap neither its size nor where it is.
 /// let heap = ResidencyHeapDesc::default();
