@@ -1,8 +1,9 @@
-//! Regenerates `crates/d3d12/src/bindings.rs` from the Windows metadata.
+//! Regenerates the files of `crates/d3d12/src/bindings` from the Windows metadata.
 //!
 //! windows-bindgen emits the `_Impl` trait of an interface only when each type that the interface's
 //! methods name is selected too, so the filter lists every D3D12 and DXGI name of the metadata rather
 //! than the few that are in use today. Video is left out: it is a third of the names and no part of memory.
+//! What the library needs is in one file, and all else in another, for the feature `complete`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::{fs, io};
 
 use windows_metadata::reader::{File, Index};
 
-use crate::struct_returns;
+use crate::{items, struct_returns};
 
 const NAMESPACE: &str = "Windows.Win32";
 
@@ -67,19 +68,75 @@ const EXTRA: &[&str] = &[
     "INFINITE",
 ];
 
+/// What heapwright and those who call it need: the interfaces that it takes, hands out and asks for, those by which a program makes them, the
+/// debug layer's, and what `heapwright_d3d12::event` calls. `items` says what each name brings.
+const LIBRARY: &[&str] = &[
+    "D3D12CreateDevice",
+    "D3D12GetDebugInterface",
+    "D3D12GetInterface",
+    "CreateDXGIFactory1",
+    "CreateDXGIFactory2",
+    "CLSID_D3D12DeviceFactory",
+    "ID3D12CommandQueue",
+    "ID3D12Debug1",
+    "ID3D12Device14",
+    // `trim::ID3D12Device15` is made by windows-interface, which names it.
+    "ID3D12Device14_Impl",
+    "ID3D12DeviceFactory",
+    "ID3D12DeviceRemovedExtendedDataSettings",
+    "ID3D12Fence1",
+    "ID3D12GraphicsCommandList",
+    "ID3D12Heap1",
+    "ID3D12InfoQueue1",
+    "ID3D12Resource2",
+    "IDXGIAdapter4",
+    "IDXGIFactory6",
+    "D3D12_FEATURE_DATA_ARCHITECTURE",
+    "D3D12_FEATURE_DATA_D3D12_OPTIONS",
+    "D3D12_FEATURE_DATA_D3D12_OPTIONS12",
+    "D3D12_FEATURE_DATA_D3D12_OPTIONS16",
+    "D3D12_FEATURE_DATA_FORMAT_INFO",
+    "D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT",
+    "D3D12_FEATURE_DATA_TIGHT_ALIGNMENT",
+    "CloseHandle",
+    "CompareObjectHandles",
+    "CreateEventW",
+    "DuplicateHandle",
+    "GetCurrentProcess",
+    "GetHandleInformation",
+    "ResetEvent",
+    "SetEvent",
+    "WaitForSingleObject",
+    // Their constants: limits, alignments, flags and errors.
+    "DXGI_ADAPTER_FLAG",
+    "HRESULT",
+    "i32",
+    "u32",
+];
+
 /// Writes the bindings, or with `check` compares them with what is checked in.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
-    let target = root.join("crates/d3d12/src/bindings.rs");
+    let folder = root.join("crates/d3d12/src/bindings");
     // windows-bindgen formats with the rustfmt.toml that it finds from the current directory upwards.
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
-    let fresh = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
-    if !check {
-        fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
-        eprintln!("wrote {} ({} lines)", target.display(), fresh.lines().count());
-        return Ok(());
+    let generated = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
+    let (library, rest) = items::divide(&generated, LIBRARY)?;
+    for (name, fresh) in [("library.rs", library), ("complete.rs", format!("use super::library::*;\n{rest}"))]
+    {
+        let target = folder.join(name);
+        if check {
+            compare(&target, &fresh)?;
+        } else {
+            fs::write(&target, &fresh).map_err(|e| format!("writing {}: {e}", target.display()))?;
+            eprintln!("wrote {} ({} lines)", target.display(), fresh.lines().count());
+        }
     }
-    let present = fs::read_to_string(&target).map_err(|e| format!("reading {}: {e}", target.display()))?;
+    Ok(())
+}
+
+fn compare(target: &Path, fresh: &str) -> Result<(), String> {
+    let present = fs::read_to_string(target).map_err(|e| format!("reading {}: {e}", target.display()))?;
     if present == fresh {
         return Ok(());
     }
@@ -179,4 +236,30 @@ fn select(index: &Index) -> BTreeSet<String> {
 
 fn scratch_file() -> PathBuf {
     std::env::temp_dir().join(format!("heapwright-bindings-{}.rs", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_with_raw_pointers_get_a_default_that_is_written_out() {
+        let numbers =
+            "#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]\npub struct A {\n    pub x: u32,\n}\n";
+        assert_eq!(write_out_defaults(numbers), numbers);
+        let zeroed = "fn default() -> Self {\n        unsafe { core::mem::zeroed() }\n    }\n}\n";
+        assert_eq!(
+            write_out_defaults(&numbers.replace("u32", "*mut u32")),
+            format!(
+                "#[derive(Clone, Copy, Debug, Eq, PartialEq)]\npub struct A {{\n    pub x: *mut u32,\n}}\nimpl Default for A {{\n    {zeroed}"
+            )
+        );
+        let handle = "#[derive(Clone, Copy, Default)]\npub struct H(pub *mut core::ffi::c_void);\n";
+        assert_eq!(
+            write_out_defaults(handle),
+            format!(
+                "#[derive(Clone, Copy)]\npub struct H(pub *mut core::ffi::c_void);\nimpl Default for H {{\n    {zeroed}"
+            )
+        );
+    }
 }

@@ -10,6 +10,7 @@ mod bench_table;
 mod bindings;
 mod figures;
 mod fuzz;
+mod items;
 mod limited;
 mod miri;
 mod placement;
@@ -33,7 +34,7 @@ struct Args {
 enum Command {
     /// Compare our suballocators with those of other projects, which are built for it (one needs a C++ compiler).
     BenchTable(bench_table::Args),
-    /// Generate crates/d3d12/src/bindings.rs from the Windows metadata.
+    /// Generate crates/d3d12/src/bindings from the Windows metadata.
     Bindings {
         /// Change nothing; fail when the checked-in file differs from what would be generated.
         #[arg(long)]

@@ -91,6 +91,7 @@ const _: () = {
         ID3D12CommandAllocator,
         ID3D12CommandList,
         ID3D12GraphicsCommandList,
-        ID3D12GraphicsCommandList10,
     );
+    #[cfg(feature = "complete")]
+    bound_to_thread!(ID3D12GraphicsCommandList10);
 };
