@@ -524,13 +524,14 @@ impl ResourceAllocation {
                 return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
             }
             Memory::Within(range) => {
-                self.keep_mappable()?.map(KeptResident::forget);
+                // The lock stays, until `unmap_kept`.
+                std::mem::forget(self.keep_mappable()?);
                 range.mapped()
             }
             Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
                 let kept = self.keep_mappable()?;
                 let start = map_whole(resource)?;
-                kept.map(KeptResident::forget);
+                std::mem::forget(kept);
                 start
             }
         };

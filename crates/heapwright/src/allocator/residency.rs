@@ -240,11 +240,6 @@ impl<'a> KeptResident<'a> {
     pub(super) fn of_locked(heap: &'a ResidencyHeap) -> Self {
         Self(heap)
     }
-
-    /// Leaves it locked.
-    pub(super) fn forget(self) {
-        std::mem::forget(self);
-    }
 }
 
 impl Drop for KeptResident<'_> {
