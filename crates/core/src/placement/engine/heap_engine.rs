@@ -1,14 +1,12 @@
 //! The engine: one of several algorithms behind the same calls.
 
-use super::dedicated::Dedicated;
-use super::locked::LockedEngine;
-use super::slab_by_size::SlabBySize;
-use super::suballocated::SuballocatedHeaps;
+use super::heaps::Heaps;
+use super::rule::Rule;
 use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
 use crate::placement::{
     HeapSetTotals, HeapSurvey, NewHeap, PlacementError, Room, SharedHeapSet, SharedPlaced, SharedPlacementId,
 };
-use crate::suballoc::{AuditError, Buddy, Linear, RingOrStacks, Strategy, SuballocError};
+use crate::suballoc::{AuditError, Strategy};
 use crate::sync::{Mutex, lock};
 use crate::{Alignment, ByteSize};
 
@@ -55,38 +53,7 @@ pub struct HeapEngine<H>(Inner<H>);
 #[expect(clippy::large_enum_variant, reason = "an engine is made once, and the large one is the usual one")]
 enum Inner<H> {
     Default(SharedHeapSet<H>),
-    Locked(PlacementAlgorithm, Mutex<Locked<H>>),
-}
-
-#[derive(Debug)]
-enum Locked<H> {
-    SlabBySize(SlabBySize<H>),
-    BuddySystem(SuballocatedHeaps<H, Buddy>),
-    Linear(SuballocatedHeaps<H, Linear>),
-    LinearInOneHeap(SuballocatedHeaps<H, RingOrStacks>),
-    Dedicated(Dedicated<H>),
-}
-
-impl<H: Clone> Locked<H> {
-    fn engine(&self) -> &dyn LockedEngine<H> {
-        match self {
-            Self::SlabBySize(engine) => engine,
-            Self::BuddySystem(engine) => engine,
-            Self::Linear(engine) => engine,
-            Self::LinearInOneHeap(engine) => engine,
-            Self::Dedicated(engine) => engine,
-        }
-    }
-
-    fn engine_mut(&mut self) -> &mut dyn LockedEngine<H> {
-        match self {
-            Self::SlabBySize(engine) => engine,
-            Self::BuddySystem(engine) => engine,
-            Self::Linear(engine) => engine,
-            Self::LinearInOneHeap(engine) => engine,
-            Self::Dedicated(engine) => engine,
-        }
-    }
+    Locked(PlacementAlgorithm, Mutex<Heaps<H>>),
 }
 
 /// How often an engine knew the size of a request already: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
@@ -102,25 +69,20 @@ impl<H: Clone> HeapEngine<H> {
     /// An engine without heaps.
     #[must_use]
     pub fn new(desc: &EngineDesc) -> Self {
-        let locked = match *desc {
+        let rule = match *desc {
             EngineDesc::Default { sizing, retention, slots_up_to, lanes } => {
                 let set = SharedHeapSet::new(sizing, retention, slots_up_to, lanes);
                 return Self(Inner::Default(set));
             }
-            EngineDesc::SlabBySize(sizing) => Locked::SlabBySize(SlabBySize::new(sizing)),
+            EngineDesc::SlabBySize(sizing) => Rule::SlabBySize(sizing),
             EngineDesc::BuddySystem { preferred, maximum, granularity } => {
-                let heap_size = buddy_heap_size(preferred, maximum, granularity);
-                Locked::BuddySystem(SuballocatedHeaps::new(heap_size))
+                Rule::BuddySystem { heap_size: buddy_heap_size(preferred, maximum, granularity) }
             }
-            EngineDesc::Linear { heap_size, one_heap: false } => {
-                Locked::Linear(SuballocatedHeaps::new(heap_size))
-            }
-            EngineDesc::Linear { heap_size, one_heap: true } => {
-                Locked::LinearInOneHeap(SuballocatedHeaps::new(heap_size))
-            }
-            EngineDesc::Dedicated { granularity } => Locked::Dedicated(Dedicated::new(granularity)),
+            EngineDesc::Linear { heap_size, one_heap: false } => Rule::Linear { heap_size },
+            EngineDesc::Linear { heap_size, one_heap: true } => Rule::LinearInOneHeap { heap_size },
+            EngineDesc::Dedicated { granularity } => Rule::Dedicated { granularity },
         };
-        Self(Inner::Locked(desc.algorithm(), Mutex::new(locked)))
+        Self(Inner::Locked(rule.algorithm(), Mutex::new(Heaps::new(rule))))
     }
 
     /// The algorithm that it was made with. O(1), no lock.
@@ -144,7 +106,7 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) if is_plain(request) => set.allocate(request.size, request.alignment),
             Inner::Default(set) => allocate_special(set, request),
-            Inner::Locked(_, locked) => lock(locked).engine_mut().allocate(request),
+            Inner::Locked(_, locked) => lock(locked).allocate(request),
         }
     }
 
@@ -199,7 +161,7 @@ impl<H: Clone> HeapEngine<H> {
             Inner::Default(set) if is_plain(request) => set.plan(request.size, request.alignment),
             Inner::Default(set) => set.plan_range(request.size),
             Inner::Locked(_, locked) => {
-                let size = lock(locked).engine().heap_size(request)?;
+                let size = lock(locked).heap_size(request)?;
                 Ok(NewHeap { size, release: Vec::new() })
             }
         }
@@ -236,12 +198,11 @@ impl<H: Clone> HeapEngine<H> {
             Inner::Default(set) if is_plain(request) => set.room_for(request.size, request.alignment),
             Inner::Default(set) => set.room_for_lowest(request.size, request.alignment),
             Inner::Locked(_, locked) => {
-                let locked = lock(locked);
-                let engine = locked.engine();
-                if engine.has_room(request)? {
+                let heaps = lock(locked);
+                if heaps.has_room(request)? {
                     return Ok(Room::Held);
                 }
-                Ok(Room::NewHeap { size: engine.heap_size(request)? })
+                Ok(Room::NewHeap { size: heaps.heap_size(request)? })
             }
         }
     }
@@ -273,13 +234,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn survey(&self) -> Vec<HeapSurvey<H>> {
         match &self.0 {
             Inner::Default(set) => set.survey(),
-            Inner::Locked(_, locked) => {
-                let locked = lock(locked);
-                let engine = locked.engine();
-                let mut heaps = engine.survey();
-                heaps.extend(engine.empties().survey());
-                heaps
-            }
+            Inner::Locked(_, locked) => lock(locked).survey(),
         }
     }
 
@@ -306,12 +261,7 @@ impl<H: Clone> HeapEngine<H> {
             }
             Inner::Default(set) if is_plain(request) => set.allocate_in_new(heap_size, heap, size, alignment),
             Inner::Default(set) => set.allocate_range_in_new(heap_size, heap, size, alignment),
-            Inner::Locked(_, locked) => {
-                let mut locked = lock(locked);
-                let engine = locked.engine_mut();
-                check_heap_size(engine, heap_size)?;
-                engine.allocate_in_new(heap_size, heap, request)
-            }
+            Inner::Locked(_, locked) => lock(locked).allocate_in_new(heap_size, heap, request),
         }
     }
 
@@ -326,13 +276,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn insert(&self, heap_size: ByteSize, heap: H) -> Result<(), PlacementError> {
         match &self.0 {
             Inner::Default(set) => set.insert(heap_size, heap),
-            Inner::Locked(_, locked) => {
-                let mut locked = lock(locked);
-                let engine = locked.engine_mut();
-                check_heap_size(engine, heap_size)?;
-                engine.empty_heaps().insert(heap_size, heap);
-                Ok(())
-            }
+            Inner::Locked(_, locked) => lock(locked).insert(heap_size, heap),
         }
     }
 
@@ -345,7 +289,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
         match &self.0 {
             Inner::Default(set) => set.free(id),
-            Inner::Locked(_, locked) => Ok(lock(locked).engine_mut().free(id.0)?.into_iter().collect()),
+            Inner::Locked(_, locked) => Ok(lock(locked).free(id.0)?.into_iter().collect()),
         }
     }
 
@@ -356,7 +300,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn take_empty(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         match &self.0 {
             Inner::Default(set) => set.take_empty_up_to(up_to),
-            Inner::Locked(_, locked) => lock(locked).engine_mut().empty_heaps().take_up_to(up_to),
+            Inner::Locked(_, locked) => lock(locked).empty_mut().take_up_to(up_to),
         }
     }
 
@@ -367,9 +311,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         match &self.0 {
             Inner::Default(set) => set.take_empty_fitting(at_least, at_most),
-            Inner::Locked(_, locked) => {
-                lock(locked).engine_mut().empty_heaps().take_fitting(at_least, at_most)
-            }
+            Inner::Locked(_, locked) => lock(locked).empty_mut().take_fitting(at_least, at_most),
         }
     }
 
@@ -379,8 +321,7 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) => set.has_empty_fitting(at_least, at_most),
             Inner::Locked(_, locked) => {
-                let locked = lock(locked);
-                locked.engine().empties().smallest_from(at_least).is_some_and(|size| size <= at_most)
+                lock(locked).empty().smallest_from(at_least).is_some_and(|size| size <= at_most)
             }
         }
     }
@@ -397,7 +338,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn totals(&self) -> HeapSetTotals {
         match &self.0 {
             Inner::Default(set) => set.totals(),
-            Inner::Locked(_, locked) => lock(locked).engine().totals(),
+            Inner::Locked(_, locked) => lock(locked).totals(),
         }
     }
 
@@ -410,7 +351,7 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) if request.own_heap => set.new_heap_size_alone(request.size),
             Inner::Default(set) => set.new_heap_size(request.size, request.alignment),
-            Inner::Locked(_, locked) => lock(locked).engine().heap_size(request),
+            Inner::Locked(_, locked) => lock(locked).heap_size(request),
         }
     }
 
@@ -448,7 +389,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
         match &self.0 {
             Inner::Default(_) => None,
-            Inner::Locked(_, locked) => lock(locked).engine().next_heap(request),
+            Inner::Locked(_, locked) => lock(locked).next_heap(request),
         }
     }
 
@@ -457,7 +398,7 @@ impl<H: Clone> HeapEngine<H> {
     /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes; nothing happens in algorithms that know no sizes.
     pub fn remember_size(&self, request: &PlacementRequest) {
         if let Inner::Locked(_, locked) = &self.0 {
-            lock(locked).engine_mut().remember_size(request);
+            lock(locked).remember_size(request);
         }
     }
 
@@ -466,7 +407,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn size_cache(&self) -> SizeCacheCounts {
         match &self.0 {
             Inner::Default(_) => SizeCacheCounts::default(),
-            Inner::Locked(_, locked) => lock(locked).engine().size_cache(),
+            Inner::Locked(_, locked) => lock(locked).size_cache(),
         }
     }
 
@@ -478,7 +419,7 @@ impl<H: Clone> HeapEngine<H> {
     pub fn audit(&self) -> Result<(), AuditError> {
         match &self.0 {
             Inner::Default(set) => set.audit(),
-            Inner::Locked(_, locked) => lock(locked).engine().audit(),
+            Inner::Locked(_, locked) => lock(locked).audit(),
         }
     }
 
@@ -512,12 +453,4 @@ fn allocate_special<H: Clone>(
         return set.allocate_alone(request.size, request.alignment);
     }
     set.allocate_lowest(request.size, request.alignment)
-}
-
-fn check_heap_size<H>(engine: &dyn LockedEngine<H>, heap_size: ByteSize) -> Result<(), PlacementError> {
-    let limit = engine.largest_heap();
-    if heap_size.is_zero() || heap_size > limit {
-        return Err(SuballocError::CapacityOutOfBounds { capacity: heap_size, limit }.into());
-    }
-    Ok(())
 }

@@ -10,19 +10,20 @@
 //!
 //! A heap that leaves goes to its owner, who may put it into a [`HeapPool`](super::HeapPool).
 
-mod dedicated;
+mod blocks;
 mod desc;
 mod empty_heaps;
 mod heap_engine;
-mod locked;
+mod heap_table;
+mod heaps;
+mod ranges;
 mod request;
 #[cfg(all(test, not(loom)))]
 mod room_tests;
-mod slab_by_size;
+mod rule;
 mod slab_sizing;
 #[cfg(all(test, not(loom)))]
 mod slab_tests;
-mod suballocated;
 #[cfg(all(test, not(loom)))]
 mod tests;
 

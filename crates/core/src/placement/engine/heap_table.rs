@@ -1,64 +1,9 @@
-//! What engines have in common that are behind one lock, and the parts that they share.
+//! Heaps by number, and what is in all of them.
 
-use super::{EmptyHeaps, PlacementRequest, SizeCacheCounts};
+use super::EmptyHeaps;
 use crate::ByteSize;
-use crate::placement::heap_set::PlacementId;
-use crate::placement::{HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced};
+use crate::placement::{HeapSetTotals, PlacementError};
 use crate::suballoc::AuditError;
-
-/// An engine that one thread calls at a time.
-///
-/// A heap that the last request leaves goes to the owner at once. Heaps that nothing is in are those that were inserted and
-/// not used since.
-pub(super) trait LockedEngine<H> {
-    /// As [`HeapEngine::allocate`](super::HeapEngine::allocate).
-    fn allocate(&mut self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError>;
-
-    /// The size of the heap that a request needs.
-    fn heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError>;
-
-    /// As [`HeapEngine::allocate_in_new`](super::HeapEngine::allocate_in_new).
-    fn allocate_in_new(
-        &mut self,
-        heap_size: ByteSize,
-        heap: H,
-        request: &PlacementRequest,
-    ) -> Result<SharedPlaced<H>, PlacementError>;
-
-    /// Takes an allocation back, and answers its heap if that was the last in it.
-    fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError>;
-
-    /// The heaps that nothing is in.
-    fn empties(&self) -> &EmptyHeaps<H>;
-
-    /// The heaps that nothing is in.
-    fn empty_heaps(&mut self) -> &mut EmptyHeaps<H>;
-
-    /// Whether [`allocate`](Self::allocate) would place the request. Errors are the same.
-    fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError>;
-
-    /// The heaps that something is in. O(n) for all that there is.
-    fn survey(&self) -> Vec<HeapSurvey<H>>;
-
-    /// The largest heap size that may be inserted.
-    fn largest_heap(&self) -> ByteSize;
-
-    fn totals(&self) -> HeapSetTotals;
-
-    fn audit(&self) -> Result<(), AuditError>;
-
-    /// See [`HeapEngine::next_heap`](super::HeapEngine::next_heap).
-    fn next_heap(&self, _request: &PlacementRequest) -> Option<ByteSize> {
-        None
-    }
-
-    /// See [`HeapEngine::remember_size`](super::HeapEngine::remember_size).
-    fn remember_size(&mut self, _request: &PlacementRequest) {}
-
-    fn size_cache(&self) -> SizeCacheCounts {
-        SizeCacheCounts::default()
-    }
-}
 
 /// Heaps in use, by number; numbers that became vacant are given again, the last first.
 #[derive(Debug)]

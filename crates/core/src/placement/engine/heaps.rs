@@ -1,0 +1,423 @@
+//! Heaps of an algorithm that a document names, for one thread at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::heap_table::{HeapTable, InUse};
+use super::ranges::Ranges;
+use super::rule::{LARGEST_HEAP, Rule};
+use super::{EmptyHeaps, PlacementRequest, SizeCacheCounts};
+use crate::ByteSize;
+use crate::placement::heap_set::PlacementId;
+use crate::placement::{HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced, SharedPlacementId};
+use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
+
+/// Heaps that requests of one group share, found by their largest free range. Groups are the block sizes of slabs; with the other
+/// algorithms there is one.
+///
+/// A request goes to the heap in use with the least room that is enough, of equal ones the one with the lowest number; then to an
+/// empty heap, then to a new one. A heap that the last request leaves goes to the owner at once: empty heaps are those that were
+/// inserted and not used since.
+///
+/// O(log n) for n heaps or block sizes, and what the suballocator of a heap costs.
+#[derive(Debug)]
+pub(super) struct Heaps<H> {
+    rule: Rule,
+    heaps: HeapTable<Heap<H>>,
+    /// Heaps in use: group, largest free range, number.
+    by_room: BTreeSet<(ByteSize, ByteSize, u32)>,
+    empty: EmptyHeaps<H>,
+    in_use: InUse,
+    /// No id of a heap that left has this stamp or a later one.
+    next_stamp: Stamp,
+    /// What is known of block sizes, with slabs.
+    sizes: BTreeMap<ByteSize, BlockSize>,
+    size_cache: SizeCacheCounts,
+}
+
+#[derive(Debug)]
+struct Heap<H> {
+    heap: H,
+    group: ByteSize,
+    ranges: Ranges,
+}
+
+/// What is known of a block size. It is forgotten with its last heap, unless it is to be remembered.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct BlockSize {
+    is_remembered: bool,
+    /// What the rule of sizes gave for the last heap.
+    last_heap_size: Option<ByteSize>,
+    heap_count: u64,
+    /// Number of heaps without a free block, by their size.
+    full: BTreeMap<ByteSize, u64>,
+}
+
+impl<H: Clone> Heaps<H> {
+    pub(super) fn new(rule: Rule) -> Self {
+        Self {
+            rule,
+            heaps: HeapTable::default(),
+            by_room: BTreeSet::new(),
+            empty: EmptyHeaps::default(),
+            in_use: InUse::default(),
+            next_stamp: Stamp::FIRST,
+            sizes: BTreeMap::new(),
+            size_cache: SizeCacheCounts::default(),
+        }
+    }
+
+    /// As [`HeapEngine::allocate`](super::HeapEngine::allocate).
+    pub(super) fn allocate(
+        &mut self,
+        request: &PlacementRequest,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        let group = self.rule.group_of(request)?;
+        self.count_size(group, request);
+        if let Some(placed) = self.allocate_in_used(group, request)? {
+            return Ok(Some(placed));
+        }
+        let Some(heap_size) = self.empty_for(group, request)? else { return Ok(None) };
+        let Some(heap) = self.empty.take(heap_size) else { return Ok(None) };
+        match self.allocate_in_fresh(group, heap_size, heap, request) {
+            Ok(placed) => Ok(Some(placed)),
+            Err(heap) => {
+                self.empty.insert(heap_size, heap);
+                Ok(None)
+            }
+        }
+    }
+
+    /// As [`HeapEngine::allocate_in_new`](super::HeapEngine::allocate_in_new).
+    pub(super) fn allocate_in_new(
+        &mut self,
+        heap_size: ByteSize,
+        heap: H,
+        request: &PlacementRequest,
+    ) -> Result<SharedPlaced<H>, PlacementError> {
+        check_heap_size(heap_size)?;
+        let group = match self.rule.group_of(request) {
+            Ok(group) => group,
+            Err(refused) => {
+                self.empty.insert(heap_size, heap);
+                return Err(refused);
+            }
+        };
+        if !self.may_have_another() {
+            self.empty.insert(heap_size, heap);
+            let full = PlacementError::OneHeapFull { requested: request.size };
+            return self.allocate_in_used(group, request)?.ok_or(full);
+        }
+        self.heaps.next_number()?;
+        self.allocate_in_fresh(group, heap_size, heap, request).map_err(|heap| {
+            self.empty.insert(heap_size, heap);
+            PlacementError::TooLarge { requested: request.size }
+        })
+    }
+
+    /// Takes an allocation back, and returns its heap if that was the last in it.
+    pub(super) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
+        let number = id.heap();
+        let heap = self.heaps.get_mut(number).ok_or(PlacementError::UnknownHeap)?;
+        let room = heap.ranges.largest_free_range();
+        let range = heap.ranges.free(id.suballocation())?;
+        let is_empty = heap.ranges.allocation_count() == 0;
+        let (group, left, size) = (heap.group, heap.ranges.largest_free_range(), heap.ranges.capacity());
+        self.in_use.freed(range.size());
+        self.note_room(number, (group, size), Some(room), if is_empty { None } else { Some(left) });
+        if !is_empty {
+            return Ok(None);
+        }
+        let Some(gone) = self.heaps.remove(number) else { return Ok(None) };
+        self.next_stamp = self.next_stamp.max(gone.ranges.next_stamp());
+        self.in_use.reserved = self.in_use.reserved.saturating_sub(size);
+        Ok(Some(gone.heap))
+    }
+
+    /// Adds an empty heap.
+    pub(super) fn insert(&mut self, heap_size: ByteSize, heap: H) -> Result<(), PlacementError> {
+        check_heap_size(heap_size)?;
+        self.empty.insert(heap_size, heap);
+        Ok(())
+    }
+
+    /// Returns the size of the heap that a request needs.
+    pub(super) fn heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
+        let group = self.rule.group_of(request)?;
+        if !self.may_have_another() {
+            return Err(PlacementError::OneHeapFull { requested: request.size });
+        }
+        match &self.rule {
+            Rule::BuddySystem { heap_size }
+            | Rule::Linear { heap_size }
+            | Rule::LinearInOneHeap { heap_size } => Ok(*heap_size),
+            Rule::Dedicated { granularity } => {
+                let size = request.size.align_up(*granularity).filter(|&size| size <= LARGEST_HEAP);
+                size.ok_or(PlacementError::TooLarge { requested: request.size })
+            }
+            Rule::SlabBySize(sizing) => {
+                let PlacementRequest { size, rounding, alignment, .. } = *request;
+                let known = self.sizes.get(&group);
+                let last = known.and_then(|known| known.last_heap_size);
+                let full_of =
+                    |heap_size| known.and_then(|known| known.full.get(&heap_size)).copied().unwrap_or(0);
+                let next = sizing.next_heap_size(size.saturating_sub(rounding), alignment, last, full_of);
+                next.ok_or(PlacementError::NeedsOwnHeap { requested: size, largest: sizing.largest() })
+            }
+        }
+    }
+
+    /// Returns whether [`allocate`](Self::allocate) would place the request. Errors are the same.
+    pub(super) fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+        let group = self.rule.group_of(request)?;
+        let fits = |number| self.heaps.get(number).is_some_and(|heap| heap.ranges.would_fit(request));
+        if self.candidates(group, request).into_iter().flatten().any(fits) {
+            return Ok(true);
+        }
+        let Some(heap_size) = self.empty_for(group, request)? else { return Ok(false) };
+        let fresh = self.rule.ranges(heap_size, group, request);
+        Ok(fresh.is_some_and(|fresh| fresh.would_fit(request)))
+    }
+
+    pub(super) fn empty(&self) -> &EmptyHeaps<H> {
+        &self.empty
+    }
+
+    pub(super) fn empty_mut(&mut self) -> &mut EmptyHeaps<H> {
+        &mut self.empty
+    }
+
+    /// Returns everything that is in the heaps, the empty ones last. O(n) for all that there is.
+    pub(super) fn survey(&self) -> Vec<HeapSurvey<H>> {
+        let in_use = self.heaps.iter().map(|(number, heap)| heap.ranges.survey(number, heap.heap.clone()));
+        in_use.chain(self.empty.survey()).collect()
+    }
+
+    pub(super) fn totals(&self) -> HeapSetTotals {
+        self.in_use.totals(self.heaps.count(), &self.empty)
+    }
+
+    pub(super) fn size_cache(&self) -> SizeCacheCounts {
+        self.size_cache
+    }
+
+    /// See [`HeapEngine::remember_size`](super::HeapEngine::remember_size).
+    pub(super) fn remember_size(&mut self, request: &PlacementRequest) {
+        if let (Rule::SlabBySize(_), Ok(block_size)) = (self.rule, self.rule.group_of(request)) {
+            self.sizes.entry(block_size).or_default().is_remembered = true;
+        }
+    }
+
+    /// See [`HeapEngine::next_heap`](super::HeapEngine::next_heap).
+    pub(super) fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
+        let Rule::SlabBySize(sizing) = &self.rule else { return None };
+        let PlacementRequest { size, rounding, alignment, .. } = *request;
+        let block_size = self.rule.group_of(request).ok()?;
+        let known = self.sizes.get(&block_size)?;
+        let mut with_room = self.from(block_size, ByteSize::new(1));
+        let last = with_room.next().and_then(|number| self.heaps.get(number)).map(|heap| &heap.ranges);
+        let is_half_full = |ranges: &Ranges| match ranges {
+            Ranges::Blocks(blocks) => {
+                blocks.allocation_count() >= u64::from(blocks.block_count().div_ceil(2))
+            }
+            Ranges::Buddy(_) | Ranges::Linear(_) | Ranges::RingOrStacks(_) => false,
+        };
+        if with_room.next().is_some() || last.is_some_and(|last| !is_half_full(last)) {
+            return None;
+        }
+        // What is filled up before the next heap is wanted.
+        let will_be_full = |heap_size| u64::from(last.is_some_and(|last| last.capacity() == heap_size));
+        let full_of = |heap_size| known.full.get(&heap_size).copied().unwrap_or(0) + will_be_full(heap_size);
+        let asked = size.saturating_sub(rounding);
+        let next = sizing.next_heap_size(asked, alignment, known.last_heap_size, full_of)?;
+        let is_worth_it = next.get() / block_size.get() >= MIN_BLOCKS_TO_FETCH && next <= MAX_FETCHED;
+        (is_worth_it && self.empty.smallest_from(next).is_none()).then_some(next)
+    }
+
+    /// Checks the whole structure; for tests. O(n log n).
+    pub(super) fn audit(&self) -> Result<(), AuditError> {
+        self.empty.audit()?;
+        self.heaps.audit()?;
+        let mut counted = InUse::default();
+        let mut sizes: BTreeMap<ByteSize, BlockSize> = BTreeMap::new();
+        for (number, Heap { group, ranges, .. }) in self.heaps.iter() {
+            ranges.audit()?;
+            let room = ranges.largest_free_range();
+            if ranges.allocation_count() == 0 || !self.by_room.contains(&(*group, room, number)) {
+                let broken = format!("heap {number} is in use, and not noted with {room} free");
+                return Err(AuditError::new(broken));
+            }
+            counted.used = counted.used.saturating_add(ranges.used());
+            counted.allocation_count += ranges.allocation_count();
+            counted.reserved = counted.reserved.saturating_add(ranges.capacity());
+            if matches!(self.rule, Rule::SlabBySize(_)) {
+                let size = sizes.entry(*group).or_default();
+                size.heap_count += 1;
+                if room.is_zero() {
+                    *size.full.entry(ranges.capacity()).or_default() += 1;
+                }
+            }
+        }
+        let in_use = self.by_room.len();
+        if in_use != self.heaps.iter().count() || (self.rule.has_one_heap() && in_use > 1) {
+            return Err(AuditError::new(format!("{in_use} heaps in use are noted")));
+        }
+        for (block_size, noted) in &self.sizes {
+            let BlockSize { heap_count, full, .. } = sizes.remove(block_size).unwrap_or_default();
+            let is_known = heap_count > 0 || noted.is_remembered;
+            if (heap_count, &full) != (noted.heap_count, &noted.full) || !is_known {
+                let broken =
+                    format!("blocks of {block_size}: {heap_count} heaps, {full:?} full, noted {noted:?}");
+                return Err(AuditError::new(broken));
+            }
+        }
+        if let Some((block_size, _)) = sizes.first_key_value() {
+            return Err(AuditError::new(format!("there are blocks of {block_size}, which are not known")));
+        }
+        counted.agrees_with(&self.in_use)
+    }
+
+    /// Counts whether the size of a request is known, with slabs.
+    fn count_size(&mut self, group: ByteSize, request: &PlacementRequest) {
+        if !matches!(self.rule, Rule::SlabBySize(_)) {
+            return;
+        }
+        match self.sizes.get(&group) {
+            Some(_) => self.size_cache.hits += 1,
+            None => self.size_cache.misses += 1,
+        }
+        if request.cache_size {
+            self.remember_size(request);
+        }
+    }
+
+    /// Returns the heaps of a group with a free range of at least `room` bytes, those with the least first.
+    fn from(&self, group: ByteSize, room: ByteSize) -> impl Iterator<Item = u32> {
+        let from_least = self.by_room.range((group, room, 0)..);
+        from_least.take_while(move |&&(of, ..)| of == group).map(|&(.., number)| number)
+    }
+
+    /// Returns the heap that probably has room, and one that certainly has: the first may have it in the wrong place.
+    fn candidates(&self, group: ByteSize, request: &PlacementRequest) -> [Option<u32>; 2] {
+        let PlacementRequest { size, alignment, .. } = *request;
+        let Some(likely) = self.from(group, size).next() else { return [None; 2] };
+        let certain = self.rule.certain_room(size, alignment);
+        let certain = certain.and_then(|room| self.from(group, room).next());
+        [Some(likely), certain.filter(|&certain| certain != likely)]
+    }
+
+    fn allocate_in_used(
+        &mut self,
+        group: ByteSize,
+        request: &PlacementRequest,
+    ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
+        for number in self.candidates(group, request).into_iter().flatten() {
+            let Some(heap) = self.heaps.get_mut(number) else { continue };
+            let room = heap.ranges.largest_free_range();
+            let suballocation = match heap.ranges.allocate(request) {
+                Ok(suballocation) => suballocation,
+                Err(error) if error.is_out_of_space() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let payload = heap.heap.clone();
+            let (left, size) = (heap.ranges.largest_free_range(), heap.ranges.capacity());
+            self.note_room(number, (group, size), Some(room), Some(left));
+            self.in_use.allocated(request.size);
+            return Ok(Some(placed(number, suballocation, payload)));
+        }
+        Ok(None)
+    }
+
+    /// Returns the size of an empty heap to use, if there is one and there may be another heap in use.
+    fn empty_for(
+        &self,
+        group: ByteSize,
+        request: &PlacementRequest,
+    ) -> Result<Option<ByteSize>, PlacementError> {
+        if !self.may_have_another() {
+            return Ok(None);
+        }
+        let wanted = self.heap_size(request)?;
+        self.heaps.next_number()?;
+        Ok(self.rule.empty_for(&self.empty, group, wanted, request))
+    }
+
+    /// Places a request in a heap that nothing is in; returns the heap if it does not fit.
+    fn allocate_in_fresh(
+        &mut self,
+        group: ByteSize,
+        heap_size: ByteSize,
+        heap: H,
+        request: &PlacementRequest,
+    ) -> Result<SharedPlaced<H>, H> {
+        let ranges = self.rule.ranges(heap_size, group, request);
+        let (Ok(number), Some(mut ranges)) = (self.heaps.next_number(), ranges) else { return Err(heap) };
+        ranges.continue_stamps(self.next_stamp);
+        let Ok(suballocation) = ranges.allocate(request) else { return Err(heap) };
+        if matches!(self.rule, Rule::SlabBySize(_)) {
+            let by_rule = self.heap_size(request).ok();
+            let known = self.sizes.entry(group).or_default();
+            known.is_remembered |= request.cache_size;
+            known.last_heap_size = by_rule.or(known.last_heap_size);
+        }
+        self.note_room(number, (group, heap_size), None, Some(ranges.largest_free_range()));
+        self.in_use.allocated(request.size);
+        self.in_use.reserved = self.in_use.reserved.saturating_add(heap_size);
+        self.heaps.insert(Heap { heap: heap.clone(), group, ranges });
+        Ok(placed(number, suballocation, heap))
+    }
+
+    /// Notes what a heap has free now, and had before: `None` while it is not in use.
+    fn note_room(
+        &mut self,
+        number: u32,
+        (group, heap_size): (ByteSize, ByteSize),
+        before: Option<ByteSize>,
+        after: Option<ByteSize>,
+    ) {
+        if before == after {
+            return;
+        }
+        if let Some(room) = before {
+            self.by_room.remove(&(group, room, number));
+        }
+        if let Some(room) = after {
+            self.by_room.insert((group, room, number));
+        }
+        let Some(known) = self.sizes.get_mut(&group) else { return };
+        known.heap_count += u64::from(before.is_none());
+        known.heap_count -= u64::from(after.is_none());
+        let is_full = |room: Option<ByteSize>| room == Some(ByteSize::ZERO);
+        if is_full(after) {
+            *known.full.entry(heap_size).or_default() += 1;
+        }
+        if let Some(full) = known.full.get_mut(&heap_size).filter(|_| is_full(before)) {
+            *full -= 1;
+            if *full == 0 {
+                known.full.remove(&heap_size);
+            }
+        }
+        if known.heap_count == 0 && !known.is_remembered {
+            self.sizes.remove(&group);
+        }
+    }
+
+    fn may_have_another(&self) -> bool {
+        !self.rule.has_one_heap() || self.heaps.count() == 0
+    }
+}
+
+/// A heap for fewer blocks is not fetched in advance, nor a larger one than this: GPGMM's rule.
+const MIN_BLOCKS_TO_FETCH: u64 = 4;
+const MAX_FETCHED: ByteSize = ByteSize::from_mib(64);
+
+fn check_heap_size(heap_size: ByteSize) -> Result<(), PlacementError> {
+    if heap_size.is_zero() || heap_size > LARGEST_HEAP {
+        return Err(SuballocError::CapacityOutOfBounds { capacity: heap_size, limit: LARGEST_HEAP }.into());
+    }
+    Ok(())
+}
+
+fn placed<H>(number: u32, suballocation: Suballocation, heap: H) -> SharedPlaced<H> {
+    let id = SharedPlacementId(PlacementId::new(number, suballocation.id));
+    SharedPlaced { id, range: suballocation.range, heap }
+}

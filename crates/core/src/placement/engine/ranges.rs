@@ -1,0 +1,114 @@
+//! The suballocator of one heap, of an algorithm that a document names.
+
+use super::PlacementRequest;
+use super::blocks::Blocks;
+use crate::placement::heap_set::PlacementId;
+use crate::placement::shared_heap_set::SurveyedRanges;
+use crate::placement::{HeapSurvey, SharedPlacementId, SurveyedRange};
+use crate::suballoc::{
+    AuditError, Buddy, Linear, RangeUse, RingOrStacks, Stamp, SuballocError, Suballocation, SuballocationId,
+};
+use crate::{ByteSize, HeapRange};
+
+/// What divides a heap.
+#[derive(Debug)]
+pub(super) enum Ranges {
+    Blocks(Blocks),
+    Buddy(Buddy),
+    Linear(Linear),
+    RingOrStacks(RingOrStacks),
+}
+
+macro_rules! each {
+    ($ranges:expr, $one:ident => $call:expr) => {
+        match $ranges {
+            Ranges::Blocks($one) => $call,
+            Ranges::Buddy($one) => $call,
+            Ranges::Linear($one) => $call,
+            Ranges::RingOrStacks($one) => $call,
+        }
+    };
+}
+
+impl Ranges {
+    pub(super) fn allocate(&mut self, request: &PlacementRequest) -> Result<Suballocation, SuballocError> {
+        let PlacementRequest { size, alignment, upper, .. } = *request;
+        match self {
+            Self::Blocks(blocks) => blocks.allocate(size),
+            Self::Buddy(buddy) => buddy.allocate(size, alignment),
+            Self::Linear(linear) => linear.allocate(size, alignment),
+            Self::RingOrStacks(ring) if upper => ring.allocate_upper(size, alignment),
+            Self::RingOrStacks(ring) => ring.allocate(size, alignment),
+        }
+    }
+
+    /// Returns whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for ranges.
+    pub(super) fn would_fit(&self, request: &PlacementRequest) -> bool {
+        let PlacementRequest { size, alignment, upper, .. } = *request;
+        match self {
+            Self::Blocks(blocks) => blocks.largest_free_range() >= size,
+            Self::Buddy(buddy) => buddy.would_fit(size, alignment),
+            Self::Linear(linear) => linear.would_fit(size, alignment),
+            Self::RingOrStacks(ring) if upper => ring.would_fit_upper(size, alignment),
+            Self::RingOrStacks(ring) => ring.would_fit(size, alignment),
+        }
+    }
+
+    pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+        each!(self, one => one.free(id))
+    }
+
+    pub(super) fn capacity(&self) -> ByteSize {
+        each!(self, one => one.capacity())
+    }
+
+    pub(super) fn used(&self) -> ByteSize {
+        each!(self, one => one.used())
+    }
+
+    pub(super) fn allocation_count(&self) -> u64 {
+        each!(self, one => one.allocation_count())
+    }
+
+    pub(super) fn largest_free_range(&self) -> ByteSize {
+        each!(self, one => one.largest_free_range())
+    }
+
+    pub(super) fn continue_stamps(&mut self, next: Stamp) {
+        each!(self, one => one.continue_stamps(next));
+    }
+
+    pub(super) fn next_stamp(&self) -> Stamp {
+        each!(self, one => one.next_stamp())
+    }
+
+    pub(super) fn audit(&self) -> Result<(), AuditError> {
+        each!(self, one => one.audit())
+    }
+
+    /// Returns everything that is in a heap of this number, whose owner holds `heap` for it. O(n).
+    pub(super) fn survey<H>(&self, number: u32, heap: H) -> HeapSurvey<H> {
+        let of_uses =
+            |uses: &mut dyn Iterator<Item = RangeUse>| uses.map(|range| surveyed(number, range)).collect();
+        let ranges = match self {
+            Self::Blocks(blocks) => {
+                let ranges: SurveyedRanges = blocks.survey(number);
+                return ranges.into_heap(heap, blocks.capacity(), SurveyedRange::Padding);
+            }
+            Self::Buddy(buddy) => of_uses(&mut buddy.ranges()),
+            Self::Linear(linear) => of_uses(&mut linear.ranges()),
+            Self::RingOrStacks(ring) => of_uses(&mut ring.ranges()),
+        };
+        HeapSurvey { heap, size: self.capacity(), is_closed: false, ranges }
+    }
+}
+
+fn surveyed(number: u32, range: RangeUse) -> SurveyedRange {
+    match range {
+        RangeUse::Used(Suballocation { id, range }) => {
+            SurveyedRange::Used { id: SharedPlacementId(PlacementId::new(number, id)), range }
+        }
+        RangeUse::Free(range) => SurveyedRange::Free(range),
+        RangeUse::Padding(range) => SurveyedRange::Padding(range),
+    }
+}

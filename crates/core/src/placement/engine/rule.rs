@@ -1,0 +1,127 @@
+//! What the algorithms of the documents differ in.
+
+use super::blocks::Blocks;
+use super::ranges::Ranges;
+use super::{EmptyHeaps, PlacementAlgorithm, PlacementRequest, SlabSizing};
+use crate::placement::PlacementError;
+use crate::suballoc::{Buddy, Linear, RingOrStacks, SuballocError};
+use crate::{Alignment, ByteSize};
+
+/// The largest size of a heap.
+pub(super) const LARGEST_HEAP: ByteSize = ByteSize::new(1 << 63);
+
+/// An algorithm with its knobs: which requests share a heap, how large a heap is, and how it is divided.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    /// GPGMM's slab allocator: requests share heaps with those that have the same size once it is rounded up to the alignment.
+    ///
+    /// It wastes what requests are smaller than their blocks, blocks that are not in use, and the tail of each heap, as heaps are powers
+    /// of two ([`SlabSizing`]).
+    SlabBySize(SlabSizing),
+    /// GPGMM's buddy system, in heaps of one size.
+    BuddySystem { heap_size: ByteSize },
+    /// D3D12MA's linear algorithm, in heaps of one size.
+    Linear { heap_size: ByteSize },
+    /// The same in one heap at most, which has an upper end.
+    LinearInOneHeap { heap_size: ByteSize },
+    /// GPGMM's dedicated allocator: every request has a heap to itself, of its size rounded up to the granularity.
+    Dedicated { granularity: Alignment },
+}
+
+impl Rule {
+    pub(super) fn algorithm(&self) -> PlacementAlgorithm {
+        match self {
+            Self::SlabBySize(_) => PlacementAlgorithm::SlabBySize,
+            Self::BuddySystem { .. } => PlacementAlgorithm::BuddySystem,
+            Self::Linear { .. } | Self::LinearInOneHeap { .. } => PlacementAlgorithm::Linear,
+            Self::Dedicated { .. } => PlacementAlgorithm::Dedicated,
+        }
+    }
+
+    pub(super) fn has_one_heap(&self) -> bool {
+        matches!(self, Self::LinearInOneHeap { .. })
+    }
+
+    /// Returns what requests must have in common to share a heap: the size of their block, or zero.
+    ///
+    /// # Errors
+    ///
+    /// A request that no heap ever serves.
+    pub(super) fn group_of(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
+        let PlacementRequest { size, alignment, upper, .. } = *request;
+        if size.is_zero() {
+            return Err(SuballocError::ZeroSize.into());
+        }
+        if upper && !matches!(self, Self::LinearInOneHeap { .. } | Self::Dedicated { .. }) {
+            return Err(PlacementError::NoUpperEnd { algorithm: self.algorithm() });
+        }
+        match *self {
+            Self::SlabBySize(_) => {
+                SlabSizing::block_size(size, alignment).ok_or(PlacementError::TooLarge { requested: size })
+            }
+            Self::BuddySystem { heap_size }
+            | Self::Linear { heap_size }
+            | Self::LinearInOneHeap { heap_size }
+                if size > heap_size =>
+            {
+                Err(PlacementError::NeedsOwnHeap { requested: size, largest: heap_size })
+            }
+            _ => Ok(ByteSize::ZERO),
+        }
+    }
+
+    /// Divides a new heap; `None` for a heap that does not hold the request, or cannot be managed.
+    pub(super) fn ranges(
+        &self,
+        heap_size: ByteSize,
+        group: ByteSize,
+        request: &PlacementRequest,
+    ) -> Option<Ranges> {
+        match self {
+            Self::SlabBySize(sizing) => {
+                let most = if sizing.is_one_per_heap() { 1 } else { u32::MAX };
+                Blocks::new(heap_size, group, most).map(Ranges::Blocks)
+            }
+            Self::Dedicated { .. } => Blocks::new(heap_size, request.size, 1).map(Ranges::Blocks),
+            Self::BuddySystem { .. } => Buddy::new(heap_size).ok().map(Ranges::Buddy),
+            Self::Linear { .. } => Linear::new(heap_size).ok().map(Ranges::Linear),
+            Self::LinearInOneHeap { .. } => RingOrStacks::new(heap_size).ok().map(Ranges::RingOrStacks),
+        }
+    }
+
+    /// Returns the size of the largest free range with which a heap certainly has room for a request; `None` when it overflows.
+    pub(super) fn certain_room(&self, size: ByteSize, alignment: Alignment) -> Option<ByteSize> {
+        match self {
+            // A free block is aligned to its size.
+            Self::BuddySystem { .. } => Some(size.max(ByteSize::new(alignment.get()))),
+            Self::SlabBySize(_) | Self::Dedicated { .. } => Some(size),
+            Self::Linear { .. } | Self::LinearInOneHeap { .. } => {
+                size.checked_add(ByteSize::new(alignment.get() - 1))
+            }
+        }
+    }
+
+    /// Returns the size of the empty heap to use for a request rather than a new one of `wanted` bytes.
+    pub(super) fn empty_for<H>(
+        &self,
+        empty: &EmptyHeaps<H>,
+        group: ByteSize,
+        wanted: ByteSize,
+        request: &PlacementRequest,
+    ) -> Option<ByteSize> {
+        match self {
+            // The size that the rule gives or the next larger one; if all are smaller, the largest that holds the block.
+            Self::SlabBySize(_) => {
+                let or_smaller = || empty.largest().filter(|&size| size >= group);
+                empty.smallest_from(wanted).or_else(or_smaller)
+            }
+            // A heap of another size begins with the largest block that it holds.
+            Self::BuddySystem { .. } => {
+                let block = request.size.get().checked_next_power_of_two()?;
+                empty.smallest_from(ByteSize::new(block))
+            }
+            Self::Linear { .. } | Self::LinearInOneHeap { .. } => empty.smallest_from(request.size),
+            Self::Dedicated { .. } => Some(wanted).filter(|&size| empty.contains(size)),
+        }
+    }
+}
