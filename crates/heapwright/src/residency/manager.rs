@@ -49,6 +49,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 ///
 /// ```
 /// use heapwright::d3d12::*;
+/// use heapwright::residency::{ResidencyList, ResidencyManager, ResidencyManagerDesc};
 /// use heapwright::*;
 /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
 /// # let device = &gpu.device;
