@@ -144,7 +144,7 @@ unsafe fn copy(
             used.add_allocation(allocation)?;
         }
         let list = ID3D12CommandList::from(list).into_heapwright();
-        let value = manager.execute_command_lists(queue.as_heapwright(), &[Some(list)], &[&used])?;
+        let value = manager.execute_command_lists(queue.as_heapwright(), &[(&list, &used)])?;
         let fence: ID3D12Fence = manager.queue_fence(queue.as_heapwright())?.into_windows();
         // Without an event it returns when the fence is there.
         fence.SetEventOnCompletion(value.get(), HANDLE::default())?;

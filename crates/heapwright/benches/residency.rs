@@ -126,13 +126,14 @@ fn main() {
             add();
             let mut bench = Bench::new(&gpu.device);
             let queue = bench.queue.clone();
-            let lists = bench.lists.clone();
+            let [commands] = bench.lists.clone().map(|list| list.expect("a list"));
             let manager_ns = least(
                 60,
                 calls,
                 || {
                     // SAFETY: the lists are closed and use nothing.
-                    unsafe { manager.execute_command_lists(&queue, &lists, &[&list]) }.expect("executed");
+                    unsafe { manager.execute_command_lists(&queue, &[(&commands, &list)]) }
+                        .expect("executed");
                 },
                 || bench.drain(),
             );

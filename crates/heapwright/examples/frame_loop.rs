@@ -15,7 +15,6 @@ mod device;
 use std::error::Error;
 use std::process::ExitCode;
 
-use heapwright::d3d12::windows_core::Interface as _;
 use heapwright::d3d12::*;
 use heapwright::residency::{
     BudgetOverride, GroupBudgets, ResidencyList, ResidencyManager, ResidencyManagerDesc,
@@ -243,10 +242,10 @@ impl Frame {
     fn submit(&mut self, manager: &ResidencyManager, queue: &ID3D12CommandQueue) -> Answer<()> {
         // SAFETY: the list is alive and open.
         unsafe { self.list.Close().ok()? };
-        let list: ID3D12CommandList = self.list.cast()?;
+        let list: &ID3D12CommandList = &self.list;
         // SAFETY: the list is closed and of the queue's type, this thread alone has it, and what it uses is in `uses`. Meshes and frames live
         // until the queue is done, as every frame is waited for before it is recorded anew, compared or dropped; there is no other queue.
-        self.done = unsafe { manager.execute_command_lists(queue, &[Some(list)], &[&self.uses])? };
+        self.done = unsafe { manager.execute_command_lists(queue, &[(list, &self.uses)])? };
         Ok(())
     }
 

@@ -72,7 +72,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// let list = ResidencyList::new();
 /// list.add_allocation(&vertices)?; // while the commands that use it are recorded
 /// // SAFETY: the list is closed and uses the allocation alone, which lives until the queue's fence has come to `done`.
-/// let done = unsafe { manager.execute_command_lists(&queue, &[Some(command_list)], &[&list]) }?;
+/// let done = unsafe { manager.execute_command_lists(&queue, &[(&command_list, &list)]) }?;
 /// # let _ = done;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -171,8 +171,8 @@ impl ResidencyManager {
         creation::create(desc, Some(&self.shared), create)
     }
 
-    /// Executes command lists once the heaps of their residency lists are resident: `ExecuteCommandLists`. Answers what the queue's
-    /// [fence](Self::queue_fence) comes to when the GPU has finished them.
+    /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`. Returns the value that
+    /// the queue's [fence](Self::queue_fence) comes to when the GPU has finished them.
     ///
     /// The order of the lists is kept, and that of calls for the same queue. If they use more than the budget together, they are executed in
     /// several parts; otherwise all at once.
@@ -183,8 +183,8 @@ impl ResidencyManager {
     ///
     /// Nothing is executed after an error, except where the message says that the first lists were.
     ///
-    /// * invalid argument: not as many residency lists as command lists; a null command list; a residency list that is open elsewhere, of
-    ///   another manager, or with a heap that was destroyed; a queue of another device;
+    /// * invalid argument: a residency list that is open elsewhere, of another manager, or with a heap that was destroyed; a queue of another
+    ///   device;
     /// * out of memory: the device cannot make it resident, or may not
     ///   ([`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
     /// * the device is removed.
@@ -201,7 +201,7 @@ impl ResidencyManager {
     ///   descriptor heaps, query heaps, pipeline states, root signatures. An allocation is not dropped, handed to
     ///   [`free_after`](crate::ResourceAllocator::free_after) with a fence value that comes earlier, or the subject of a
     ///   [`Move::complete`](crate::defragmentation::Move::complete); a reference to its `ID3D12Resource` alone does not keep its memory.
-    /// * **Residency.** Whatever the lists reference is in the residency list of the same position, or resident for another reason:
+    /// * **Residency.** Whatever the lists reference is in the residency list beside the command list, or resident for another reason:
     ///   it is [locked](ResidencyHeap::lock), or nobody evicts it. Nobody evicts what is in the lists but this manager, and what
     ///   [`set_residency_status`](Self::set_residency_status) was told of it is true.
     /// * **Order.** Accesses of the GPU to the same memory are ordered as D3D12 asks, by barriers and fences, and so are those of the CPU: as
@@ -212,11 +212,10 @@ impl ResidencyManager {
     pub unsafe fn execute_command_lists(
         &self,
         queue: &ID3D12CommandQueue,
-        command_lists: &[Option<ID3D12CommandList>],
-        residency_lists: &[&ResidencyList],
+        lists: &[(&ID3D12CommandList, &ResidencyList)],
     ) -> Result<FenceValue, Error> {
         // SAFETY: the caller's promises.
-        unsafe { self.shared.execute(queue, command_lists, residency_lists) }
+        unsafe { self.shared.execute(queue, lists) }
     }
 
     /// Pages in what a list names before it is used, if there is room without waiting.

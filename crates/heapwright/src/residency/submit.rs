@@ -1,8 +1,12 @@
 //! Handing command lists to queues, with what they use resident.
 
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
 use heapwright_core::residency::Submission;
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
+use windows_core::Interface as _;
 
 use super::ResidencyList;
 use super::list::Entries;
@@ -18,6 +22,9 @@ struct Executed {
     news: Option<[ByteSize; 2]>,
 }
 
+/// Command lists, each with what it uses.
+type Lists<'a> = &'a [(&'a ID3D12CommandList, &'a ResidencyList)];
+
 impl Shared {
     /// Executes command lists once what they use is resident.
     ///
@@ -27,28 +34,16 @@ impl Shared {
     pub(super) unsafe fn execute(
         &self,
         queue: &ID3D12CommandQueue,
-        command_lists: &[Option<ID3D12CommandList>],
-        residency_lists: &[&ResidencyList],
+        lists: Lists<'_>,
     ) -> Result<FenceValue, Error> {
-        if command_lists.len() != residency_lists.len() {
-            let rule = format!(
-                "there are {} of them, and {} command lists",
-                residency_lists.len(),
-                command_lists.len()
-            );
-            return Err(Error::invalid_argument("residency_lists", rule));
-        }
-        if let Some(index) = command_lists.iter().position(Option::is_none) {
-            return Err(Error::invalid_argument("command_lists", format!("number {index} is null")));
-        }
         self.check_failure()?;
         let queue = self.queue(queue)?;
-        if command_lists.is_empty() {
+        if lists.is_empty() {
             return Ok(*queue.lock());
         }
         self.count_submission();
         // SAFETY: the caller's promises.
-        let executed = unsafe { self.execute_resident(&queue, command_lists, residency_lists) }?;
+        let executed = unsafe { self.execute_resident(&queue, lists) }?;
         let value = match executed {
             Some(Executed { value, news }) => {
                 if let Some(usage) = news {
@@ -58,7 +53,7 @@ impl Shared {
             }
             None => {
                 // SAFETY: the caller's promises; nothing was executed above.
-                let value = unsafe { self.execute_paging(&queue, command_lists, residency_lists) }?;
+                let value = unsafe { self.execute_paging(&queue, lists) }?;
                 self.tell_pressure();
                 value
             }
@@ -76,8 +71,7 @@ impl Shared {
     unsafe fn execute_resident(
         &self,
         queue: &ManagedQueue,
-        command_lists: &[Option<ID3D12CommandList>],
-        residency_lists: &[&ResidencyList],
+        lists: Lists<'_>,
     ) -> Result<Option<Executed>, Error> {
         let mut last = queue.lock();
         let value = self.next_value(&last)?;
@@ -94,7 +88,7 @@ impl Shared {
             if planner.awaits_paging() {
                 planner.complete_paging(self.paging_completed());
             }
-            for (number, list) in residency_lists.iter().enumerate().filter(|_| planner.has_missing()) {
+            for (number, (_, list)) in lists.iter().enumerate().filter(|_| planner.has_missing()) {
                 let entries = list.entries().map_err(|error| error.in_list(number))?;
                 let heaps = self.heaps(&entries, number)?;
                 let are_resident = planner.are_resident(heaps);
@@ -103,7 +97,7 @@ impl Shared {
                 }
             }
             let submission = planner.begin(queue.slot, value, self.elapsed());
-            for (number, list) in residency_lists.iter().enumerate() {
+            for (number, (_, list)) in lists.iter().enumerate() {
                 // Between the two somebody may have changed a list.
                 let touched = list.entries().map_err(|error| error.in_list(number)).and_then(|entries| {
                     let heaps = self.heaps(&entries, number)?;
@@ -124,7 +118,7 @@ impl Shared {
             (submission, state.news(&self.budgets))
         };
         // SAFETY: the caller's promises; what is in the residency lists is resident, or paged in when `arrives` comes.
-        unsafe { self.hand_over(queue, &mut last, &submission, arrives, command_lists) }?;
+        unsafe { self.hand_over(queue, &mut last, &submission, arrives, lists) }?;
         Ok(Some(Executed { value, news }))
     }
 
@@ -134,26 +128,21 @@ impl Shared {
     ///
     /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
     #[cold]
-    unsafe fn execute_paging(
-        &self,
-        queue: &ManagedQueue,
-        command_lists: &[Option<ID3D12CommandList>],
-        residency_lists: &[&ResidencyList],
-    ) -> Result<FenceValue, Error> {
+    unsafe fn execute_paging(&self, queue: &ManagedQueue, lists: Lists<'_>) -> Result<FenceValue, Error> {
         let mut executed = 0;
         loop {
             let ask = Ask { may_wait: true, may_exceed: !self.is_always_in_budget(), ..Ask::default() };
             let fill = |pager: &mut Pager| {
-                for (number, list) in residency_lists.iter().enumerate().skip(executed) {
+                for (number, (_, list)) in lists.iter().enumerate().skip(executed) {
                     let entries = list.entries().map_err(|error| error.in_list(number))?;
                     pager.heaps.extend_from_slice(self.heaps(&entries, number)?);
                     pager.list_ends.push(pager.heaps.len());
                 }
                 Ok(())
             };
-            let (value, lists) = self
+            let (value, handed_over) = self
                 .page(Some(queue), ask, fill, |done, last, shared| {
-                    let lists = &command_lists[executed..][..done.lists];
+                    let lists = &lists[executed..][..done.lists];
                     let value = match (last, &done.submission) {
                         (Some(last), Some(submission)) => {
                             // SAFETY: the caller's promises; what is in these residency lists is resident, or paged in when
@@ -166,8 +155,8 @@ impl Shared {
                     Ok((value, done.lists))
                 })
                 .map_err(|error| error.after_lists(executed))?;
-            executed += lists;
-            if executed >= command_lists.len() {
+            executed += handed_over;
+            if executed >= lists.len() {
                 return Ok(value);
             }
         }
@@ -195,7 +184,7 @@ impl Shared {
         last: &mut QueueGuard<'_>,
         submission: &Submission,
         arrives: FenceValue,
-        command_lists: &[Option<ID3D12CommandList>],
+        lists: Lists<'_>,
     ) -> Result<(), Error> {
         let d3d12 = &queue.queue;
         if arrives > FenceValue::ZERO {
@@ -210,8 +199,8 @@ impl Shared {
         let value = submission.value();
         // From here on the value is taken: the books say that the queue comes to it.
         **last = value;
-        // SAFETY: live COM objects; of what the lists use, the caller's promises.
-        unsafe { d3d12.ExecuteCommandLists(command_lists) };
+        // SAFETY: the caller's promises.
+        unsafe { execute_together(d3d12, lists) };
         // SAFETY: live COM objects; values only go up.
         let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
         if hresult.is_err() {
@@ -236,4 +225,28 @@ impl Shared {
         };
         self.page(None, ask, fill, |_, _, _| Ok(()))
     }
+}
+
+/// Hands the command lists to a queue in one call.
+///
+/// # Safety
+///
+/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
+    /// Lists that are handed over without an allocation: more are rare.
+    const FEW: usize = 32;
+    let raw = |&(list, _): &(&ID3D12CommandList, &ResidencyList)| list.as_raw();
+    let (mut few, many);
+    let pointers: &[*mut c_void] = if lists.len() <= FEW {
+        few = [null_mut(); FEW];
+        few.iter_mut().zip(lists).for_each(|(pointer, list)| *pointer = raw(list));
+        &few[..lists.len()]
+    } else {
+        many = lists.iter().map(raw).collect::<Vec<_>>();
+        &many
+    };
+    // More lists than that do not fit into memory.
+    let count = u32::try_from(pointers.len()).unwrap_or(u32::MAX);
+    // SAFETY: there are as many pointers to live COM objects as the count says; of what the lists use, the caller's promises.
+    unsafe { (queue.vtable().ExecuteCommandLists)(queue.as_raw(), count, pointers.as_ptr()) };
 }

@@ -145,9 +145,10 @@ pub(crate) fn wait_until(has_happened: impl Fn() -> bool) {
     }
 }
 
-/// Waits for a heap that is made in advance.
+/// Waits for a heap that is made in advance, and for the thread that makes it: until then it takes no other request.
 pub(crate) fn wait_for_empty_heap(allocator: &ResourceAllocator) {
-    wait_until(|| allocator.stats().empty_heap_count > 0);
+    allocator.audit().expect("consistent");
+    assert!(allocator.stats().empty_heap_count > 0, "no heap is made in advance");
 }
 
 pub(crate) fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &impl Opened) {

@@ -52,10 +52,8 @@ fn any_number_of_lists_is_open() {
     assert!(lists.iter().all(|list| list.len().expect("closed") == 2));
     let queue = scene.queue();
     let work = scene.work(&things);
-    let references: Vec<_> = lists.iter().collect();
-    let commands = vec![work.commands.clone(); 1000];
-    let value =
-        unsafe { scene.manager.execute_command_lists(&queue, &commands, &references) }.expect("executed");
+    let lists: Vec<_> = lists.iter().map(|list| (&work.commands, list)).collect();
+    let value = unsafe { scene.manager.execute_command_lists(&queue, &lists) }.expect("executed");
     scene.wait(&queue, value);
     scene.check(&work);
     scene.end(things);
@@ -68,8 +66,8 @@ fn a_submission_allocates_nothing() {
     let queue = scene.queue();
     let things = scene.things(60);
     let works = [scene.work(&things[..40]), scene.work(&things[20..])];
-    let commands: Vec<_> = works.iter().map(|work| work.commands.clone()).collect();
-    let lists: Vec<_> = works.iter().map(|work| &work.list).collect();
+    let commands: Vec<_> = works.iter().map(|work| Some(work.commands.clone())).collect();
+    let lists: Vec<_> = works.iter().map(|work| (&work.commands, &work.list)).collect();
     let fence = scene.fence();
     let mut value = 0;
     let mut bare = || {
@@ -81,8 +79,7 @@ fn a_submission_allocates_nothing() {
         until("the queue is done", || unsafe { fence.GetCompletedValue() } >= value);
     };
     let managed = || {
-        let value =
-            unsafe { scene.manager.execute_command_lists(&queue, &commands, &lists) }.expect("executed");
+        let value = unsafe { scene.manager.execute_command_lists(&queue, &lists) }.expect("executed");
         scene.wait(&queue, value);
     };
     for _ in 0..8 {

@@ -42,7 +42,7 @@ impl Thing {
 /// A command list that copies from things, with the residency list that names them.
 pub(crate) struct Work {
     _allocator: ID3D12CommandAllocator,
-    pub(crate) commands: Option<ID3D12CommandList>,
+    pub(crate) commands: ID3D12CommandList,
     pub(crate) list: ResidencyList,
     readback: ID3D12Resource,
     keys: Vec<u8>,
@@ -280,7 +280,7 @@ impl Scene {
         unsafe { list.Close() }.ok().expect("sound");
         Work {
             _allocator: allocator,
-            commands: Some(list.cast().expect("a command list")),
+            commands: list.cast().expect("a command list"),
             list: residency,
             readback,
             keys: things.iter().map(|thing| thing.key).collect(),
@@ -297,14 +297,13 @@ impl Scene {
             list.CopyBufferRegion(&thing.buffer, 0, &self.upload, u64::from(thing.key) * BYTES, BYTES);
             list.Close().ok().expect("sound");
         }
-        let commands = Some(list.cast().expect("a command list"));
+        let commands = list.cast().expect("a command list");
         Work { _allocator: allocator, commands, list: residency, readback, keys: Vec::new() }
     }
 
     pub(crate) fn execute(&self, queue: &ID3D12CommandQueue, works: &[&Work]) -> Result<FenceValue, Error> {
-        let commands: Vec<_> = works.iter().map(|work| work.commands.clone()).collect();
-        let lists: Vec<_> = works.iter().map(|work| &work.list).collect();
-        unsafe { self.manager.execute_command_lists(queue, &commands, &lists) }
+        let lists: Vec<_> = works.iter().map(|work| (&work.commands, &work.list)).collect();
+        unsafe { self.manager.execute_command_lists(queue, &lists) }
     }
 
     /// Executes, waits, and finds the bytes that are expected.

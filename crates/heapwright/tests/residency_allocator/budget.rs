@@ -196,9 +196,14 @@ fn the_operating_systems_budget_counts_without_an_override() {
 #[test]
 fn what_may_never_be_needed_evicts_nothing() {
     let scene = Scene::with_flags(8, ResourceAllocatorFlags::ALLOW_PREFETCH);
-    let live: Vec<_> = (0..7).map(|_| scene.alone(1)).collect();
+    let live: Vec<_> = (0..7)
+        .map(|_| {
+            let made = scene.alone(1);
+            crate::gpu::wait_for_empty_heap(&scene.allocator);
+            made
+        })
+        .collect();
     let flags = ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
-    crate::gpu::wait_for_empty_heap(&scene.allocator);
     let more: Vec<_> = (0..2).map(|_| scene.try_alone(1, flags).expect("there is room")).collect();
     let evicted = live.iter().chain(&more).filter(|made| !is_resident(made)).count();
     assert_eq!(evicted, 1, "for the ninth, and not for a tenth");

@@ -104,7 +104,7 @@ impl Scene {
             let recorded = recorded.cast::<ID3D12CommandList>().expect("it is one");
             let value = self
                 .manager
-                .execute_command_lists(&self.queue, &[Some(recorded)], &[&list])
+                .execute_command_lists(&self.queue, &[(&recorded, &list)])
                 .expect("it becomes resident");
             let fence = self.manager.queue_fence(&self.queue).expect("of this device");
             assert_eq!(fence.SetEventOnCompletion(value.get(), HANDLE::default()), S_OK);

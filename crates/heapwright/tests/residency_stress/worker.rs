@@ -349,13 +349,11 @@ impl<'a> Worker<'a> {
 
     fn execute(&mut self, recorder: usize, lists: usize) {
         let Recorder { lists: commands, residency, .. } = &self.recorders[recorder];
-        let commands: Vec<_> =
-            commands[..lists].iter().map(|list| Some(ID3D12CommandList::from(list.clone()))).collect();
-        let residency: Vec<_> = residency[..lists].iter().collect();
+        let both: Vec<(&ID3D12CommandList, _)> =
+            commands[..lists].iter().map(|list| &**list).zip(&residency[..lists]).collect();
         // SAFETY: the lists are closed, and what they use is in the residency lists; buffers are freed, and lists are recorded again, when the
         // queue has come to the value.
-        let value = unsafe { self.manager.execute_command_lists(&self.queue, &commands, &residency) }
-            .expect("executed");
+        let value = unsafe { self.manager.execute_command_lists(&self.queue, &both) }.expect("executed");
         self.submitted += 1;
         self.values.push_back((self.submitted, value));
     }
