@@ -206,9 +206,17 @@ impl Scene {
     }
 }
 
+/// The largest size that gets a slot, and by which part of it a slot may be larger. Those bytes are the allocation's own, so that its slot
+/// can be used again for another of its size class.
+const SLOTS_UP_TO: u64 = 16 * KIB;
+const SLOT_ROUNDING: u64 = 8;
+
 /// Whether a heap has a gap for a request, before, between or behind its allocations.
 fn holds(heap: &HeapReport, size: u64, alignment: u64) -> bool {
     let begins = heap.allocations.iter().map(|one| one.offset.get()).chain([heap.size.get()]);
-    let ends = heap.allocations.iter().map(|one| one.offset.get() + one.size.get());
+    let ends = heap.allocations.iter().map(|one| {
+        let size = one.size.get();
+        one.offset.get() + size + if size <= SLOTS_UP_TO { size / SLOT_ROUNDING } else { 0 }
+    });
     iter::once(0).chain(ends).zip(begins).any(|(end, next)| end.next_multiple_of(alignment) + size <= next)
 }
