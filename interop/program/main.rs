@@ -7,8 +7,10 @@
 use std::error::Error;
 use std::mem::{ManuallyDrop, transmute_copy};
 
-use heapwright::{ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator};
 use heapwright::residency::{ResidencyList, ResidencyManager};
+use heapwright::{
+    ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
+};
 use windows::Win32::Foundation::HANDLE;
 use windows::Win32::Graphics::Direct3D::D3D_FEATURE_LEVEL_11_0;
 use windows::Win32::Graphics::Direct3D12::*;
