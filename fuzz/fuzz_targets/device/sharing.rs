@@ -334,7 +334,8 @@ pub unsafe fn perform(world: &mut World, op: Op) {
         }
         // It may get the number of a handle that was closed.
         Op::OwnEvent => {
-            world.handles.open.push(Event::new(EventReset::Manual).expect("few handles").into_handle());
+            let event = Event::new(EventReset::Manual).expect("few handles");
+            world.handles.open.push(event.duplicate_handle().expect("few handles"));
         }
         Op::RemoveDevice { second } => {
             let device: ID3D12Device5 = world.device(second).cast().expect("known");
