@@ -469,5 +469,5 @@ fn heap_is_gone(list_ends: &[usize], gone: UnknownHeap) -> Error {
 
 pub(super) fn destroyed(list: usize, position: usize) -> Error {
     let rule = format!("heap {position} of list {list} was destroyed after it was added");
-    Error::invalid_argument("residency_lists", rule)
+    Error::invalid_argument("lists", rule)
 }
