@@ -8,9 +8,9 @@ mod ranges;
 mod room;
 mod taking_empty;
 
+use std::error::Error;
+use std::fmt;
 use std::num::NonZeroU32;
-
-use thiserror::Error;
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
@@ -164,22 +164,17 @@ pub struct NewHeap<H> {
 }
 
 /// Why a set declined. Its state is what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlacementError {
     /// The request itself cannot be served by any heap.
-    #[error(transparent)]
-    Suballocation(#[from] SuballocError),
+    Suballocation(SuballocError),
     /// No heap can be as large as the request needs.
-    #[error("no heap can hold {requested}")]
     TooLarge {
         /// The size asked for.
         requested: ByteSize,
     },
     /// The algorithm's heaps are never as large as the request needs: it takes a heap made for it alone.
-    #[error(
-        "{requested} do not fit into a heap of {largest}, the largest there is for requests that share heaps"
-    )]
     NeedsOwnHeap {
         /// The size asked for.
         requested: ByteSize,
@@ -187,26 +182,53 @@ pub enum PlacementError {
         largest: ByteSize,
     },
     /// The one heap that the algorithm may have has no room.
-    #[error("{requested} do not fit into what is left of the one heap that there may be")]
     OneHeapFull {
         /// The size asked for.
         requested: ByteSize,
     },
     /// The upper end was asked for, and the algorithm has none.
-    #[error("{algorithm} has no upper end: only linear in one heap at most has")]
     NoUpperEnd {
         /// The algorithm that was asked.
         algorithm: PlacementAlgorithm,
     },
     /// The heap is not in the set.
-    #[error("the heap is not in the set: it was released, or belongs to another set")]
     UnknownHeap,
     /// The heaps would be 2^64 bytes or more together.
-    #[error("the heaps would be 2^64 bytes or more together")]
     TooManyBytes,
     /// There are as many heaps as can be numbered.
-    #[error("the set holds 2^32 - 1 heaps, and there can be no more")]
     TooManyHeaps,
+}
+
+impl fmt::Display for PlacementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Suballocation(error) => error.fmt(f),
+            Self::TooLarge { requested } => write!(f, "no heap can hold {requested}"),
+            Self::NeedsOwnHeap { requested, largest } => write!(
+                f,
+                "{requested} do not fit into a heap of {largest}, the largest there is for requests that share heaps"
+            ),
+            Self::OneHeapFull { requested } => {
+                write!(f, "{requested} do not fit into what is left of the one heap that there may be")
+            }
+            Self::NoUpperEnd { algorithm } => {
+                write!(f, "{algorithm} has no upper end: only linear in one heap at most has")
+            }
+            Self::UnknownHeap => {
+                f.write_str("the heap is not in the set: it was released, or belongs to another set")
+            }
+            Self::TooManyBytes => f.write_str("the heaps would be 2^64 bytes or more together"),
+            Self::TooManyHeaps => f.write_str("the set holds 2^32 - 1 heaps, and there can be no more"),
+        }
+    }
+}
+
+impl Error for PlacementError {}
+
+impl From<SuballocError> for PlacementError {
+    fn from(error: SuballocError) -> Self {
+        Self::Suballocation(error)
+    }
 }
 
 /// Requests that share heaps.

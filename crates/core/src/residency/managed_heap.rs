@@ -1,5 +1,8 @@
 //! What the planner is told of a heap, what it answers, and why it refuses.
 
+use std::error::Error;
+use std::fmt;
+
 use super::{PriorityLevel, SegmentGroup, Status};
 use crate::{ByteSize, FenceValue};
 
@@ -43,32 +46,48 @@ pub struct LockOutcome {
 }
 
 /// An id whose heap is gone, or that another planner gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no heap has the id at position {position}")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownHeap {
     /// Where in what was given.
     pub position: usize,
 }
 
+impl fmt::Display for UnknownHeap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no heap has the id at position {}", self.position)
+    }
+}
+
+impl Error for UnknownHeap {}
+
 /// Why the books cannot be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanError {
     /// The heap is gone.
-    #[error("the heap is gone")]
     Unknown,
     /// There is nothing to unlock.
-    #[error("the heap is not locked")]
     NotLocked,
     /// A locked heap stays resident.
-    #[error("the heap is locked")]
     Locked,
     /// 2^32 locks.
-    #[error("the heap has 2^32 - 1 locks")]
     TooManyLocks,
     /// Sizes add up to 2^64 or more, or there are 2^32 heaps.
-    #[error("there are too many heaps, or too large ones")]
     TooMuch,
     /// The GPU may still use it.
-    #[error("the GPU may still use the heap")]
     InUse,
 }
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "the heap is gone",
+            Self::NotLocked => "the heap is not locked",
+            Self::Locked => "the heap is locked",
+            Self::TooManyLocks => "the heap has 2^32 - 1 locks",
+            Self::TooMuch => "there are too many heaps, or too large ones",
+            Self::InUse => "the GPU may still use the heap",
+        })
+    }
+}
+
+impl Error for PlanError {}

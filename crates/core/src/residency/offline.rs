@@ -1,6 +1,8 @@
 //! What paging costs at least, known only when everything is over: the figure that policies are compared with.
 
 use std::collections::BinaryHeap;
+use std::error::Error;
+use std::fmt;
 
 use crate::ByteSize;
 
@@ -58,13 +60,21 @@ pub enum Beginning {
 }
 
 /// A submission named a heap that its sequence does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("submission {submission} uses heap {heap}, and the sequence has {heaps} heaps")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownHeap {
     submission: usize,
     heap: usize,
     heaps: usize,
 }
+
+impl fmt::Display for UnknownHeap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { submission, heap, heaps } = self;
+        write!(f, "submission {submission} uses heap {heap}, and the sequence has {heaps} heaps")
+    }
+}
+
+impl Error for UnknownHeap {}
 
 /// What no policy can do with less: see [`Sequence::lower_bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

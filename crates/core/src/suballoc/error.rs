@@ -1,6 +1,7 @@
 //! Why a suballocator declined.
 
-use thiserror::Error;
+use std::error::Error;
+use std::fmt;
 
 use super::virtual_block::{Algorithm, Feature};
 use super::{FenceOrderError, SuballocationId};
@@ -10,13 +11,10 @@ use crate::{Alignment, ByteSize};
 ///
 /// Most callers need one distinction: [`is_out_of_space`](Self::is_out_of_space) says to try another heap, anything else
 /// is a mistake in the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SuballocError {
     /// No free range was found that holds the request at its alignment. After something is freed there may be one.
-    #[error(
-        "no free range holds {requested} at alignment {alignment}: {free} free, largest free range {largest_free}"
-    )]
     OutOfSpace {
         /// The size asked for.
         requested: ByteSize,
@@ -29,7 +27,6 @@ pub enum SuballocError {
     },
 
     /// The request is larger than the whole range: it can never succeed here.
-    #[error("{requested} requested from a range of {capacity} in all")]
     LargerThanCapacity {
         /// The size asked for.
         requested: ByteSize,
@@ -38,18 +35,15 @@ pub enum SuballocError {
     },
 
     /// There are as many ranges, used and free, as can be numbered.
-    #[error("{limit} used and free ranges exist already, and there can be no more")]
     TooManyRanges {
         /// The largest number of ranges.
         limit: u32,
     },
 
     /// Zero bytes were asked for. An empty range would have no offset of its own.
-    #[error("zero bytes requested")]
     ZeroSize,
 
     /// A suballocator cannot manage a range of this size.
-    #[error("a range of {capacity} cannot be managed, only 1 B to {limit}")]
     CapacityOutOfBounds {
         /// The size of the range.
         capacity: ByteSize,
@@ -58,7 +52,6 @@ pub enum SuballocError {
     },
 
     /// The range does not hold a single block of the smallest size that was asked for.
-    #[error("a range of {capacity} holds no block of {minimum}, the smallest asked for")]
     CapacityBelowMinimum {
         /// The size of the range.
         capacity: ByteSize,
@@ -67,18 +60,15 @@ pub enum SuballocError {
     },
 
     /// The id names no live suballocation: it was freed before, or comes from another suballocator.
-    #[error("{id:?} is not live: freed before, or not from here")]
     StaleId {
         /// The id that was given.
         id: SuballocationId,
     },
 
     /// A batch was submitted under a fence value below that of an earlier one.
-    #[error(transparent)]
-    FenceOrder(#[from] FenceOrderError),
+    FenceOrder(FenceOrderError),
 
     /// The algorithm does not have what the request asks for.
-    #[error("the algorithm {algorithm} has no {feature}")]
     Unsupported {
         /// The algorithm that was asked.
         algorithm: Algorithm,
@@ -92,6 +82,44 @@ impl SuballocError {
     #[must_use]
     pub const fn is_out_of_space(&self) -> bool {
         matches!(self, Self::OutOfSpace { .. } | Self::LargerThanCapacity { .. } | Self::TooManyRanges { .. })
+    }
+}
+
+impl fmt::Display for SuballocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfSpace { requested, alignment, free, largest_free } => write!(
+                f,
+                "no free range holds {requested} at alignment {alignment}: {free} free, \
+                 largest free range {largest_free}"
+            ),
+            Self::LargerThanCapacity { requested, capacity } => {
+                write!(f, "{requested} requested from a range of {capacity} in all")
+            }
+            Self::TooManyRanges { limit } => {
+                write!(f, "{limit} used and free ranges exist already, and there can be no more")
+            }
+            Self::ZeroSize => f.write_str("zero bytes requested"),
+            Self::CapacityOutOfBounds { capacity, limit } => {
+                write!(f, "a range of {capacity} cannot be managed, only 1 B to {limit}")
+            }
+            Self::CapacityBelowMinimum { capacity, minimum } => {
+                write!(f, "a range of {capacity} holds no block of {minimum}, the smallest asked for")
+            }
+            Self::StaleId { id } => write!(f, "{id:?} is not live: freed before, or not from here"),
+            Self::FenceOrder(error) => error.fmt(f),
+            Self::Unsupported { algorithm, feature } => {
+                write!(f, "the algorithm {algorithm} has no {feature}")
+            }
+        }
+    }
+}
+
+impl Error for SuballocError {}
+
+impl From<FenceOrderError> for SuballocError {
+    fn from(error: FenceOrderError) -> Self {
+        Self::FenceOrder(error)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The policies by name.
 
+use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -113,16 +114,19 @@ impl FromStr for PolicyKind {
 }
 
 /// No policy has this name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no eviction policy is named {name:?}; there are {}", names())]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPolicy {
     name: Box<str>,
 }
 
-fn names() -> String {
-    let names: Vec<_> = PolicyKind::all().iter().map(|kind| kind.name()).collect();
-    names.join(", ")
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = PolicyKind::all().iter().map(|kind| kind.name()).collect();
+        write!(f, "no eviction policy is named {:?}; there are {}", self.name, names.join(", "))
+    }
 }
+
+impl Error for UnknownPolicy {}
 
 #[test]
 fn every_kind_is_named_and_found_by_its_name() {
