@@ -1,142 +1,171 @@
-//! What a call answered, and what it should have.
+//! The results of calls, and of checks.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
-use heapwright_d3d12::{E_INVALIDARG, E_NOTIMPL};
+use heapwright_d3d12::{E_INVALIDARG, E_NOTIMPL, S_OK};
 use windows_core::HRESULT;
 
 use crate::hresult::Named;
 
-/// How a check ends: with what it found, or before its end.
+/// The result of a check: a summary of its findings, or the reason why it stopped.
 pub type Verdict = Result<String, Stop>;
 
-/// Why a check ended before its end.
+/// The reason why a check stopped before its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// The device does not keep the rule: what was expected and what was found.
+    /// The device violates the rule; the text says what was expected and what was found.
     Failed(String),
-    /// The check does not apply: the reason.
+    /// The check does not apply to the device, for the given reason.
     Skipped(String),
+    /// The device does not implement what the text names. [`Strictness`] decides between failed and skipped.
+    Unimplemented(String),
 }
 
-/// What a call that answers `E_NOTIMPL` means.
+/// The outcome of a check that needs a call which the device does not implement (`E_NOTIMPL`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// The check does not apply, and is skipped.
+    /// The check is skipped.
     #[default]
     SkipUnimplemented,
-    /// The check has failed.
+    /// The check fails.
     FailUnimplemented,
 }
 
-/// A failed check, as an error to return.
+/// Returns the error that fails the check.
 pub(crate) fn failed<T>(detail: impl Display) -> Result<T, Stop> {
     Err(Stop::Failed(detail.to_string()))
 }
 
-/// A skipped check, as an error to return.
+/// Returns the error that skips the check.
 pub(crate) fn skipped<T>(reason: impl Display) -> Result<T, Stop> {
     Err(Stop::Skipped(reason.to_string()))
 }
 
-/// Fails the check unless `holds`.
+/// Fails the check unless the condition holds.
 pub(crate) fn require(holds: bool, detail: impl FnOnce() -> String) -> Result<(), Stop> {
     if holds { Ok(()) } else { Err(Stop::Failed(detail())) }
 }
 
-/// Fails the check unless both are equal.
+/// Fails the check with a formatted message unless the condition holds.
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)+) => {
+        $crate::answer::require($holds, || format!($($message)+))?
+    };
+}
+
+pub(crate) use ensure;
+
+/// Fails the check unless `found` equals `expected`, and returns the value as the summary.
 pub(crate) fn require_eq<T: PartialEq + std::fmt::Debug>(
     what: impl Display,
     found: T,
     expected: T,
-) -> Result<(), Stop> {
-    require(found == expected, || format!("{what}: expected {expected:?}, found {found:?}"))
+) -> Verdict {
+    ensure!(found == expected, "{what}: expected {expected:?}, found {found:?}");
+    Ok(format!("{what}: {found:?}"))
 }
 
-/// Fails the check unless `address` is a multiple of `alignment` other than 0, which is no address.
-pub(crate) fn require_address(what: impl Display, address: u64, alignment: u64) -> Result<(), Stop> {
-    require(address != 0, || format!("{what} has no address"))?;
-    require(address.is_multiple_of(alignment), || {
-        format!("{what} is {} bytes behind a multiple of {alignment}", address % alignment)
-    })
-}
-
-impl Strictness {
-    /// How a check ends whose device has nothing behind `call`. Every such ending comes from here.
-    pub(crate) fn unimplemented(self, call: &str) -> Stop {
-        match self {
-            Self::SkipUnimplemented => Stop::Skipped(format!("the device does not implement {call}")),
-            Self::FailUnimplemented => Stop::Failed(format!("the device does not implement {call}")),
-        }
+/// Runs a test for each case and returns the number of cases.
+pub(crate) fn each<C, T>(
+    cases: impl IntoIterator<Item = C>,
+    mut test: impl FnMut(C) -> Result<T, Stop>,
+) -> Verdict {
+    let mut count = 0;
+    for case in cases {
+        test(case)?;
+        count += 1;
     }
+    Ok(format!("{count} cases"))
 }
 
-/// What a call answered, with the call's name.
+/// Fails the check unless `address` is a multiple of `alignment` other than 0.
+pub(crate) fn require_address(what: impl Display, address: u64, alignment: u64) -> Result<(), Stop> {
+    ensure!(address != 0, "{what} has no address");
+    let excess = address % alignment;
+    require(excess == 0, || format!("{what} is {excess} bytes above a multiple of {alignment}"))
+}
+
+/// The result of a call, with the call's name for messages.
 #[must_use]
 pub(crate) struct Answer<T> {
-    call: String,
+    call: Cow<'static, str>,
     result: Result<T, HRESULT>,
-    strictness: Strictness,
 }
 
 impl<T> Answer<T> {
-    pub(crate) fn new(call: impl Into<String>, result: Result<T, HRESULT>, strictness: Strictness) -> Self {
-        Self { call: call.into(), result, strictness }
+    pub(crate) fn new(call: impl Into<Cow<'static, str>>, result: Result<T, HRESULT>) -> Self {
+        Self { call: call.into(), result }
     }
 
-    /// The result, unless the call is not implemented.
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Answer<U> {
+        Answer { call: self.call, result: self.result.map(map) }
+    }
+
+    /// Returns the result as it is, `E_NOTIMPL` included.
+    pub(crate) fn result(self) -> Result<T, HRESULT> {
+        self.result
+    }
+
+    /// Returns the result, or stops the check if the call is not implemented.
     pub(crate) fn implemented(self) -> Result<Result<T, HRESULT>, Stop> {
         match self.result {
-            Err(E_NOTIMPL) => Err(self.strictness.unimplemented(&self.call)),
+            Err(E_NOTIMPL) => Err(Stop::Unimplemented(self.call.into_owned())),
             result => Ok(result),
         }
     }
 
-    /// What was made; fails the check where nothing was.
+    /// Returns the value, or fails the check if the call failed.
     pub(crate) fn ok(self, what: impl Display) -> Result<T, Stop> {
         let call = self.call.clone();
         self.implemented()?
             .or_else(|hresult| failed(format!("{call}, {what}: expected S_OK, found {}", Named(hresult))))
     }
 
-    /// Fails the check unless the call was refused with E_INVALIDARG.
-    pub(crate) fn refused(self, what: impl Display) -> Result<(), Stop> {
+    /// Fails the check unless the call succeeded.
+    pub(crate) fn taken(self, what: impl Display) -> Verdict {
+        self.ok(what).map(|_| "S_OK".to_owned())
+    }
+
+    /// Fails the check unless the call returned `E_INVALIDARG`.
+    pub(crate) fn refused(self, what: impl Display) -> Verdict {
         self.refused_with(&[E_INVALIDARG], what)
     }
 
-    /// Fails the check unless the call was refused with one of these.
-    pub(crate) fn refused_with(self, expected: &[HRESULT], what: impl Display) -> Result<(), Stop> {
-        #[cfg(test)]
-        refusals::note();
-        let names = || expected.iter().map(|&one| Named(one).to_string()).collect::<Vec<_>>().join(" or ");
+    /// Fails the check unless the call succeeded or returned `E_INVALIDARG`, depending on whether it is valid.
+    pub(crate) fn taken_if(self, is_valid: bool, what: impl Display) -> Verdict {
+        if is_valid { self.taken(what) } else { self.refused(what) }
+    }
+
+    /// Fails the check unless the call returned one of these HRESULTs, and returns the name of the one found.
+    pub(crate) fn refused_with(self, expected: &[HRESULT], what: impl Display) -> Verdict {
         let call = self.call.clone();
-        match self.implemented()? {
-            Err(hresult) if expected.contains(&hresult) => Ok(()),
-            Err(hresult) => failed(format!("{call}, {what}: expected {}, found {}", names(), Named(hresult))),
-            Ok(_) => failed(format!("{call}, {what}: expected {}, found S_OK", names())),
+        let found = self.refusable()?.err().unwrap_or(S_OK);
+        require(expected.contains(&found), || {
+            let names: Vec<String> = expected.iter().map(|&one| Named(one).to_string()).collect();
+            format!("{call}, {what}: expected {}, found {}", names.join(" or "), Named(found))
+        })?;
+        Ok(Named(found).to_string())
+    }
+
+    /// Fails the check unless the call failed with any HRESULT, and returns its name.
+    pub(crate) fn fails(self, what: impl Display) -> Verdict {
+        let call = self.call.clone();
+        match self.refusable()? {
+            Err(hresult) => Ok(Named(hresult).to_string()),
+            Ok(_) => failed(format!("{call}, {what}: expected a failure, found S_OK")),
         }
     }
 
-    /// The result of a call that may be refused, for who decides what that means.
-    pub(crate) fn asked_to_refuse(self) -> Result<Result<T, HRESULT>, Stop> {
+    /// As [`implemented`](Self::implemented), for calls that the device may refuse.
+    pub(crate) fn refusable(self) -> Result<Result<T, HRESULT>, Stop> {
         #[cfg(test)]
         refusals::note();
         self.implemented()
     }
-
-    /// Fails the check unless the call was refused, no matter how; with what it was.
-    pub(crate) fn fails(self, what: impl Display) -> Result<String, Stop> {
-        #[cfg(test)]
-        refusals::note();
-        let call = self.call.clone();
-        match self.implemented()? {
-            Err(hresult) => Ok(Named(hresult).to_string()),
-            Ok(_) => failed(format!("{call}, {what}: expected a refusal, found S_OK")),
-        }
-    }
 }
 
-/// Whether checks ask for refusals, for the test that looks at their classes.
+/// Records whether a check requires a refusal, for the test of the checks' classes.
 #[cfg(test)]
 pub(crate) mod refusals {
     use std::cell::Cell;
@@ -149,7 +178,7 @@ pub(crate) mod refusals {
         ASKED.set(true);
     }
 
-    /// Whether this thread has asked for one since the last call.
+    /// Returns whether a check on this thread required a refusal since the last call.
     pub(crate) fn take() -> bool {
         ASKED.take()
     }
@@ -167,6 +196,6 @@ mod tests {
         };
         assert_eq!(detail(65_536), "");
         assert_eq!(detail(0), "a heap has no address");
-        assert_eq!(detail(65_540), "a heap is 4 bytes behind a multiple of 65536");
+        assert_eq!(detail(65_540), "a heap is 4 bytes above a multiple of 65536");
     }
 }

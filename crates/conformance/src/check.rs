@@ -1,28 +1,46 @@
-//! What a check is.
+//! The type of checks.
 
 use std::fmt;
 
 use crate::answer::Verdict;
+use crate::checks::Scene;
 use crate::context::Context;
 
-/// A check: data, and the function that runs it.
+/// A conformance check.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// Its name for ever, `area/what-holds`.
+    /// The id, `area/rule`, which never changes.
     pub id: &'static str,
-    /// The place in the specification that it follows.
+    /// The part of the specification that states the rule.
     pub spec: &'static str,
-    /// What fails with it: correct programs, or the refusal of wrong ones.
+    /// The class of the check.
     pub class: Class,
-    /// Where it applies; all must hold, otherwise it is skipped.
+    /// The requirements on the device. The check is skipped unless all are met.
     pub needs: &'static [Need],
-    /// The rule of aliasing that it shows one side of.
+    /// The rule of aliasing that the check tests, if any.
     pub shows: Option<Shows>,
-    pub(crate) body: fn(&Context) -> Verdict,
+    pub(crate) body: Body,
+}
+
+/// The function of a check.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    Device(fn(&Context) -> Verdict),
+    /// The function receives a [`Scene`] that tracks with the advanced usage model.
+    Scene(fn(&Scene<'_>) -> Verdict),
+}
+
+impl Body {
+    pub(crate) fn run(self, context: &Context) -> Verdict {
+        match self {
+            Self::Device(body) => body(context),
+            Self::Scene(body) => body(&Scene::advanced(context)?),
+        }
+    }
 }
 
 impl Check {
-    /// The part of the id before the slash.
+    /// Returns the part of the id before the slash.
     #[must_use]
     pub fn area(&self) -> &'static str {
         self.id.split_once('/').map_or(self.id, |(area, _)| area)
@@ -35,20 +53,20 @@ impl fmt::Debug for Check {
     }
 }
 
-/// What fails with a check.
+/// The class of a check: who is affected if it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// What a correct program relies on.
+    /// Behaviour that correct programs rely on.
     Behaviour,
-    /// What the device refuses or reports: a program that is correct does not notice.
+    /// Refusals and reports of errors, which correct programs do not cause.
     Validation,
 }
 
 impl Class {
-    /// Both, behaviour first.
+    /// All classes.
     pub const ALL: [Self; 2] = [Self::Behaviour, Self::Validation];
 
-    /// The name in reports: `behaviour`, `validation`.
+    /// Returns the name in reports: `behaviour` or `validation`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -58,28 +76,28 @@ impl Class {
     }
 }
 
-/// A numbered rule of aliasing, and which side of it a check shows.
+/// A numbered rule of aliasing, and whether a check follows or violates it.
 ///
-/// The rules are those of heapwright-runtime's module `aliasing`: G (granularity), I (invalidation), B (legacy barriers),
+/// The rules are those of module `aliasing` of heapwright-runtime: G (granularity), I (invalidation), B (legacy barriers),
 /// H (inheritance) and E (enhanced barriers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shows {
-    /// The id, `B-4`.
+    /// The id of the rule, for example `B-4`.
     pub rule: &'static str,
-    /// What the device is to do about what the check does.
+    /// The expected reaction of the device.
     pub side: Side,
 }
 
-/// What a device is to do about what a check does.
+/// The expected reaction of a device to the commands of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Take it without a word.
+    /// The device accepts the commands and reports nothing.
     Accepted,
-    /// Refuse it, or report the rule.
+    /// The device refuses the commands or reports a violation.
     Refused,
 }
 
-/// Whether a check's name says that something is refused.
+/// Returns whether an id ends in `-refused`.
 const fn is_refusal(id: &str) -> bool {
     const END: &[u8] = b"-refused";
     let id = id.as_bytes();
@@ -96,38 +114,53 @@ const fn is_refusal(id: &str) -> bool {
     true
 }
 
-/// A check of something: of what is refused where its id ends in `-refused`, else of behaviour.
+/// Creates a check, of class validation if its id ends in `-refused` and of class behaviour otherwise.
 pub(crate) const fn check(
     id: &'static str,
     spec: &'static str,
     needs: &'static [Need],
     body: fn(&Context) -> Verdict,
 ) -> Check {
+    check_by(id, spec, needs, Body::Device(body))
+}
+
+/// Creates a check with either kind of function.
+pub(crate) const fn check_by(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: Body,
+) -> Check {
     let class = if is_refusal(id) { Class::Validation } else { Class::Behaviour };
     Check { id, spec, class, needs, shows: None, body }
 }
 
-impl Check {
-    /// The same check, in which the device must refuse something though its name does not say so.
-    pub(crate) const fn validates(self) -> Self {
-        Self { class: Class::Validation, ..self }
-    }
+/// Creates a check of class validation whose id does not end in `-refused`.
+pub(crate) const fn validation(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Context) -> Verdict,
+) -> Check {
+    Check { class: Class::Validation, ..check(id, spec, needs, body) }
+}
 
-    /// The same check, of which something that keeps `rule` is accepted.
+impl Check {
+    /// Declares that the check follows `rule` and is accepted.
     pub(crate) const fn accepts(self, rule: &'static str) -> Self {
         Self { shows: Some(Shows { rule, side: Side::Accepted }), ..self }
     }
 
-    /// The same check, of which something that breaks `rule` is refused or reported.
+    /// Declares that the check violates `rule` and is refused or reported.
     pub(crate) const fn refuses(self, rule: &'static str) -> Self {
         Self { shows: Some(Shows { rule, side: Side::Refused }), class: Class::Validation, ..self }
     }
 }
 
-/// What a device must have for a check to apply.
+/// A requirement of a check on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// `D3D12_FEATURE_ARCHITECTURE` says UMA FALSE.
+    /// `D3D12_FEATURE_ARCHITECTURE` reports UMA FALSE.
     Discrete,
     /// UMA TRUE, CacheCoherentUMA FALSE.
     NonCoherentUma,
@@ -143,7 +176,7 @@ pub enum Need {
     GpuUploadHeaps,
     /// No `GPUUploadHeapSupported`.
     NoGpuUploadHeaps,
-    /// An answer to whether there are GPU upload heaps: a D3D12 without one is older than the heap type.
+    /// `D3D12_FEATURE_D3D12_OPTIONS16` is known, and with it the heap type GPU_UPLOAD.
     GpuUploadHeapType,
     /// Resource heap tier 1.
     HeapTier1,
@@ -151,7 +184,7 @@ pub enum Need {
     HeapTier2,
     /// Tiled resources tier 1 or more.
     TiledResources,
-    /// Tiled resources tier 1, which leaves null tiles undefined, is not what the device has: tier 2 or more.
+    /// Tiled resources tier 2 or more, which defines accesses to null tiles.
     NullTiles,
     /// Tiled resources tier 3 or more.
     TiledVolumes,
@@ -165,16 +198,16 @@ pub enum Need {
     RecreateAt,
     /// `RecreateAtTier` NOT_SUPPORTED.
     NoRecreateAt,
-    /// The caller gave a device factory.
+    /// The target has a device factory.
     DeviceFactory,
-    /// No `ManualWriteTrackingResourceSupported`, as where no tool runs.
+    /// No `ManualWriteTrackingResourceSupported`, which only tools provide.
     NoWriteTracking,
-    /// The caller gave an adapter.
+    /// The target has an adapter.
     Adapter,
-    /// The device makes textures.
+    /// The device creates textures.
     Textures,
-    /// The device answers `GetCopyableFootprints`.
+    /// The device implements `GetCopyableFootprints`.
     Footprints,
-    /// The device says which rule of aliasing a command broke: it answers to `IHeapwrightAliasing`.
+    /// The device reports violations of aliasing rules by `IHeapwrightAliasing`.
     AliasingTracker,
 }

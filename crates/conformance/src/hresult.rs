@@ -1,3 +1,3 @@
-//! HRESULTs by the names that people know.
+//! Names of HRESULTs.
 
 pub use heapwright_d3d12::hresult::Named;

@@ -1,25 +1,26 @@
-//! Checks in the manner of the HLK for the memory half of Direct3D 12, over COM interfaces alone.
+//! Conformance checks for memory management in Direct3D 12, in the manner of the HLK.
 //!
-//! They run on any `ID3D12Device`: Windows', Wine's, vkd3d-proton's, heapwright's own runtime. Each check has an id, the
-//! place in the specification that it follows, and what it needs; it passes, fails or is skipped, and says why with the
-//! figures that it found. Its class tells what correct programs rely on from what the device is to refuse.
+//! The checks use COM interfaces only and run on any `ID3D12Device`: on those of Windows, Wine, vkd3d-proton and
+//! heapwright's own runtime. Each check has an id, a reference to the specification and a list of requirements. It passes,
+//! fails or is skipped, and reports the figures that it found. Its class distinguishes behaviour that correct programs rely
+//! on from the validation of incorrect programs.
 //!
-//! * [`check`]: what a check is; [`checks`]: all of them, one file an area.
-//! * [`context`]: the device under test, its caps, asked once, and its calls.
-//! * [`answer`]: what a call answered, and what it should have.
-//! * [`runner`]: runs checks one by one, each isolated from the others.
-//! * `com`: the unsafe calls; `desc`: descriptions to begin with; `hresult`: names of HRESULTs.
+//! * [`check`]: the type of checks; [`checks`]: all checks, one file for each area.
+//! * [`context`]: the device under test and its capabilities.
+//! * [`answer`]: results of calls and checks.
+//! * [`runner`]: execution of checks, each isolated from the others.
+//! * `com`: the COM calls; `desc`: valid descriptions to start from; `hresult`: names of HRESULTs.
 //!
-//! # What a device must stand
+//! # Requirements on the device
 //!
-//! Checks call the device with arguments that D3D12 refuses. A device that trusts its callers instead may do anything then, so
-//! [`run`] is an `unsafe fn`: call it for devices that check, or in a process of its own.
+//! Checks call the device with arguments that D3D12 refuses. The behaviour of a device that does not validate them is
+//! undefined, so [`run`] is an `unsafe fn`: call it only for devices that validate their arguments, or in a separate process.
 //!
-//! # What a check may assume
+//! # Properties of checks
 //!
-//! It creates all that it needs and holds nothing when it returns. It allows whatever the documents allow: where
-//! implementations are known to differ within them, each behaviour passes. A feature that the device does not know counts
-//! as absent. A call that answers `E_NOTIMPL` skips the check, or fails it, as [`Strictness`] says.
+//! A check creates all objects that it needs and releases them before it returns. It allows everything that the documents
+//! allow: where implementations differ within them, each behaviour passes. A feature that the device does not know counts as
+//! absent. [`Strictness`] decides whether a call that returns `E_NOTIMPL` skips or fails the check.
 //!
 //! ```
 //! use heapwright_conformance::{Filter, Options, Target, run};

@@ -1,102 +1,101 @@
-//! Runs checks one by one, each isolated from the others.
+//! Runs checks one after the other, each isolated from the others.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use windows_core::HRESULT;
 
-use crate::answer::{Stop, Strictness};
+use crate::answer::{Stop, Strictness, Verdict};
 use crate::check::Check;
 use crate::checks;
 use crate::com::device;
 use crate::context::{Context, Target};
 use crate::hresult::Named;
 
-/// How a check ended.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The device keeps the rule.
+    /// The device follows the rule.
     Passed,
-    /// It does not, or the check panicked, or the device was removed.
+    /// The device violates the rule or was removed, or the check panicked.
     Failed,
     /// The check does not apply to this device.
     Skipped,
 }
 
-/// A check that was run.
+/// The result of one check.
 #[derive(Debug, Clone)]
 pub struct CheckReport {
-    /// Which one.
+    /// The check that was run.
     pub check: &'static Check,
-    /// How it ended.
+    /// The outcome of the check.
     pub outcome: Outcome,
-    /// The figures that it found, what was expected and found, or why it does not apply. One line.
+    /// One line: the figures found, the expected and the found value, or the reason why the check was skipped.
     pub detail: String,
 }
 
-/// All that were run, in the order of the registry.
+/// The results of all checks that were run, in the order of [`checks::all`].
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// One for each check that the filter took.
+    /// One report for each check that the filter matched.
     pub checks: Vec<CheckReport>,
 }
 
 impl Report {
-    /// Checks that ended so.
+    /// Returns the checks with this outcome.
     pub fn ended(&self, outcome: Outcome) -> impl Iterator<Item = &CheckReport> {
         self.checks.iter().filter(move |check| check.outcome == outcome)
     }
 
-    /// Checks that passed.
+    /// Returns the checks that passed.
     pub fn passed(&self) -> impl Iterator<Item = &CheckReport> {
         self.ended(Outcome::Passed)
     }
 
-    /// Checks that failed.
+    /// Returns the checks that failed.
     pub fn failed(&self) -> impl Iterator<Item = &CheckReport> {
         self.ended(Outcome::Failed)
     }
 
-    /// Checks that were skipped.
+    /// Returns the checks that were skipped.
     pub fn skipped(&self) -> impl Iterator<Item = &CheckReport> {
         self.ended(Outcome::Skipped)
     }
 }
 
-/// Which checks are run.
+/// Selects the checks to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Parts of ids; any of them takes a check. Empty takes all.
+    /// Parts of ids, of which any selects a check. Empty selects all checks.
     parts: Vec<String>,
-    /// Whole ids, of which one must be a check's; `None` takes all.
+    /// The ids of the checks to select; `None` selects all checks.
     only: Option<Vec<String>>,
-    /// Whole ids that are not taken.
+    /// The ids of the checks to leave out.
     skipped: Vec<String>,
 }
 
 impl Filter {
-    /// Takes checks whose id holds `text`; commas separate alternatives.
+    /// Selects the checks whose id contains `text`. Commas separate alternatives.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         Self { parts: parts.map(str::to_owned).collect(), ..Self::default() }
     }
 
-    /// Takes the checks of these ids.
+    /// Selects the checks with these ids.
     #[must_use]
     pub fn of_ids(ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { only: Some(ids.into_iter().map(Into::into).collect()), ..Self::default() }
     }
 
-    /// Leaves out the checks of these ids: what a check does may be the end of a process whose device trusts every
-    /// pointer.
+    /// Leaves out the checks with these ids, for example those that crash a process whose device does not validate pointers.
     #[must_use]
     pub fn without(mut self, ids: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.skipped.extend(ids.into_iter().map(Into::into));
         self
     }
 
-    /// Whether the check of that id is run.
+    /// Returns whether the check with this id is selected.
     #[must_use]
     pub fn takes(&self, id: &str) -> bool {
         let is_asked_for = self.parts.is_empty() || self.parts.iter().any(|part| id.contains(part.as_str()));
@@ -104,22 +103,22 @@ impl Filter {
         is_asked_for && is_among && !self.skipped.iter().any(|skipped| skipped == id)
     }
 
-    /// The checks that it takes, in the order of the registry.
+    /// Returns the selected checks in the order of [`checks::all`].
     pub fn checks(&self) -> impl Iterator<Item = &'static Check> {
         checks::all().filter(|check| self.takes(check.id))
     }
 }
 
-/// How checks are run.
+/// Options of [`run`].
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Which.
+    /// The checks to run.
     pub filter: Filter,
-    /// What a call that is not implemented means.
+    /// The outcome of checks that need a call which the device does not implement.
     pub strictness: Strictness,
 }
 
-/// No device to run on: what the caller's closure said.
+/// The error of a run whose `open` failed, with the text that it returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CannotRun(pub String);
 
@@ -131,20 +130,21 @@ impl std::fmt::Display for CannotRun {
 
 impl std::error::Error for CannotRun {}
 
-/// Runs checks on the devices that `open` gives: one at first, and a fresh one after a check that lost its device or
-/// panicked. `each` hears of every check as it ends. As one begins its id is logged, at level debug: where the process
-/// ends, the last one is to blame.
+/// Runs checks on devices from `open`: one at first, and a new one after each check that removed its device or panicked.
+///
+/// `each` is called with every result. The id of each check is logged at level debug before the check begins, so that the
+/// last id logged names the check that ended the process.
 ///
 /// # Errors
 ///
-/// When `open` fails.
+/// Returns an error if `open` fails.
 ///
 /// # Safety
 ///
-/// Checks pass what D3D12 refuses (null pointers, sizes of zero, descriptions that are invalid in every way) and rely on the lifetimes that it
-/// guarantees (a placed resource keeps its heap). A device that trusts such arguments, or does not keep such memory, has undefined behaviour:
-/// the process may end, or go on with memory that is overwritten. The caller vouches that each device that `open` gives stands the checks
-/// that `options` takes, or runs this in a process of its own, in which nothing is done afterwards that has to be right.
+/// Checks pass arguments that D3D12 refuses, such as null pointers, sizes of zero and invalid descriptions, and rely on the
+/// lifetimes that D3D12 guarantees; for example, a placed resource keeps its heap alive. On a device that does not validate
+/// these arguments or does not keep such memory the behaviour is undefined. The caller must ensure that every device which
+/// `open` returns handles the selected checks, or call this function in a process of its own that exits afterwards.
 pub unsafe fn run(
     mut open: impl FnMut() -> Result<Target, String>,
     options: &Options,
@@ -155,10 +155,10 @@ pub unsafe fn run(
     for check in options.filter.checks() {
         let context = match held.take() {
             Some(context) => context,
-            None => Context::new(open().map_err(CannotRun)?, options.strictness),
+            None => Context::new(open().map_err(CannotRun)?),
         };
         tracing::debug!(check = check.id, "begins");
-        let (outcome, detail, is_usable) = run_one(check, &context);
+        let (outcome, detail, is_usable) = run_one(check, &context, options.strictness);
         held = is_usable.then_some(context);
         let ended = CheckReport { check, outcome, detail };
         each(&ended);
@@ -167,25 +167,25 @@ pub unsafe fn run(
     Ok(report)
 }
 
-/// How a check ended, with the detail, and whether the device can be used for another.
-fn run_one(check: &'static Check, context: &Context) -> (Outcome, String, bool) {
+/// Runs one check. Returns its outcome, the detail, and whether the device can be used again.
+fn run_one(check: &'static Check, context: &Context, strictness: Strictness) -> (Outcome, String, bool) {
     if let Some(stop) = check.needs.iter().find_map(|&need| context.missing(need)) {
-        let (outcome, detail) = ended(stop);
+        let (outcome, detail) = ended(stop, strictness);
         return (outcome, detail, true);
     }
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let verdict = (check.body)(context);
+        let verdict = check.body.run(context);
         (verdict, device::removed_reason(context.device()))
     }));
     match result {
         Err(panic) => (Outcome::Failed, format!("the check panicked: {}", message(&*panic)), false),
-        Ok((verdict, removed)) => conclude(verdict, removed),
+        Ok((verdict, removed)) => conclude(verdict, removed, strictness),
     }
 }
 
-fn conclude(verdict: Result<String, Stop>, removed: HRESULT) -> (Outcome, String, bool) {
+fn conclude(verdict: Verdict, removed: HRESULT, strictness: Strictness) -> (Outcome, String, bool) {
     let is_usable = removed.is_ok();
-    match verdict.map_err(ended) {
+    match verdict.map_err(|stop| ended(stop, strictness)) {
         Ok(detail) if is_usable => (Outcome::Passed, detail, true),
         Ok(detail) => {
             (Outcome::Failed, format!("the device was removed: {} ({detail})", Named(removed)), false)
@@ -194,10 +194,17 @@ fn conclude(verdict: Result<String, Stop>, removed: HRESULT) -> (Outcome, String
     }
 }
 
-fn ended(stop: Stop) -> (Outcome, String) {
+fn ended(stop: Stop, strictness: Strictness) -> (Outcome, String) {
     match stop {
         Stop::Failed(detail) => (Outcome::Failed, detail),
         Stop::Skipped(reason) => (Outcome::Skipped, reason),
+        Stop::Unimplemented(call) => {
+            let outcome = match strictness {
+                Strictness::SkipUnimplemented => Outcome::Skipped,
+                Strictness::FailUnimplemented => Outcome::Failed,
+            };
+            (outcome, format!("the device does not implement {call}"))
+        }
     }
 }
 
@@ -215,7 +222,7 @@ mod tests {
     use crate::answer::refusals;
     use crate::check::Class;
 
-    /// A check that asks the device to refuse something fails where nothing is validated.
+    /// A check of class behaviour must also pass on a device that does not validate.
     #[test]
     fn the_class_says_whether_a_check_asks_for_refusals() {
         let whole = HostProfile { has_standard_swizzle: true, ..*HostProfile::default_profile() };
@@ -241,7 +248,7 @@ mod tests {
         }
         wrong.sort_unstable();
         wrong.dedup();
-        assert!(wrong.is_empty(), "{} ask for refusals and are of class behaviour: {wrong:#?}", wrong.len());
+        assert!(wrong.is_empty(), "{} checks of class behaviour require refusals: {wrong:#?}", wrong.len());
     }
 
     #[test]
@@ -253,16 +260,17 @@ mod tests {
         assert_eq!(Filter::new("").checks().count(), checks::all().count());
         let ids: Vec<&str> = Filter::of_ids(["heap/size-64-kib"]).checks().map(|check| check.id).collect();
         assert_eq!(ids, ["heap/size-64-kib"]);
-        assert_eq!(Filter::of_ids(["heap/size"]).checks().count(), 0, "a part of an id is none");
+        assert_eq!(Filter::of_ids(["heap/size"]).checks().count(), 0, "a part of an id selects nothing");
     }
 
     #[test]
     fn a_lost_device_fails_the_check_and_is_not_used_again() {
         let lost = heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
-        let (outcome, detail, is_usable) = conclude(Ok("fine".to_owned()), lost);
+        let (outcome, detail, is_usable) = conclude(Ok("fine".to_owned()), lost, Strictness::default());
         assert_eq!((outcome, is_usable), (Outcome::Failed, false));
         assert_eq!(detail, "the device was removed: DXGI_ERROR_DEVICE_REMOVED (fine)");
-        let (outcome, _, is_usable) = conclude(Err(Stop::Skipped("no".to_owned())), lost);
+        let (outcome, _, is_usable) =
+            conclude(Err(Stop::Skipped("no".to_owned())), lost, Strictness::default());
         assert_eq!((outcome, is_usable), (Outcome::Skipped, false));
     }
 }

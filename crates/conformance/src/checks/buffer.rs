@@ -2,107 +2,100 @@
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, require, require_address, require_eq};
-use crate::check::{Check, Need, check};
+use crate::answer::{Stop, Verdict, each, ensure, require, require_address, require_eq};
+use crate::check::{Check, Need, check, validation};
 use crate::com::device::{self, Home, upgrade};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{KIB, MIB, buffer, buffer_heap, heap_type_name, properties, with_flags};
+use crate::desc::{
+    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, RENDER_TARGET, UPLOAD, aligned,
+    buffer, buffer_heap, heap_type_name, properties, with_flags, with_format, with_layout, with_mips,
+    with_samples, with_slices,
+};
 
 const DESC: &str = "D3D12, D3D12_RESOURCE_DESC, buffers";
 const PLACED: &str = "D3D12, ID3D12Device::CreatePlacedResource";
 const STATES: &str = "D3D12, initial states per heap type";
 const ADDRESS: &str = "D3D12, ID3D12Resource::GetGPUVirtualAddress";
+const VKD3D_PROTON: &str = "Windows: vkd3d-proton's test_create_committed_resource";
+const HEAP_FLAGS: &str = "D3D12, CreateCommittedResource, HeapFlags";
+const SMALL_HEAP: &str = "Windows: vkd3d-proton's tests, 1,024 bytes in 1,024";
+const IN_THE_HEAP: &str = "D3D12, CreatePlacedResource: the resource lies in the heap";
+const INITIAL_LAYOUT: &str = "D3D12, CreateCommittedResource3, InitialLayout";
+const CASTABLE: &str = "D3D12, CreateCommittedResource3, NumCastableFormats";
+const WRITE_STATES: &str = "D3D12, D3D12_RESOURCE_STATES, write states are exclusive";
 
 pub(super) const CHECKS: &[Check] = &[
     check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
     check("buffer/width-beyond-all-memory-refused", DESC, &[], |ctx| {
         for width in [u64::MAX, 1 << 63, u64::MAX - 64 * KIB + 2] {
             let what = format!("Width {width:#x}");
-            ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width))
-                .refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], &what)?;
+            ctx.commit(DEFAULT, &buffer(width)).refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], &what)?;
             let found = ctx.allocation(&[buffer(width)]).size;
-            require(found == u64::MAX, || format!("{what}: GetResourceAllocationInfo answers {found:#x}"))?;
+            require(found == u64::MAX, || {
+                format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
+            })?;
         }
         Ok("refused".to_owned())
     }),
     check("buffer/height-refused", DESC, &[], |ctx| {
-        for height in [0, 2, u32::MAX] {
-            refused(ctx, D3D12_RESOURCE_DESC { Height: height, ..buffer(256) }, &format!("Height {height}"))?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([0, 2, u32::MAX], |height| {
+            refused(ctx, D3D12_RESOURCE_DESC { Height: height, ..buffer(256) }, &format!("Height {height}"))
+        })
     }),
     check("buffer/depth-refused", DESC, &[], |ctx| {
-        for depth in [0, 2, u16::MAX] {
-            let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: depth, ..buffer(256) };
-            refused(ctx, desc, &format!("DepthOrArraySize {depth}"))?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([0, 2, u16::MAX], |depth| {
+            refused(ctx, with_slices(buffer(256), depth), &format!("DepthOrArraySize {depth}"))
+        })
     }),
     check("buffer/mip-levels-refused", DESC, &[], |ctx| {
-        for levels in [0, 2, u16::MAX] {
-            refused(
-                ctx,
-                D3D12_RESOURCE_DESC { MipLevels: levels, ..buffer(256) },
-                &format!("MipLevels {levels}"),
-            )?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([0, 2, u16::MAX], |levels| {
+            refused(ctx, with_mips(buffer(256), levels), &format!("MipLevels {levels}"))
+        })
     }),
     check("buffer/format-refused", DESC, &[], |ctx| {
-        for format in [DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_R32_FLOAT, DXGI_FORMAT_R32_TYPELESS] {
-            refused(ctx, D3D12_RESOURCE_DESC { Format: format, ..buffer(256) }, &format!("Format {format}"))?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_R32_FLOAT, DXGI_FORMAT_R32_TYPELESS], |format| {
+            refused(ctx, with_format(buffer(256), format), &format!("Format {format}"))
+        })
     }),
     check("buffer/sample-count-refused", DESC, &[], |ctx| {
-        for count in [0, 2, 4] {
-            let desc = D3D12_RESOURCE_DESC {
-                SampleDesc: DXGI_SAMPLE_DESC { Count: count, Quality: 0 },
-                ..buffer(256)
-            };
-            refused(ctx, desc, &format!("SampleDesc.Count {count}"))?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([0, 2, 4], |count| {
+            refused(ctx, with_samples(buffer(256), count, 0), &format!("SampleDesc.Count {count}"))
+        })
     }),
     check("buffer/sample-quality-refused", DESC, &[], |ctx| {
-        let desc =
-            D3D12_RESOURCE_DESC { SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 1 }, ..buffer(256) };
+        let desc = with_samples(buffer(256), 1, 1);
         refused(ctx, desc, "SampleDesc.Quality 1")
     }),
     check("buffer/layout-refused", DESC, &[], |ctx| {
-        for layout in [
-            D3D12_TEXTURE_LAYOUT_UNKNOWN,
-            D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
-            D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
-            4,
-        ] {
-            refused(ctx, D3D12_RESOURCE_DESC { Layout: layout, ..buffer(256) }, &format!("Layout {layout}"))?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each(
+            [
+                D3D12_TEXTURE_LAYOUT_UNKNOWN,
+                D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+                D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
+                4,
+            ],
+            |layout| refused(ctx, with_layout(buffer(256), layout), &format!("Layout {layout}")),
+        )
     }),
     check("buffer/dimension-refused", "D3D12, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
-        for dimension in [D3D12_RESOURCE_DIMENSION_UNKNOWN, 5, -1] {
+        each([D3D12_RESOURCE_DIMENSION_UNKNOWN, 5, -1], |dimension| {
             let desc = D3D12_RESOURCE_DESC { Dimension: dimension, ..buffer(256) };
-            refused(ctx, desc, &format!("Dimension {dimension}"))?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+            refused(ctx, desc, &format!("Dimension {dimension}"))
+        })
     }),
     check("buffer/alignment-refused", DESC, &[], |ctx| {
-        for alignment in [1, 256, 4 * KIB, 32 * KIB, 128 * KIB, 4 * MIB, u64::MAX] {
-            let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..buffer(256) };
-            refused(ctx, desc, &format!("Alignment {alignment:#x}"))?;
-        }
-        Ok("E_INVALIDARG for 7 alignments".to_owned())
+        each([1, 256, 4 * KIB, 32 * KIB, 128 * KIB, 4 * MIB, u64::MAX], |alignment| {
+            refused(ctx, aligned(buffer(256), alignment), &format!("Alignment {alignment:#x}"))
+        })
     }),
     check("buffer/alignment-64-kib", DESC, &[], |ctx| {
-        let desc = D3D12_RESOURCE_DESC { Alignment: 64 * KIB, ..buffer(256) };
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc).ok("Alignment 64 KiB")?;
-        require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)?;
-        Ok("taken".to_owned())
+        let desc = aligned(buffer(256), 64 * KIB);
+        let resource = ctx.commit(DEFAULT, &desc).ok("Alignment 64 KiB")?;
+        require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)
     }),
     check("buffer/render-target", "D3D12, D3D12_BUFFER_RTV", &[], |ctx| {
-        flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[D3D12_HEAP_TYPE_DEFAULT])
+        flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[DEFAULT])
     }),
     check("buffer/depth-stencil-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
@@ -111,55 +104,46 @@ pub(super) const CHECKS: &[Check] = &[
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
     }),
     check("buffer/deny-shader-resource", "Windows: readback buffers of many programs", &[], |ctx| {
-        let heap_types = [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK];
-        flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &heap_types)
+        flag_taken(ctx, D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, &HEAP_TYPES)
     }),
-    check(
-        "buffer/gpu-written-in-upload-or-readback-refused",
-        "Windows: vkd3d-proton's test_create_committed_resource",
-        &[],
-        |ctx| {
-            let flags = [D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS];
-            for heap_type in [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
-                let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
-                for flag in flags {
-                    let desc = with_flags(buffer(256), flag);
-                    let what = format!("Flags {flag:#x} in {}", heap_type_name(heap_type));
-                    ctx.commit(heap_type, &desc).refused(&what)?;
-                    ctx.place(&heap, 0, &desc).refused(&what)?;
-                }
+    check("buffer/gpu-written-in-upload-or-readback-refused", VKD3D_PROTON, &[], |ctx| {
+        let flags = [D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS];
+        for heap_type in [UPLOAD, READBACK] {
+            let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
+            for flag in flags {
+                let desc = with_flags(buffer(256), flag);
+                let what = format!("Flags {flag:#x} in {}", heap_type_name(heap_type));
+                ctx.commit(heap_type, &desc).refused(&what)?;
+                ctx.place(&heap, 0, &desc).refused(&what)?;
             }
-            Ok("E_INVALIDARG committed and placed".to_owned())
-        },
-    ),
+        }
+        Ok("E_INVALIDARG committed and placed".to_owned())
+    }),
     check("buffer/undefined-flags-refused", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, 0x4000_0000)?;
         flag_refused(ctx, 0x8000_0000)
     }),
     check("buffer/unordered-access", "D3D12, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc).ok("ALLOW_UNORDERED_ACCESS")?;
+        let resource = ctx.commit(DEFAULT, &desc).ok("ALLOW_UNORDERED_ACCESS")?;
         require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)?;
         Ok("taken".to_owned())
     }),
     check("buffer/desc-round-trip", "D3D12, ID3D12Resource::GetDesc", &[], |ctx| {
-        for width in [1, 255, 256, 1000, 65_537, 3 * MIB + 7] {
-            let resource =
-                ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+        each([1, 255, 256, 1000, 65_537, 3 * MIB + 7], |width| {
+            let resource = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
             let found = memory::desc(&resource);
             // The effective alignment is filled in.
-            let expected = D3D12_RESOURCE_DESC { Alignment: found.Alignment, ..buffer(width) };
-            require_eq(format!("a buffer of {width} bytes"), found, expected)?;
-        }
-        Ok("6 widths".to_owned())
+            let expected = aligned(buffer(width), found.Alignment);
+            require_eq(format!("a buffer of {width} bytes"), found, expected)
+        })
     }),
     check("buffer/desc-alignment-is-filled-in", "D3D12, ID3D12Resource::GetDesc", &[], |ctx| {
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(100)).ok("100 bytes")?;
-        require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)?;
-        Ok("64 KiB".to_owned())
+        let resource = ctx.commit(DEFAULT, &buffer(100)).ok("100 bytes")?;
+        require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)
     }),
     check("buffer/desc1-agrees", "D3D12, ID3D12Resource2::GetDesc1", &[], |ctx| {
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(1000)).ok("1000 bytes")?;
+        let resource = ctx.commit(DEFAULT, &buffer(1000)).ok("1000 bytes")?;
         let newer: Result<ID3D12Resource2, _> = windows_core::Interface::cast(&resource);
         let Ok(newer) = newer else { return crate::answer::skipped("the resource has no ID3D12Resource2") };
         require_eq("GetDesc1", memory::desc1(&newer), upgrade(&memory::desc(&resource)))?;
@@ -170,43 +154,35 @@ pub(super) const CHECKS: &[Check] = &[
             Format: DXGI_FORMAT_R8G8B8A8_UNORM,
             Anonymous: D3D12_CLEAR_VALUE_0 { Color: [0.0; 4] },
         };
-        let home = properties(D3D12_HEAP_TYPE_DEFAULT);
+        let home = properties(DEFAULT);
         let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-        ctx.create_resource(committed, &buffer(256), D3D12_RESOURCE_STATE_COMMON, Some(&clear))
+        ctx.create_resource(committed, &buffer(256), COMMON, Some(&clear))
             .refused("a clear value, committed")?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), D3D12_RESOURCE_STATE_COMMON, Some(&clear))
-            .refused("a clear value, placed")?;
-        Ok("E_INVALIDARG".to_owned())
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        ctx.create_resource(Home::Placed(&heap, 0), &buffer(256), COMMON, Some(&clear))
+            .refused("a clear value, placed")
     }),
-    check(
-        "buffer/committed-with-deny-flags-refused",
-        "D3D12, CreateCommittedResource, HeapFlags",
-        &[],
-        |ctx| {
-            let home = properties(D3D12_HEAP_TYPE_DEFAULT);
-            for flags in [
+    check("buffer/committed-with-deny-flags-refused", HEAP_FLAGS, &[], |ctx| {
+        let home = properties(DEFAULT);
+        each(
+            [
                 D3D12_HEAP_FLAG_DENY_BUFFERS,
                 D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
                 D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
-            ] {
-                ctx.commit_with(&home, flags, &buffer(256)).refused(format!("HeapFlags {flags:#x}"))?;
-            }
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
+            ],
+            |flags| ctx.commit_with(&home, flags, &buffer(256)).refused(format!("HeapFlags {flags:#x}")),
+        )
+    }),
     check("buffer/committed-of-each-type", "D3D12, ID3D12Device::CreateCommittedResource", &[], |ctx| {
-        for heap_type in [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
+        each(HEAP_TYPES, |heap_type| {
             let resource = ctx.commit(heap_type, &buffer(4 * KIB)).ok(heap_type_name(heap_type))?;
-            require_eq("Width", memory::desc(&resource).Width, 4 * KIB)?;
-        }
-        Ok("DEFAULT, UPLOAD and READBACK".to_owned())
+            require_eq("Width", memory::desc(&resource).Width, 4 * KIB)
+        })
     }),
     check("buffer/committed-is-aligned-to-64-kib", ADDRESS, &[], |ctx| {
         let mut held = Vec::new();
         for width in [1, 100, 64 * KIB + 1, 300 * KIB] {
-            let resource =
-                ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+            let resource = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
             let found = memory::address(&resource);
             require_address(format!("a buffer of {width} bytes"), found, 64 * KIB)?;
             held.push(resource);
@@ -218,15 +194,14 @@ pub(super) const CHECKS: &[Check] = &[
         let mut held = Vec::new();
         for index in 0..32_u64 {
             let width = 1 + index * 9_001;
-            let resource =
-                ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+            let resource = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
             let start = memory::address(&resource);
             ranges.push((start, start + width));
             held.push(resource);
         }
         ranges.sort_unstable();
         for pair in ranges.windows(2) {
-            require(pair[0].1 <= pair[1].0, || "two buffers overlap".to_owned())?;
+            ensure!(pair[0].1 <= pair[1].0, "the addresses of two buffers overlap");
         }
         Ok("32 buffers".to_owned())
     }),
@@ -249,201 +224,154 @@ pub(super) const CHECKS: &[Check] = &[
         offsets_refused(ctx, buffer(256), &[last, 1 << 63])?;
         offsets_refused(ctx, buffer(128 * KIB), &[last, last - 64 * KIB])
     }),
-    check(
-        "buffer/placed-in-a-small-heap",
-        "Windows: vkd3d-proton's tests, 1,024 bytes in 1,024",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_READBACK, 1024)).ok("1,024 bytes")?;
-            ctx.place(&heap, 0, &buffer(1024)).ok("1,024 bytes in a heap of 1,024")?;
-            Ok("1,024 bytes in 1,024".to_owned())
-        },
-    ),
-    check(
-        "buffer/placed-beyond-a-small-heap-refused",
-        "D3D12, CreatePlacedResource: the resource lies in the heap",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_READBACK, 1024)).ok("1,024 bytes")?;
-            ctx.place(&heap, 0, &buffer(1025)).refused("1,025 bytes in a heap of 1,024")?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
+    check("buffer/placed-in-a-small-heap", SMALL_HEAP, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(READBACK, 1024)).ok("1,024 bytes")?;
+        ctx.place(&heap, 0, &buffer(1024)).ok("1,024 bytes in a heap of 1,024")?;
+        Ok("1,024 bytes in 1,024".to_owned())
+    }),
+    check("buffer/placed-beyond-a-small-heap-refused", IN_THE_HEAP, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(READBACK, 1024)).ok("1,024 bytes")?;
+        ctx.place(&heap, 0, &buffer(1025)).refused("1,025 bytes in a heap of 1,024")
+    }),
     check("buffer/placed-over-all-of-the-heap", PLACED, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
         let resource = ctx.place(&heap, 0, &buffer(MIB)).ok("1 MiB in a heap of 1 MiB")?;
-        require_eq("Width", memory::desc(&resource).Width, MIB)?;
-        Ok("1 MiB".to_owned())
+        require_eq("Width", memory::desc(&resource).Width, MIB)
     }),
     check("buffer/placed-addresses-are-offsets", ADDRESS, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
         let first = ctx.place(&heap, 0, &buffer(256)).ok("offset 0")?;
-        for offset in [64 * KIB, 128 * KIB, MIB - 64 * KIB] {
+        each([64 * KIB, 128 * KIB, MIB - 64 * KIB], |offset| {
             let other = ctx.place(&heap, offset, &buffer(256)).ok(format!("offset {offset:#x}"))?;
             let distance = memory::address(&other).wrapping_sub(memory::address(&first));
-            require_eq(format!("distance of the buffer at {offset:#x} from that at 0"), distance, offset)?;
-        }
-        Ok("heap address + offset".to_owned())
+            require_eq(format!("distance of the buffer at {offset:#x} from that at 0"), distance, offset)
+        })
     }),
     check("buffer/placed-again-after-release", PLACED, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let first = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the first")?);
-        let second = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the second")?);
-        require(second == first, || "the second is at another address".to_owned())?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let first = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the first object")?);
+        let second = memory::address(&ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the second object")?);
+        ensure!(second == first, "the second buffer has another address");
         Ok("at the same address".to_owned())
     }),
     check("buffer/placed-ones-may-alias", "ALIAS, Memory Aliasing and Data Inheritance", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB)).ok("128 KiB")?;
-        let whole = ctx.place(&heap, 0, &buffer(128 * KIB)).ok("all of it")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        let whole = ctx.place(&heap, 0, &buffer(128 * KIB)).ok("the whole heap")?;
         let half = ctx.place(&heap, 64 * KIB, &buffer(64 * KIB)).ok("its second half")?;
         let distance = memory::address(&half).wrapping_sub(memory::address(&whole));
-        require_eq("the distance", distance, 64 * KIB)?;
-        Ok("two live buffers over the same bytes".to_owned())
+        require_eq("the distance", distance, 64 * KIB)
     }),
     check("buffer/committed-desc-of-all-generations", "D3D12, CreateCommittedResource2 and 3", &[], |ctx| {
         let (eight, ten) = newer_devices(ctx)?;
-        let home = properties(D3D12_HEAP_TYPE_DEFAULT);
+        let home = properties(DEFAULT);
         let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
         let desc = upgrade(&buffer(1000));
-        let made = device::create_resource_by_state(&eight, committed, &desc, D3D12_RESOURCE_STATE_COMMON);
-        let by_state = ctx.answer("CreateCommittedResource2", made).ok("1000 bytes")?;
+        let by_state = device::create_resource_by_state(&eight, committed, &desc, COMMON).ok("1000 bytes")?;
         let made =
             device::create_resource_by_layout(&ten, committed, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
-        let by_layout = ctx.answer("CreateCommittedResource3", made).ok("1000 bytes")?;
+        let by_layout = made.ok("1000 bytes")?;
         require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
         Ok("CreateCommittedResource2 and 3 agree".to_owned())
     }),
     check("buffer/placed-desc-of-all-generations", "D3D12, CreatePlacedResource1 and 2", &[], |ctx| {
         let (eight, ten) = newer_devices(ctx)?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
         let desc = upgrade(&buffer(1000));
-        let made = device::create_resource_by_state(
-            &eight,
-            Home::Placed(&heap, 0),
-            &desc,
-            D3D12_RESOURCE_STATE_COMMON,
-        );
-        let by_state = ctx.answer("CreatePlacedResource1", made).ok("1000 bytes")?;
+        let by_state = device::create_resource_by_state(&eight, Home::Placed(&heap, 0), &desc, COMMON)
+            .ok("1000 bytes")?;
         let home = Home::Placed(&heap, 64 * KIB);
-        let made = device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[]);
-        let by_layout = ctx.answer("CreatePlacedResource2", made).ok("1000 bytes")?;
+        let by_layout =
+            device::create_resource_by_layout(&ten, home, &desc, D3D12_BARRIER_LAYOUT_UNDEFINED, &[])
+                .ok("1000 bytes")?;
         require_eq("their descriptions", memory::desc(&by_layout), memory::desc(&by_state))?;
         Ok("CreatePlacedResource1 and 2 agree".to_owned())
     }),
-    check(
-        "buffer/layout-other-than-undefined-refused",
-        "D3D12, CreateCommittedResource3, InitialLayout",
-        &[],
-        |ctx| {
-            let (_, ten) = newer_devices(ctx)?;
-            let home = properties(D3D12_HEAP_TYPE_DEFAULT);
-            for layout in [D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_COPY_DEST] {
-                let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-                let made =
-                    device::create_resource_by_layout(&ten, committed, &upgrade(&buffer(256)), layout, &[]);
-                ctx.answer("CreateCommittedResource3", made).refused(format!("layout {layout}"))?;
-            }
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
-    check(
-        "buffer/castable-formats-refused",
-        "D3D12, CreateCommittedResource3, NumCastableFormats",
-        &[],
-        |ctx| {
-            let (_, ten) = newer_devices(ctx)?;
-            let home = properties(D3D12_HEAP_TYPE_DEFAULT);
+    check("buffer/layout-other-than-undefined-refused", INITIAL_LAYOUT, &[], |ctx| {
+        let (_, ten) = newer_devices(ctx)?;
+        let home = properties(DEFAULT);
+        each([D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_LAYOUT_COPY_DEST], |layout| {
             let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
-            let (desc, layout) = (upgrade(&buffer(256)), D3D12_BARRIER_LAYOUT_UNDEFINED);
             let made =
-                device::create_resource_by_layout(&ten, committed, &desc, layout, &[DXGI_FORMAT_R8_UNORM]);
-            ctx.answer("CreateCommittedResource3", made).refused("a castable format of a buffer")?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
+                device::create_resource_by_layout(&ten, committed, &upgrade(&buffer(256)), layout, &[]);
+            made.refused(format!("layout {layout}"))
+        })
+    }),
+    check("buffer/castable-formats-refused", CASTABLE, &[], |ctx| {
+        let (_, ten) = newer_devices(ctx)?;
+        let home = properties(DEFAULT);
+        let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
+        let (desc, layout) = (upgrade(&buffer(256)), D3D12_BARRIER_LAYOUT_UNDEFINED);
+        let made = device::create_resource_by_layout(&ten, committed, &desc, layout, &[DXGI_FORMAT_R8_UNORM]);
+        made.refused("a castable format of a buffer")
+    }),
     check("buffer/upload-generic-read", STATES, &[], |ctx| {
-        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true)
+        state(ctx, UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, true)
     }),
     check("buffer/upload-part-of-generic-read", "Agility SDK 606, initial states", &[], |ctx| {
         // That SDK came with ID3D12Device10.
         ctx.interface::<ID3D12Device10>("ID3D12Device10")?;
-        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_COPY_SOURCE, true)?;
-        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
+        state(ctx, UPLOAD, COPY_SOURCE, true)?;
+        state(ctx, UPLOAD, D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER, true)
     }),
     check("buffer/upload-write-states-refused", STATES, &[], |ctx| {
-        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_COPY_DEST, false)?;
-        state(ctx, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
+        state(ctx, UPLOAD, COPY_DEST, false)?;
+        state(ctx, UPLOAD, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
     }),
-    check("buffer/readback-copy-dest", STATES, &[], |ctx| {
-        state(ctx, D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, true)
-    }),
+    check("buffer/readback-copy-dest", STATES, &[], |ctx| state(ctx, READBACK, COPY_DEST, true)),
     check("buffer/readback-other-states-refused", STATES, &[], |ctx| {
-        state(ctx, D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_GENERIC_READ, false)?;
-        state(ctx, D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
+        state(ctx, READBACK, D3D12_RESOURCE_STATE_GENERIC_READ, false)?;
+        state(ctx, READBACK, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, false)
     }),
     check("buffer/default-states", STATES, &[], |ctx| {
-        for initial in [
-            D3D12_RESOURCE_STATE_COMMON,
-            D3D12_RESOURCE_STATE_COPY_DEST,
-            D3D12_RESOURCE_STATE_COPY_SOURCE,
-            D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER,
-            D3D12_RESOURCE_STATE_INDEX_BUFFER,
-            D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT,
-            D3D12_RESOURCE_STATE_GENERIC_READ,
-        ] {
-            state(ctx, D3D12_HEAP_TYPE_DEFAULT, initial, true)?;
-        }
-        Ok("7 states".to_owned())
+        each(
+            [
+                COMMON,
+                COPY_DEST,
+                COPY_SOURCE,
+                D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER,
+                D3D12_RESOURCE_STATE_INDEX_BUFFER,
+                D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT,
+                D3D12_RESOURCE_STATE_GENERIC_READ,
+            ],
+            |initial| state(ctx, DEFAULT, initial, true),
+        )
     }),
     check("buffer/texture-states-refused", "D3D12, D3D12_RESOURCE_STATES, buffers", &[], |ctx| {
-        for initial in [
-            D3D12_RESOURCE_STATE_RENDER_TARGET,
-            D3D12_RESOURCE_STATE_DEPTH_WRITE,
-            D3D12_RESOURCE_STATE_DEPTH_READ,
-        ] {
-            state(ctx, D3D12_HEAP_TYPE_DEFAULT, initial, false)?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([RENDER_TARGET, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_DEPTH_READ], |initial| {
+            state(ctx, DEFAULT, initial, false)
+        })
     }),
     check("buffer/undefined-states-refused", "D3D12, D3D12_RESOURCE_STATES", &[], |ctx| {
-        state(ctx, D3D12_HEAP_TYPE_DEFAULT, 0x8000_0000, false)
+        state(ctx, DEFAULT, 0x8000_0000, false)
     }),
-    check(
-        "buffer/write-states-do-not-combine",
-        "D3D12, D3D12_RESOURCE_STATES, write states are exclusive",
-        &[],
-        |ctx| {
-            let both = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
-            state(ctx, D3D12_HEAP_TYPE_DEFAULT, both, false)
-        },
-    )
-    .validates(),
+    validation("buffer/write-states-do-not-combine", WRITE_STATES, &[], |ctx| {
+        let both = COPY_DEST | COPY_SOURCE;
+        state(ctx, DEFAULT, both, false)
+    }),
     check("buffer/usage-returns", "D3D12, IDXGIAdapter3::QueryVideoMemoryInfo", &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
         let before = usage()?;
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(32 * MIB)).ok("32 MiB")?;
+        let resource = ctx.commit(DEFAULT, &buffer(32 * MIB)).ok("32 MiB")?;
         let during = usage()?;
-        require(during >= before, || format!("usage falls by {} with a buffer of 32 MiB", before - during))?;
+        ensure!(during >= before, "usage falls by {} with a buffer of 32 MiB", before - during);
         drop(resource);
         let after = usage()?;
-        require(after <= during, || format!("usage rises by {} with the release", after - during))?;
+        ensure!(after <= during, "usage rises by {} with the release", after - during);
         Ok("usage rises with a buffer of 32 MiB, and falls".to_owned())
     }),
 ];
 
-/// Refused by every call that takes a description.
-fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
-    ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc).refused(what)?;
-    let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 8 * MIB)).ok("8 MiB")?;
+/// Fails the check unless every call that takes a description refuses this one.
+pub(super) fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
+    ctx.commit(DEFAULT, &desc).refused(what)?;
+    let heap = ctx.create_heap(&buffer_heap(DEFAULT, 8 * MIB)).ok("8 MiB")?;
     ctx.place(&heap, 0, &desc).refused(what)?;
     let found = ctx.allocation(&[desc]).size;
-    require(found == u64::MAX, || {
-        format!("GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}")
-    })?;
+    ensure!(found == u64::MAX, "GetResourceAllocationInfo, {what}: expected UINT64_MAX, found {found:#x}");
     Ok("E_INVALIDARG committed and placed, and UINT64_MAX".to_owned())
 }
 
-/// Taken by every call that takes a description.
+/// Fails the check unless every call that takes a description accepts a buffer with these flags.
 fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HEAP_TYPE]) -> Verdict {
     let desc = with_flags(buffer(256), flags);
     for &heap_type in heap_types {
@@ -462,7 +390,7 @@ fn flag_refused(ctx: &Context, flags: D3D12_RESOURCE_FLAGS) -> Verdict {
 }
 
 fn placed_at(ctx: &Context, offset: u64) -> Verdict {
-    let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, MIB)).ok("1 MiB")?;
+    let heap = ctx.create_heap(&buffer_heap(UPLOAD, MIB)).ok("1 MiB")?;
     let home = Home::Placed(&heap, offset);
     let resource = ctx
         .create_resource(home, &buffer(64 * KIB), D3D12_RESOURCE_STATE_GENERIC_READ, None)
@@ -474,7 +402,7 @@ fn placed_at(ctx: &Context, offset: u64) -> Verdict {
 }
 
 fn offsets_refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, offsets: &[u64]) -> Verdict {
-    let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
+    let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
     for &offset in offsets {
         ctx.place(&heap, offset, &desc)
             .refused(format!("{} bytes at {offset:#x} of a heap of 1 MiB", desc.Width))?;
@@ -493,8 +421,7 @@ fn state(
     let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
     let heap = ctx.create_heap(&buffer_heap(heap_type, 64 * KIB)).ok("64 KiB")?;
     for home in [committed, Home::Placed(&heap, 0)] {
-        let answer = ctx.create_resource(home, &buffer(256), initial, None);
-        if is_allowed { answer.ok(&what).map(drop)? } else { answer.refused(&what)? }
+        ctx.create_resource(home, &buffer(256), initial, None).taken_if(is_allowed, &what)?;
     }
     Ok(format!("{what}: {}", if is_allowed { "taken" } else { "E_INVALIDARG" }))
 }

@@ -1,33 +1,35 @@
-//! Copies, clears and barriers: what queues do to bytes.
+//! Copies, clears and barriers, and their effect on the contents of resources.
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, failed, require, require_eq};
+use super::commands::{Target, expect};
+
+use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_eq};
 use crate::check::{Check, Need, check};
+use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation};
 use crate::com::device::{self, Home};
-use crate::com::memory;
+use crate::com::{memory, views};
 use crate::context::Context;
 use crate::desc::{
-    KIB, MIB, buffer, buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer, volume,
-    with_flags,
+    COMMON, COMPUTE, COPY, COPY_DEST, COPY_SOURCE, DEFAULT, DIRECT, GPU_UPLOAD, KIB, MIB, READBACK,
+    RENDER_TARGET, UPLOAD, buffer, buffer_heap, depth_buffer, render_target, rgba, texture2d, tight_buffer,
+    volume, with_flags, with_mips,
 };
 
 const BUFFER: &str = "D3D12, CopyBufferRegion";
 const TEXTURE: &str = "D3D12, CopyTextureRegion";
 const RESOURCE: &str = "D3D12, CopyResource";
+const IMMEDIATE: &str = "D3D12, ID3D12GraphicsCommandList2::WriteBufferImmediate";
+const BARRIER: &str = "D3D12, ID3D12GraphicsCommandList7::Barrier";
+const GPU_UPLOAD_USE: &str = "UPLOAD, How to use this feature";
 
-const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 
 pub(super) const CHECKS: &[Check] = &[
     check("copies/buffer-on-a-direct-queue", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 4096)),
-    check("copies/buffer-on-a-compute-queue", BUFFER, &[], |ctx| {
-        through_default(ctx, D3D12_COMMAND_LIST_TYPE_COMPUTE, 4096)
-    }),
-    check("copies/buffer-on-a-copy-queue", BUFFER, &[], |ctx| {
-        through_default(ctx, D3D12_COMMAND_LIST_TYPE_COPY, 4096)
-    }),
+    check("copies/buffer-on-a-compute-queue", BUFFER, &[], |ctx| through_default(ctx, COMPUTE, 4096)),
+    check("copies/buffer-on-a-copy-queue", BUFFER, &[], |ctx| through_default(ctx, COPY, 4096)),
     check("copies/buffer-of-one-byte", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 1)),
     check("copies/buffer-of-an-odd-size", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 65_537)),
     check("copies/buffer-of-4-mib", BUFFER, &[], |ctx| through_default(ctx, DIRECT, 4 * 1024 * 1024)),
@@ -39,23 +41,23 @@ pub(super) const CHECKS: &[Check] = &[
         let found = read(ctx, &to, 1000)?;
         let source = pattern(1000, 1);
         require(found[..333].iter().chain(&found[434..]).all(|&byte| byte == 0xee), || {
-            "bytes beside the region changed".to_owned()
+            "bytes outside the region changed".to_owned()
         })?;
-        require(found[333..434] == source[77..178], || "the region holds other bytes".to_owned())?;
-        Ok("101 bytes from 77 to 333, nothing beside them".to_owned())
+        ensure!(found[333..434] == source[77..178], "the bytes of the region differ from the source");
+        Ok("101 bytes from 77 to 333, no others".to_owned())
     }),
     check("copies/buffer-copyresource", RESOURCE, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let (from, to) = (upload(ctx, &pattern(5000, 3))?, readback(ctx, 5000)?);
         queue.run(|list| list.copy_resource(&to, &from))?;
-        require(read(ctx, &to, 5000)? == pattern(5000, 3), || "other bytes arrived".to_owned())?;
+        ensure!(read(ctx, &to, 5000)? == pattern(5000, 3), "the copied bytes differ from the source");
         Ok("5000 bytes".to_owned())
     }),
     check("copies/placed-neighbours", BUFFER, &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let desc = if ctx.caps().tight_alignment_tier > 0 { tight_buffer(100) } else { buffer(100) };
         let found = ctx.valid_allocation("a buffer", &desc)?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 16 * 64 * KIB)).ok("1 MiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 16 * 64 * KIB)).ok("1 MiB")?;
         let step = found.size.next_multiple_of(found.alignment);
         let (source, target) = (upload(ctx, &pattern(1600, 4))?, readback(ctx, 1600)?);
         let mut placed = Vec::new();
@@ -72,58 +74,53 @@ pub(super) const CHECKS: &[Check] = &[
                 list.copy_buffer((&target, index * 100), (resource, 0), 100);
             }
         })?;
-        require(read(ctx, &target, 1600)? == pattern(1600, 4), || {
-            "neighbours overwrote each other".to_owned()
-        })?;
+        ensure!(read(ctx, &target, 1600)? == pattern(1600, 4), "adjacent buffers overwrote each other");
         Ok(format!("16 buffers {step} bytes apart"))
     }),
     check("copies/default-heap-is-zero", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let dirt = upload(ctx, &vec![0xa5; 64 * 1024])?;
         let target = readback(ctx, 64 * 1024)?;
-        for round in 0..4 {
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("all of it")?;
+        each(0..4, |round| {
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+            let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
             queue.run(|list| list.copy_resource(&target, &resource))?;
             let found = read(ctx, &target, 64 * 1024)?;
-            require(found.iter().all(|&byte| byte == 0), || {
-                format!("new memory is not zero in round {round}")
-            })?;
-            queue.run(|list| list.copy_resource(&resource, &dirt))?;
-        }
-        Ok("64 KiB, 4 times, after dirty ones were released".to_owned())
+            ensure!(found.iter().all(|&byte| byte == 0), "new memory is not zero in round {round}");
+            queue.run(|list| list.copy_resource(&resource, &dirt))
+        })
     }),
     check("copies/aliases-share-bytes", "ALIAS, Data Inheritance, buffers", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let (one, other) =
             (ctx.place(&heap, 0, &buffer(1000)).ok("one")?, ctx.place(&heap, 0, &buffer(1000)).ok("other")?);
         let (source, target) = (upload(ctx, &pattern(1000, 5))?, readback(ctx, 1000)?);
         queue.run(|list| list.copy_resource(&one, &source))?;
         queue.run(|list| list.copy_resource(&target, &other))?;
-        require(read(ctx, &target, 1000)? == pattern(1000, 5), || "the alias holds other bytes".to_owned())?;
+        ensure!(read(ctx, &target, 1000)? == pattern(1000, 5), "the overlapping buffer has other bytes");
         Ok("written through one, read through the other".to_owned())
     }),
     check("copies/lists-run-in-order", "D3D12, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let middle = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(256)).ok("256 bytes")?;
+        let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
         let target = readback(ctx, 256)?;
         for seed in 0..20 {
             let source = upload(ctx, &pattern(256, seed))?;
             queue.run(|list| {
                 list.copy_buffer((&middle, 0), (&source, 0), 256);
-                list.transition(&middle, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_COPY_SOURCE);
+                list.transition(&middle, COPY_DEST, COPY_SOURCE);
                 list.copy_buffer((&target, 0), (&middle, 0), 256);
             })?;
             require(read(ctx, &target, 256)? == pattern(256, seed), || {
-                format!("list {seed} left other bytes")
+                format!("the bytes after list {seed} differ from its source")
             })?;
         }
-        Ok("20 lists, each write before the read after it".to_owned())
+        Ok("20 lists in order".to_owned())
     }),
     check("copies/queues-hand-over", "D3D12, ID3D12CommandQueue::Wait", &[], |ctx| {
-        let (first, second) = (ctx.queue(D3D12_COMMAND_LIST_TYPE_COPY)?, ctx.queue(DIRECT)?);
-        let middle = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(256 * KIB)).ok("256 KiB")?;
+        let (first, second) = (ctx.queue(COPY)?, ctx.queue(DIRECT)?);
+        let middle = ctx.commit(DEFAULT, &buffer(256 * KIB)).ok("256 KiB")?;
         let (source, target) = (upload(ctx, &pattern(256 * 1024, 6))?, readback(ctx, 256 * 1024)?);
         first.record(|list| {
             list.copy_resource(&middle, &source);
@@ -135,72 +132,52 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         let written = first.submit()?;
         let wait = commands::queue_wait(&second.queue, &first.fence, written);
-        ctx.answer("ID3D12CommandQueue::Wait", wait).ok("the copy queue's fence")?;
+        wait.ok("the copy queue's fence")?;
         second.wait(second.submit()?)?;
         require(read(ctx, &target, 256 * 1024)? == pattern(256 * 1024, 6), || {
-            "read before it was written".to_owned()
+            "the buffer was read before it was written".to_owned()
         })?;
         Ok("256 KiB from a copy queue to a direct one".to_owned())
     }),
-    check(
-        "copies/gpu-upload-is-a-source",
-        "UPLOAD, How to use this feature",
-        &[Need::GpuUploadHeaps],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let source = ctx.commit(D3D12_HEAP_TYPE_GPU_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
-            ctx.map(&source).ok("a GPU_UPLOAD buffer")?.write(0, &pattern(1000, 7));
-            let target = readback(ctx, 1000)?;
-            queue.run(|list| list.copy_resource(&target, &source))?;
-            require(read(ctx, &target, 1000)? == pattern(1000, 7), || "other bytes arrived".to_owned())?;
-            Ok("the GPU reads what the CPU wrote".to_owned())
-        },
-    ),
-    check(
-        "copies/write-buffer-immediate",
-        "D3D12, ID3D12GraphicsCommandList2::WriteBufferImmediate",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let target = readback(ctx, 64)?;
-            let address = memory::address(&target);
-            queue.record(|list| {
-                let write = list.write_immediate(address + 8, 0x1234_5678);
-                ctx.answer("WriteBufferImmediate", write).ok("4 bytes")
-            })?;
-            queue.wait(queue.submit()?)?;
-            let found = read(ctx, &target, 64)?;
-            require_eq("4 bytes at 8", found[8..12].to_vec(), 0x1234_5678_u32.to_le_bytes().to_vec())?;
-            require(found[..8].iter().chain(&found[12..]).all(|&byte| byte == 0), || {
-                "bytes beside them changed".to_owned()
-            })?;
-            Ok("4 bytes, nothing beside them".to_owned())
-        },
-    ),
-    check(
-        "copies/enhanced-global-barrier",
-        "D3D12, ID3D12GraphicsCommandList7::Barrier",
-        &[Need::EnhancedBarriers],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let middle = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(256)).ok("256 bytes")?;
-            let (source, target) = (upload(ctx, &pattern(256, 8))?, readback(ctx, 256)?);
-            queue.record(|list| {
-                list.copy_resource(&middle, &source);
-                ctx.answer("Barrier", list.global_barrier()).ok("a global barrier")?;
-                list.copy_resource(&target, &middle);
-                Ok(())
-            })?;
-            queue.wait(queue.submit()?)?;
-            require(read(ctx, &target, 256)? == pattern(256, 8), || "other bytes arrived".to_owned())?;
-            Ok("a write before a read".to_owned())
-        },
-    ),
+    check("copies/gpu-upload-is-a-source", GPU_UPLOAD_USE, &[Need::GpuUploadHeaps], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let source = ctx.commit(GPU_UPLOAD, &buffer(1000)).ok("1000 bytes")?;
+        ctx.map(&source).ok("a GPU_UPLOAD buffer")?.write(0, &pattern(1000, 7));
+        let target = readback(ctx, 1000)?;
+        queue.run(|list| list.copy_resource(&target, &source))?;
+        ensure!(read(ctx, &target, 1000)? == pattern(1000, 7), "the copied bytes differ from the source");
+        Ok("the GPU reads what the CPU wrote".to_owned())
+    }),
+    check("copies/write-buffer-immediate", IMMEDIATE, &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let target = readback(ctx, 64)?;
+        let address = memory::address(&target);
+        queue.record(|list| list.write_immediate(address + 8, 0x1234_5678).ok("4 bytes"))?;
+        queue.wait(queue.submit()?)?;
+        let found = read(ctx, &target, 64)?;
+        require_eq("4 bytes at 8", found[8..12].to_vec(), 0x1234_5678_u32.to_le_bytes().to_vec())?;
+        require(found[..8].iter().chain(&found[12..]).all(|&byte| byte == 0), || {
+            "bytes outside the write changed".to_owned()
+        })?;
+        Ok("4 bytes, no others".to_owned())
+    }),
+    check("copies/enhanced-global-barrier", BARRIER, &[Need::EnhancedBarriers], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
+        let (source, target) = (upload(ctx, &pattern(256, 8))?, readback(ctx, 256)?);
+        queue.record(|list| {
+            list.copy_resource(&middle, &source);
+            list.enhanced(&[Enhanced::Global]).ok("a global barrier")?;
+            list.copy_resource(&target, &middle);
+            Ok(())
+        })?;
+        queue.wait(queue.submit()?)?;
+        ensure!(read(ctx, &target, 256)? == pattern(256, 8), "the copied bytes differ from the source");
+        Ok("the write precedes the read".to_owned())
+    }),
     check("copies/texture-round-trip", TEXTURE, TEXTURES, |ctx| texture(ctx, &rgba(100, 60))),
     check("copies/texture-of-one-texel", TEXTURE, TEXTURES, |ctx| texture(ctx, &rgba(1, 1))),
-    check("copies/texture-with-mips", TEXTURE, TEXTURES, |ctx| {
-        texture(ctx, &D3D12_RESOURCE_DESC { MipLevels: 7, ..rgba(64, 32) })
-    }),
+    check("copies/texture-with-mips", TEXTURE, TEXTURES, |ctx| texture(ctx, &with_mips(rgba(64, 32), 7))),
     check("copies/texture-array", TEXTURE, TEXTURES, |ctx| {
         texture(ctx, &D3D12_RESOURCE_DESC { DepthOrArraySize: 3, MipLevels: 2, ..rgba(32, 32) })
     }),
@@ -226,21 +203,17 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| {
             list.copy_texture(
                 CopyLocation::Subresource(&one, 0),
-                (0, 0, 0),
                 CopyLocation::Footprint(&source, footprint),
-                None,
             );
             to_source(list, &one);
             list.copy_resource(&other, &one);
             to_source(list, &other);
             list.copy_texture(
                 CopyLocation::Footprint(&target, footprint),
-                (0, 0, 0),
                 CopyLocation::Subresource(&other, 0),
-                None,
             );
         })?;
-        require(read(ctx, &target, bytes.len())? == bytes, || "other texels arrived".to_owned())?;
+        ensure!(read(ctx, &target, bytes.len())? == bytes, "the copied texels differ from the source");
         Ok("64 by 64".to_owned())
     }),
     check("copies/texture-region", TEXTURE, TEXTURES, |ctx| {
@@ -251,88 +224,52 @@ pub(super) const CHECKS: &[Check] = &[
         let part = D3D12_BOX { left: 8, top: 16, front: 0, right: 24, bottom: 20, back: 1 };
         queue.run(|list| {
             let from = CopyLocation::Footprint(&source, footprint);
-            list.copy_texture(CopyLocation::Subresource(&texture, 0), (40, 50, 0), from, Some(part));
+            list.copy_texture_to(CopyLocation::Subresource(&texture, 0), (40, 50, 0), from, Some(part));
             to_source(list, &texture);
             list.copy_texture(
                 CopyLocation::Footprint(&target, footprint),
-                (0, 0, 0),
                 CopyLocation::Subresource(&texture, 0),
-                None,
             );
         })?;
         let found = read(ctx, &target, bytes.len())?;
         for row in 0..4 {
             let (to, from) = ((50 + row) * 256 + 40 * 4, (16 + row) * 256 + 8 * 4);
-            require(found[to..to + 64] == bytes[from..from + 64], || {
-                format!("row {row} of the region differs")
-            })?;
+            ensure!(found[to..to + 64] == bytes[from..from + 64], "row {row} of the region differs");
         }
-        require(found[..256].iter().all(|&byte| byte == 0), || {
-            "texels beside the region changed".to_owned()
-        })?;
+        ensure!(found[..256].iter().all(|&byte| byte == 0), "texels outside the region changed");
         Ok("16 by 4 texels".to_owned())
     }),
     check("copies/texture-region-within-a-subresource", TEXTURE, TEXTURES, |ctx| {
         let desc = rgba(64, 64);
         let (bytes, source, target, footprint) = staged(ctx, &desc)?;
         // On a copy queue textures are in COMMON before each list and behind it, and need no barriers.
-        let (queue, texture) =
-            (ctx.queue(D3D12_COMMAND_LIST_TYPE_COPY)?, created(ctx, &desc, D3D12_RESOURCE_STATE_COMMON)?);
+        let (queue, texture) = (ctx.queue(COPY)?, created(ctx, &desc, COMMON)?);
         let whole = CopyLocation::Subresource(&texture, 0);
         let left = D3D12_BOX { left: 0, top: 0, front: 0, right: 32, bottom: 64, back: 1 };
         queue.run(|list| {
-            list.copy_texture(whole, (0, 0, 0), CopyLocation::Footprint(&source, footprint), None);
+            list.copy_texture(whole, CopyLocation::Footprint(&source, footprint));
         })?;
-        queue.run(|list| list.copy_texture(whole, (32, 0, 0), whole, Some(left)))?;
+        queue.run(|list| list.copy_texture_to(whole, (32, 0, 0), whole, Some(left)))?;
         queue.run(|list| {
-            list.copy_texture(CopyLocation::Footprint(&target, footprint), (0, 0, 0), whole, None);
+            list.copy_texture(CopyLocation::Footprint(&target, footprint), whole);
         })?;
         let found = read(ctx, &target, bytes.len())?;
         for (row, (found, written)) in found.chunks(256).zip(bytes.chunks(256)).enumerate() {
             let is_copied = found[..128] == written[..128] && found[128..] == written[..128];
-            require(is_copied, || format!("row {row} is not its left half twice"))?;
+            ensure!(is_copied, "row {row} does not contain its left half twice");
         }
         Ok("the left half to the right half".to_owned())
     }),
     check("copies/clear-render-target", "D3D12, ClearRenderTargetView", TEXTURES, |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let desc = render_target(64, 8);
-        let texture = created(ctx, &desc, D3D12_RESOURCE_STATE_RENDER_TARGET)?;
-        let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        let view = commands::create_render_target_view(ctx.device(), &texture, &heap);
-        let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
-        let target = readback(ctx, footprints.total)?;
-        queue.run(|list| {
-            list.clear_render_target(view, [1.0, 0.0, 1.0, 0.0]);
-            list.transition(&texture, D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_RESOURCE_STATE_COPY_SOURCE);
-            let to = CopyLocation::Footprint(&target, footprints.layouts[0]);
-            list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(&texture, 0), None);
-        })?;
-        let found = read(ctx, &target, 64 * 4)?;
-        require(found.chunks(4).all(|texel| texel == [255, 0, 255, 0]), || {
-            format!("the first texel is {:?}", &found[..4])
-        })?;
+        let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
+        queue.run(|list| list.clear_target(target.view, [1.0, 0.0, 1.0, 0.0], &[]))?;
+        expect(&target.texels(ctx, &queue)?, |_, _| [255, 0, 255, 0])?;
         Ok("(1, 0, 1, 0)".to_owned())
     }),
     check("copies/clear-depth", "D3D12, ClearDepthStencilView", TEXTURES, |ctx| {
-        let queue = ctx.queue(DIRECT)?;
-        let desc = depth_buffer(64, 8);
-        let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
-        let texture = created(ctx, &desc, state)?;
-        let heap = descriptors(ctx, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        let view = commands::create_depth_stencil_view(ctx.device(), &texture, &heap);
-        let footprints = device::footprints(ctx.device(), &desc, 0, 1, 0);
-        let target = readback(ctx, footprints.total)?;
-        queue.run(|list| {
-            list.clear_depth(view, 0.5);
-            list.transition(&texture, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
-            let to = CopyLocation::Footprint(&target, footprints.layouts[0]);
-            list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(&texture, 0), None);
-        })?;
-        let found = read(ctx, &target, 64 * 4)?;
-        require(found.chunks(4).all(|texel| texel == 0.5_f32.to_le_bytes()), || {
-            format!("the first texel is {:?}", &found[..4])
-        })?;
+        let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
+        queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
+        expect(&target.texels(ctx, &queue)?, |_, _| 0.5_f32.to_le_bytes())?;
         Ok("0.5".to_owned())
     }),
     check("copies/clear-unordered-access", "D3D12, ClearUnorderedAccessViewUint", &[], |ctx| {
@@ -343,19 +280,20 @@ pub(super) const CHECKS: &[Check] = &[
         let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
         let heap = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let visible = descriptors(ctx, views, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
-        commands::create_raw_view(ctx.device(), &resource, 128, &visible);
-        let view = commands::create_raw_view(ctx.device(), &resource, 128, &heap);
+        views::create_unordered_view(ctx.device(), &resource, Some(128), &visible);
+        let view = views::create_unordered_view(ctx.device(), &resource, Some(128), &heap);
         let target = readback(ctx, 1024)?;
         // Memory need not be zero everywhere: what is behind the view is to stay what it is.
         queue.run(|list| {
-            list.transition(&resource, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
+            list.transition(&resource, state, COPY_SOURCE);
             list.copy_resource(&target, &resource);
-            list.transition(&resource, D3D12_RESOURCE_STATE_COPY_SOURCE, state);
+            list.transition(&resource, COPY_SOURCE, state);
         })?;
         let before = read(ctx, &target, 1024)?;
         queue.run(|list| {
-            list.clear_unordered_access(&resource, &visible, view, [0x0102_0304; 4]);
-            list.transition(&resource, state, D3D12_RESOURCE_STATE_COPY_SOURCE);
+            list.set_descriptor_heap(&visible);
+            list.clear_unordered(&resource, &visible, view, [0x0102_0304; 4], &[]);
+            list.transition(&resource, state, COPY_SOURCE);
             list.copy_resource(&target, &resource);
         })?;
         let found = read(ctx, &target, 1024)?;
@@ -363,41 +301,38 @@ pub(super) const CHECKS: &[Check] = &[
         require(cleared.chunks(4).all(|element| element == [4, 3, 2, 1]), || {
             format!("the first element is {:?}", &cleared[..4])
         })?;
-        require(rest == &before[512..], || "bytes behind the view changed".to_owned())?;
-        Ok("128 elements, nothing behind them".to_owned())
+        ensure!(rest == &before[512..], "bytes after the view changed");
+        Ok("128 elements, no others".to_owned())
     }),
     check("copies/discard-is-harmless", "D3D12, DiscardResource", TEXTURES, |ctx| {
         let queue = ctx.queue(DIRECT)?;
-        let state = D3D12_RESOURCE_STATE_RENDER_TARGET;
+        let state = RENDER_TARGET;
         let texture = created(ctx, &render_target(64, 64), state)?;
-        queue.run(|list| list.discard(&texture))?;
-        Ok("the device stays".to_owned())
+        queue.run(|list| list.discard(&texture, None))?;
+        Ok("the device is not removed".to_owned())
     }),
     check("copies/shared-handle", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
-        let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
+        let home = crate::desc::properties(DEFAULT);
         let resource =
             ctx.commit_with(&home, D3D12_HEAP_FLAG_SHARED, &buffer(64 * KIB)).ok("a shared buffer")?;
         let child = windows_core::Interface::cast(&resource);
         let child: ID3D12DeviceChild = child.map_err(|_| Stop::Failed("no ID3D12DeviceChild".to_owned()))?;
-        let handle = commands::create_shared_handle(ctx.device(), &child);
-        let handle = ctx.answer("CreateSharedHandle", handle).ok("a shared buffer")?;
+        let handle = commands::create_shared_handle(ctx.device(), &child).ok("a shared buffer")?;
         let opened = commands::open_shared_handle(ctx.device(), &handle);
         drop(handle);
-        let opened: ID3D12Resource = ctx.answer("OpenSharedHandle", opened).ok("as a resource")?;
-        require_eq("Width", memory::desc(&opened).Width, 64 * KIB)?;
-        Ok("opened again in the same process".to_owned())
+        let opened: ID3D12Resource = opened.ok("as a resource")?;
+        require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
     check("copies/unshared-handle-refused", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
+        let resource = ctx.commit(DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
         let child = windows_core::Interface::cast(&resource);
         let child: ID3D12DeviceChild = child.map_err(|_| Stop::Failed("no ID3D12DeviceChild".to_owned()))?;
-        let handle = commands::create_shared_handle(ctx.device(), &child);
-        ctx.answer("CreateSharedHandle", handle).refused("a buffer without D3D12_HEAP_FLAG_SHARED")?;
-        Ok("E_INVALIDARG".to_owned())
+        commands::create_shared_handle(ctx.device(), &child)
+            .refused("a buffer without D3D12_HEAP_FLAG_SHARED")
     }),
 ];
 
-/// Bytes that differ from place to place and from seed to seed.
+/// Returns bytes that depend on their position and on the seed.
 pub(super) fn pattern(len: usize, seed: u8) -> Vec<u8> {
     (0..len)
         .map(|place| {
@@ -408,17 +343,17 @@ pub(super) fn pattern(len: usize, seed: u8) -> Vec<u8> {
         .collect()
 }
 
-/// An UPLOAD buffer with these bytes.
+/// Creates an UPLOAD buffer with these bytes.
 pub(super) fn upload(ctx: &Context, bytes: &[u8]) -> Result<ID3D12Resource, Stop> {
     let width = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(width)).ok(format!("{width} bytes"))?;
+    let resource = ctx.commit(UPLOAD, &buffer(width)).ok(format!("{width} bytes"))?;
     ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, bytes);
     Ok(resource)
 }
 
-/// A READBACK buffer.
+/// Creates a READBACK buffer.
 pub(super) fn readback(ctx: &Context, width: u64) -> Result<ID3D12Resource, Stop> {
-    ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(width)).ok(format!("{width} bytes"))
+    ctx.commit(READBACK, &buffer(width)).ok(format!("{width} bytes"))
 }
 
 fn fill(ctx: &Context, resource: &ID3D12Resource, value: u8) -> Result<(), Stop> {
@@ -431,13 +366,13 @@ pub(super) fn read(ctx: &Context, resource: &ID3D12Resource, len: usize) -> Resu
     Ok(ctx.map(resource).ok("a READBACK buffer")?.read(0, len))
 }
 
-/// UPLOAD to DEFAULT to READBACK.
+/// Copies bytes from an UPLOAD buffer through a DEFAULT buffer to a READBACK buffer and compares them.
 fn through_default(ctx: &Context, list_type: D3D12_COMMAND_LIST_TYPE, len: usize) -> Verdict {
     let queue = ctx.queue(list_type)?;
     let width = u64::try_from(len).unwrap_or(u64::MAX);
     let bytes = pattern(len, 9);
     let (source, target) = (upload(ctx, &bytes)?, readback(ctx, width)?);
-    let middle = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
+    let middle = ctx.commit(DEFAULT, &buffer(width)).ok(format!("{width} bytes"))?;
     queue.run(|list| list.copy_buffer((&middle, 0), (&source, 0), width))?;
     queue.run(|list| list.copy_buffer((&target, 0), (&middle, 0), width))?;
     let found = read(ctx, &target, len)?;
@@ -447,56 +382,55 @@ fn through_default(ctx: &Context, list_type: D3D12_COMMAND_LIST_TYPE, len: usize
     Ok(format!("{len} bytes"))
 }
 
-/// A heap of one descriptor.
+/// Creates a heap of one descriptor.
 pub(super) fn descriptors(
     ctx: &Context,
     heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     flags: D3D12_DESCRIPTOR_HEAP_FLAGS,
 ) -> Result<ID3D12DescriptorHeap, Stop> {
     let desc = D3D12_DESCRIPTOR_HEAP_DESC { Type: heap_type, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
-    ctx.answer("CreateDescriptorHeap", commands::create_descriptor_heap(ctx.device(), &desc))
-        .ok("one descriptor")
+    views::create_descriptor_heap(ctx.device(), &desc).ok("one descriptor")
 }
 
-/// A committed resource in a DEFAULT heap.
+/// Creates a committed resource of heap type DEFAULT.
 pub(super) fn created(
     ctx: &Context,
     desc: &D3D12_RESOURCE_DESC,
     state: D3D12_RESOURCE_STATES,
 ) -> Result<ID3D12Resource, Stop> {
-    let home = crate::desc::properties(D3D12_HEAP_TYPE_DEFAULT);
+    let home = crate::desc::properties(DEFAULT);
     ctx.create_resource(Home::Committed(&home, D3D12_HEAP_FLAG_NONE), desc, state, None).ok("a resource")
 }
 
-/// A committed texture to copy to.
+/// Creates a committed texture in COPY_DEST.
 pub(super) fn committed_for_copies(
     ctx: &Context,
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ID3D12Resource, Stop> {
-    created(ctx, desc, D3D12_RESOURCE_STATE_COPY_DEST)
+    created(ctx, desc, COPY_DEST)
 }
 
-/// Makes a source of a texture that was copied to.
+/// Transitions a texture from COPY_DEST to COPY_SOURCE.
 pub(super) fn to_source(list: &commands::List, texture: &ID3D12Resource) {
-    list.transition(texture, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    list.transition(texture, COPY_DEST, COPY_SOURCE);
 }
 
 type Staged = (Vec<u8>, ID3D12Resource, ID3D12Resource, D3D12_PLACED_SUBRESOURCE_FOOTPRINT);
 
-/// Bytes for subresource 0, in an UPLOAD buffer, with room for them in a READBACK buffer.
+/// Returns bytes for subresource 0, an UPLOAD buffer with them, a READBACK buffer of the same size, and the footprint.
 fn staged(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<Staged, Stop> {
     let footprints = device::footprints(ctx.device(), desc, 0, 1, 0);
-    require(footprints.total < 64 * MIB, || format!("the footprints take {} bytes", footprints.total))?;
+    ensure!(footprints.total < 64 * MIB, "the footprints are too large: {} bytes", footprints.total);
     let bytes = pattern(usize::try_from(footprints.total).unwrap_or(0), 10);
     Ok((bytes.clone(), upload(ctx, &bytes)?, readback(ctx, footprints.total)?, footprints.layouts[0]))
 }
 
-/// Every subresource goes from a buffer into the texture and back, and keeps its texels.
+/// Copies all subresources from a buffer to a texture and back, and compares the texels.
 fn texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
     let slices = if desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D { 1 } else { desc.DepthOrArraySize };
     let count = u32::from(desc.MipLevels) * u32::from(slices);
     let footprints = device::footprints(ctx.device(), desc, 0, count, 0);
-    require(footprints.total < 64 * MIB, || format!("the footprints take {} bytes", footprints.total))?;
+    ensure!(footprints.total < 64 * MIB, "the footprints are too large: {} bytes", footprints.total);
     let bytes = pattern(usize::try_from(footprints.total).unwrap_or(0), 11);
     let (source, target) = (upload(ctx, &bytes)?, readback(ctx, footprints.total)?);
     let texture = committed_for_copies(ctx, desc)?;
@@ -504,12 +438,12 @@ fn texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
     queue.run(|list| {
         for (index, &layout) in (0..).zip(&footprints.layouts) {
             let from = CopyLocation::Footprint(&source, layout);
-            list.copy_texture(CopyLocation::Subresource(&texture, index), (0, 0, 0), from, None);
+            list.copy_texture(CopyLocation::Subresource(&texture, index), from);
         }
         to_source(list, &texture);
         for (index, &layout) in (0..).zip(&footprints.layouts) {
             let to = CopyLocation::Footprint(&target, layout);
-            list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(&texture, index), None);
+            list.copy_texture(to, CopyLocation::Subresource(&texture, index));
         }
     })?;
     let found = read(ctx, &target, bytes.len())?;
@@ -520,7 +454,7 @@ fn texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
                 usize::try_from(layout.Offset + row * u64::from(layout.Footprint.RowPitch)).unwrap_or(0);
             let end = start + usize::try_from(footprints.row_sizes[index]).unwrap_or(0);
             require(found.get(start..end) == bytes.get(start..end), || {
-                format!("row {row} of subresource {index} holds other texels")
+                format!("row {row} of subresource {index} differs from the source")
             })?;
         }
     }

@@ -1,19 +1,23 @@
-//! The device as a COM object, and what all of its objects have: interfaces, private data, names.
+//! The device and its objects as COM objects: interfaces, private data, names.
 
 use heapwright_d3d12::names::{WKPDID_D3DDebugObjectName, WKPDID_D3DDebugObjectNameW};
 use heapwright_d3d12::*;
 use windows_core::{GUID, IUnknown, Interface};
 
-use crate::answer::{Stop, Verdict, failed, require, require_eq};
-use crate::check::{Check, Need, check};
-use crate::com::{device, memory, object};
+use crate::answer::{Stop, Verdict, ensure, failed, require, require_eq};
+use crate::check::{Check, Need, check, validation};
+use crate::com::{cast, device, memory, object};
 use crate::context::Context;
-use crate::desc::{KIB, buffer, buffer_heap, properties};
+use crate::desc::{DEFAULT, KIB, UPLOAD, buffer, buffer_heap, properties};
 use crate::hresult::Named;
 
-/// Private data of the checks; no application has this GUID.
+/// The GUID of the checks' private data.
 const OWN: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6601);
 const OTHER: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6602);
+
+const COMMITTED_RESULT: &str = "D3D12, CreateCommittedResource, ppvResource";
+const LIFETIME: &str = "D3D12, CreatePlacedResource, lifetime";
+const PRIVATE_INTERFACE: &str = "D3D12, SetPrivateDataInterface";
 
 pub(super) const CHECKS: &[Check] = &[
     check("device/interfaces-are-one-object", "COM, QueryInterface, identity", &[], |ctx| {
@@ -32,30 +36,32 @@ pub(super) const CHECKS: &[Check] = &[
         let found = interfaces(ctx);
         let newest = found.iter().rposition(|(_, identity)| identity.is_some()).unwrap_or(0);
         for (name, identity) in &found[..=newest] {
-            require(identity.is_some(), || format!("{} answers, {name} does not", found[newest].0))?;
+            ensure!(identity.is_some(), "the device has {} but not {name}", found[newest].0);
         }
         Ok(format!("the newest is {}", found[newest].0))
     }),
     check("device/query-interface-is-symmetric", "COM, QueryInterface, symmetry", &[], |ctx| {
         let plain: ID3D12Object = ctx.interface("ID3D12Object")?;
         let back = plain.cast::<ID3D12Device>();
-        require(back.is_ok(), || "ID3D12Object does not lead back to ID3D12Device".to_owned())?;
+        ensure!(back.is_ok(), "QueryInterface from ID3D12Object to ID3D12Device fails");
         let unknown: IUnknown = ctx.interface("IUnknown")?;
-        require(unknown.cast::<ID3D12Device>().is_ok(), || {
-            "IUnknown does not lead to ID3D12Device".to_owned()
-        })?;
-        Ok("ID3D12Object and IUnknown lead back".to_owned())
+        ensure!(unknown.cast::<ID3D12Device>().is_ok(), "QueryInterface from IUnknown to ID3D12Device fails");
+        Ok("ID3D12Object and IUnknown return ID3D12Device".to_owned())
     }),
     check("device/foreign-interface-refused", "COM, QueryInterface, E_NOINTERFACE", &[], |ctx| {
         let no = ctx.device().cast::<ID3D12Resource>().map_err(|error| error.code());
-        require(matches!(no, Err(E_NOINTERFACE)), || "a device answers to ID3D12Resource".to_owned())?;
+        require(matches!(no, Err(E_NOINTERFACE)), || {
+            "QueryInterface for ID3D12Resource: expected E_NOINTERFACE".to_owned()
+        })?;
         let no = ctx.device().cast::<ID3D12DeviceChild>().map_err(|error| error.code());
-        require(matches!(no, Err(E_NOINTERFACE)), || "a device answers to ID3D12DeviceChild".to_owned())?;
+        require(matches!(no, Err(E_NOINTERFACE)), || {
+            "QueryInterface for ID3D12DeviceChild: expected E_NOINTERFACE".to_owned()
+        })?;
         Ok("E_NOINTERFACE".to_owned())
     }),
     check("device/has-a-node", "D3D12, ID3D12Device::GetNodeCount", &[], |ctx| {
         let count = device::node_count(ctx.device());
-        require(count >= 1, || "GetNodeCount: expected at least 1, found 0".to_owned())?;
+        ensure!(count >= 1, "GetNodeCount: expected at least 1, found 0");
         Ok(format!("{count} node"))
     }),
     check("device/luid-is-stable", "D3D12, ID3D12Device::GetAdapterLuid", &[], |ctx| {
@@ -64,142 +70,132 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{:08x}:{:08x}", first.HighPart, first.LowPart))
     }),
     check("device/luid-is-the-adapters", "D3D12, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
-        let desc = ctx.answer("GetDesc1", crate::com::adapter::desc(ctx.adapter()?)).ok("an adapter")?;
+        let desc = crate::com::adapter::desc(ctx.adapter()?).ok("an adapter")?;
         require_eq("the device's LUID", device::adapter_luid(ctx.device()), desc.AdapterLuid)?;
         Ok("the device and its adapter agree".to_owned())
     }),
     check("device/is-not-removed", "D3D12, ID3D12Device::GetDeviceRemovedReason", &[], |ctx| {
         let reason = device::removed_reason(ctx.device());
-        require(reason == S_OK, || format!("expected S_OK, found {}", Named(reason)))?;
+        ensure!(reason == S_OK, "expected S_OK, found {}", Named(reason));
         Ok("S_OK".to_owned())
     }),
     check("device/descriptor-sizes", "D3D12, GetDescriptorHandleIncrementSize", &[], |ctx| {
-        let types = [
+        let sizes = [
             D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
             D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER,
             D3D12_DESCRIPTOR_HEAP_TYPE_RTV,
             D3D12_DESCRIPTOR_HEAP_TYPE_DSV,
-        ];
-        let sizes = types.map(|heap_type| device::descriptor_increment(ctx.device(), heap_type));
+        ]
+        .map(|heap_type| device::descriptor_increment(ctx.device(), heap_type));
         if sizes == [0; 4] {
             return Err(Stop::Skipped("the device has no descriptors: every increment is 0".to_owned()));
         }
-        require(!sizes.contains(&0), || format!("an increment is 0 and another is not: {sizes:?}"))?;
+        ensure!(!sizes.contains(&0), "some increments are 0: {sizes:?}");
         Ok(format!("{sizes:?}"))
     }),
     check("device/heap-knows-its-device", "D3D12, ID3D12DeviceChild::GetDevice", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         belongs(ctx, &heap)
     }),
     check("device/placed-resource-knows-its-device", "D3D12, ID3D12DeviceChild::GetDevice", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         belongs(ctx, &ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?)
     }),
     check("device/committed-resource-knows-its-device", "D3D12, ID3D12DeviceChild::GetDevice", &[], |ctx| {
-        belongs(ctx, &ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(16)).ok("16 bytes")?)
+        belongs(ctx, &ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?)
     }),
     check("device/heap-interfaces", "D3D12, ID3D12Heap", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         child_interfaces::<ID3D12Heap>(&heap, heap.cast::<ID3D12Resource>().is_ok())
     }),
     check("device/resource-interfaces", "D3D12, ID3D12Resource", &[], |ctx| {
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(16)).ok("16 bytes")?;
+        let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         child_interfaces::<ID3D12Resource>(&resource, resource.cast::<ID3D12Heap>().is_ok())
     }),
     check("device/resource2-answers-with-device8", "D3D12, ID3D12Resource2", &[], |ctx| {
         let _: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(16)).ok("16 bytes")?;
+        let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         let newer = resource.cast::<ID3D12Resource2>();
-        require(newer.is_ok(), || {
-            "a device with ID3D12Device8 makes resources without ID3D12Resource2".to_owned()
-        })?;
+        ensure!(newer.is_ok(), "the device has ID3D12Device8, and its resources have no ID3D12Resource2");
         Ok("ID3D12Resource2".to_owned())
     }),
-    check("device/heap-null-result-only-checks", "D3D12, CreateHeap, ppvHeap", &[], |ctx| {
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB);
+    validation("device/heap-null-result-only-checks", "D3D12, CreateHeap, ppvHeap", &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
         answers("a valid description", device::check_heap(ctx.device(), Some(&desc)), S_FALSE)?;
         let empty = D3D12_HEAP_DESC { SizeInBytes: 0, ..desc };
         answers("an invalid description", device::check_heap(ctx.device(), Some(&empty)), E_INVALIDARG)?;
         Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
-    })
-    .validates(),
+    }),
     check("device/heap-null-desc-refused", "D3D12, CreateHeap, pDesc", &[], |ctx| {
         answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
         Ok("E_INVALIDARG".to_owned())
     }),
-    check(
-        "device/committed-null-result-only-checks",
-        "D3D12, CreateCommittedResource, ppvResource",
-        &[],
-        |ctx| {
-            let home = properties(D3D12_HEAP_TYPE_DEFAULT);
-            let ask =
-                |desc: D3D12_RESOURCE_DESC| device::check_committed(ctx.device(), Some(&home), Some(&desc));
-            answers("a valid description", ask(buffer(16)), S_FALSE)?;
-            answers("an invalid description", ask(buffer(0)), E_INVALIDARG)?;
-            Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
-        },
-    )
-    .validates(),
+    validation("device/committed-null-result-only-checks", COMMITTED_RESULT, &[], |ctx| {
+        let home = properties(DEFAULT);
+        let ask = |desc: D3D12_RESOURCE_DESC| device::check_committed(ctx.device(), Some(&home), Some(&desc));
+        answers("a valid description", ask(buffer(16)), S_FALSE)?;
+        answers("an invalid description", ask(buffer(0)), E_INVALIDARG)?;
+        Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
+    }),
     check("device/committed-null-pointers-refused", "D3D12, CreateCommittedResource", &[], |ctx| {
-        let (home, desc) = (properties(D3D12_HEAP_TYPE_DEFAULT), buffer(16));
+        let (home, desc) = (properties(DEFAULT), buffer(16));
         answers("no properties", device::check_committed(ctx.device(), None, Some(&desc)), E_INVALIDARG)?;
         answers("no description", device::check_committed(ctx.device(), Some(&home), None), E_INVALIDARG)?;
         Ok("E_INVALIDARG for each".to_owned())
     }),
-    check("device/placed-null-result-only-checks", "D3D12, CreatePlacedResource, ppvResource", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        let ask = |heap, width| device::check_placed(ctx.device(), heap, &buffer(width));
-        answers("a valid description", ask(Some(&heap), 16), S_FALSE)?;
-        answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
-        answers("no heap", ask(None, 16), E_INVALIDARG)?;
-        Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
-    })
-    .validates(),
+    validation(
+        "device/placed-null-result-only-checks",
+        "D3D12, CreatePlacedResource, ppvResource",
+        &[],
+        |ctx| {
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+            let ask = |heap, width| device::check_placed(ctx.device(), heap, &buffer(width));
+            answers("a valid description", ask(Some(&heap), 16), S_FALSE)?;
+            answers("too large", ask(Some(&heap), 64 * KIB + 1), E_INVALIDARG)?;
+            answers("no heap", ask(None, 16), E_INVALIDARG)?;
+            Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
+        },
+    ),
     check("device/wrong-interface-creates-nothing", "D3D12, CreateHeap, riid", &[], |ctx| {
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB);
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
         let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
         answers("a queue's interface", hresult, E_NOINTERFACE)?;
-        require(!is_written, || "a pointer was written although the call failed".to_owned())?;
+        ensure!(!is_written, "a pointer was written although the call failed");
         Ok("E_NOINTERFACE and a null pointer".to_owned())
     }),
     check("device/objects-give-their-references-back", "COM, AddRef and Release", &[], |ctx| {
         let before = object::reference_count(ctx.device());
         for _ in 0..4 {
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
             ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-            ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(16)).ok("16 bytes")?;
+            ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         }
         require_eq("references to the device", object::reference_count(ctx.device()), before)?;
         Ok(format!("{before} before and after"))
     }),
     check("device/placed-resources-hold-no-reference", "vkd3d-proton, private references", &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
         let before = object::reference_count(&heap);
         let _resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
         require_eq("references to the heap", object::reference_count(&heap), before)?;
         Ok(format!("{before} before and after"))
     }),
-    check(
-        "device/placed-resource-outlives-its-heaps-pointer",
-        "D3D12, CreatePlacedResource, lifetime",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
-            let resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-            drop(heap);
-            let mapping = ctx.map(&resource).ok("a buffer whose heap has no other reference")?;
-            mapping.write(0, b"still here");
-            require_eq("bytes", mapping.read(0, 10), b"still here".to_vec())?;
-            Ok("the resource keeps its heap".to_owned())
-        },
-    ),
+    check("device/placed-resource-outlives-its-heaps-pointer", LIFETIME, &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let resource = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
+        drop(heap);
+        let mapping = ctx.map(&resource).ok("a buffer whose heap has no other reference")?;
+        mapping.write(0, b"still here");
+        require_eq("bytes", mapping.read(0, 10), b"still here".to_vec())?;
+        Ok("the resource keeps its heap".to_owned())
+    }),
     check("device/private-data-round-trip", "D3D12, ID3D12Object::SetPrivateData", &[], |ctx| {
         each_object(ctx, |name, object| {
             set(name, object, b"heapwright")?;
             let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
             answers(name, hresult, S_OK)?;
             require_eq(format!("{name}: bytes"), (size, &bytes[..10]), (10, b"heapwright".as_slice()))
+                .map(drop)
         })
     }),
     check("device/private-data-size-alone", "D3D12, ID3D12Object::GetPrivateData, pData null", &[], |ctx| {
@@ -207,7 +203,7 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"12345")?;
             let (hresult, size) = object::private_data_size(object, &OWN);
             answers(name, hresult, S_OK)?;
-            require_eq(format!("{name}: size"), size, 5)
+            require_eq(format!("{name}: size"), size, 5).map(drop)
         })
     }),
     check("device/private-data-room-too-small", "DXGI, DXGI_ERROR_MORE_DATA", &[], |ctx| {
@@ -215,7 +211,7 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"12345")?;
             let (hresult, size, _) = object::private_data(object, &OWN, 4);
             answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
-            require_eq(format!("{name}: the size that is needed"), size, 5)
+            require_eq(format!("{name}: the size that is needed"), size, 5).map(drop)
         })
     }),
     check("device/private-data-missing", "DXGI, DXGI_ERROR_NOT_FOUND", &[], |ctx| {
@@ -230,7 +226,7 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"second")?;
             let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
             answers(name, hresult, S_OK)?;
-            require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice()))
+            require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice())).map(drop)
         })
     }),
     check("device/private-data-is-removed", "D3D12, ID3D12Object::SetPrivateData, pData null", &[], |ctx| {
@@ -238,7 +234,7 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"gone soon")?;
             // Where nothing is left to remove, S_FALSE would do as well: both are success.
             let removed = object::set_private_data(object, &OWN, None);
-            require(removed.is_ok(), || format!("{name}: expected success, found {}", Named(removed)))?;
+            ensure!(removed.is_ok(), "{name}: expected success, found {}", Named(removed));
             answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
         })
     }),
@@ -261,7 +257,7 @@ pub(super) const CHECKS: &[Check] = &[
         })
     }),
     check("device/private-data-is-per-object", "D3D12, ID3D12Object::SetPrivateData", &[], |ctx| {
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB);
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
         let first = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         set("a heap", &first, b"mine")?;
@@ -269,7 +265,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("another heap has none".to_owned())
     }),
     check("device/private-interface-is-held", "D3D12, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB);
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
         let before = object::reference_count(&held);
@@ -277,32 +273,25 @@ pub(super) const CHECKS: &[Check] = &[
         answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
         drop(unknown);
         let during = object::reference_count(&held);
-        require(during > before, || format!("{before} references before, {during} while attached"))?;
-        let back =
-            ctx.answer("GetPrivateData", object::private_interface(&owner, &OWN)).ok("an interface")?;
+        ensure!(during > before, "expected more than {before} references while attached, found {during}");
+        let back = object::private_interface(&owner, &OWN).ok("an interface")?;
         require_eq("the interface that comes back", object::identity(&back), object::identity(&held))?;
         drop((back, owner));
         require_eq("references after the owner has gone", object::reference_count(&held), before)?;
         Ok(format!("{before}, {during} while attached, {before} after"))
     }),
-    check(
-        "device/private-interface-is-released-when-replaced",
-        "D3D12, SetPrivateDataInterface",
-        &[],
-        |ctx| {
-            let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB);
-            let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
-            let held = ctx.create_heap(&desc).ok("64 KiB")?;
-            let before = object::reference_count(&held);
-            let unknown: IUnknown =
-                held.cast().map_err(|_| Stop::Failed("a heap is no IUnknown".to_owned()))?;
-            answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
-            drop(unknown);
-            set("replace", &owner, b"bytes")?;
-            require_eq("references after the data was replaced", object::reference_count(&held), before)?;
-            Ok(format!("{before} before and after"))
-        },
-    ),
+    check("device/private-interface-is-released-when-replaced", PRIVATE_INTERFACE, &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
+        let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
+        let held = ctx.create_heap(&desc).ok("64 KiB")?;
+        let before = object::reference_count(&held);
+        let unknown: IUnknown = held.cast().map_err(|_| Stop::Failed("a heap is no IUnknown".to_owned()))?;
+        answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
+        drop(unknown);
+        set("replace", &owner, b"bytes")?;
+        require_eq("references after the data was replaced", object::reference_count(&held), before)?;
+        Ok(format!("{before} before and after"))
+    }),
     check("device/name-is-private-data", "D3D12, ID3D12Object::SetName", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_name(object, "Höhe"), S_OK)?;
@@ -310,8 +299,10 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, hresult, S_OK)?;
             let expected: Vec<u8> = "Höhe".encode_utf16().flat_map(u16::to_le_bytes).collect();
             // With the terminating zero or without it: the documents do not say.
-            require(size == 8 || size == 10, || format!("{name}: {size} bytes for a name of 4 letters"))?;
-            require_eq(format!("{name}: letters"), &bytes[..8], &expected[..])
+            require(size == 8 || size == 10, || {
+                format!("{name}: expected 8 or 10 bytes for a name of 4 letters, found {size}")
+            })?;
+            require_eq(format!("{name}: letters"), &bytes[..8], &expected[..]).map(drop)
         })
     }),
     check("device/narrow-name-is-kept", "D3D12, WKPDID_D3DDebugObjectName", &[], |ctx| {
@@ -320,23 +311,21 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, hresult, S_OK)?;
             let (hresult, size, bytes) = object::private_data(object, &WKPDID_D3DDebugObjectName, 64);
             answers(name, hresult, S_OK)?;
-            require_eq(format!("{name}: letters"), (size, &bytes[..6]), (6, b"narrow".as_slice()))
+            require_eq(format!("{name}: letters"), (size, &bytes[..6]), (6, b"narrow".as_slice())).map(drop)
         })
     }),
     check("device/heap1-by-the-newer-call", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB);
-        let heap = ctx.answer("CreateHeap1", device::create_heap1(&newer, &desc)).ok("128 KiB")?;
+        let desc = buffer_heap(DEFAULT, 128 * KIB);
+        let heap = device::create_heap1(&newer, &desc).ok("128 KiB")?;
         let heap: ID3D12Heap =
             heap.cast().map_err(|_| Stop::Failed("ID3D12Heap1 is no ID3D12Heap".to_owned()))?;
-        require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)?;
-        Ok("as CreateHeap".to_owned())
+        require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)
     }),
     check("device/heap1-of-nothing-refused", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 0);
-        ctx.answer("CreateHeap1", device::create_heap1(&newer, &desc)).refused("0 bytes")?;
-        Ok("E_INVALIDARG".to_owned())
+        let desc = buffer_heap(DEFAULT, 0);
+        device::create_heap1(&newer, &desc).refused("0 bytes")
     }),
 ];
 
@@ -349,7 +338,7 @@ macro_rules! identities {
     };
 }
 
-/// Each interface of the device, with the identity that it leads to; `None` where the device has it not.
+/// Returns each interface with the COM identity that it leads to, or `None` if the device does not have the interface.
 fn interfaces(ctx: &Context) -> Vec<(&'static str, Option<usize>)> {
     identities!(
         ctx: ID3D12Device,
@@ -375,12 +364,12 @@ fn answers(what: &str, found: windows_core::HRESULT, expected: windows_core::HRE
 }
 
 fn belongs<I: Interface>(ctx: &Context, child: &I) -> Verdict {
-    let device = ctx.answer("GetDevice", object::device_of(child)).ok("an object of the device")?;
+    let device = object::device_of(child).ok("an object of the device")?;
     require_eq("the device's identity", object::identity(&device), object::identity(ctx.device()))?;
     Ok("the device that made it".to_owned())
 }
 
-/// That an object has the interfaces of a pageable, with one identity, and is not also something else.
+/// Fails the check unless an object has the interfaces of a pageable with one identity and no interface of another kind.
 fn child_interfaces<I: Interface>(child: &I, is_also_else: bool) -> Verdict {
     let identity = object::identity(child);
     let found = [
@@ -392,24 +381,24 @@ fn child_interfaces<I: Interface>(child: &I, is_also_else: bool) -> Verdict {
         require_eq(format!("identity through {name}"), one, Some(identity))?;
     }
     if is_also_else || child.cast::<ID3D12Device>().is_ok() {
-        return failed("the object answers to an interface of another kind of object");
+        return failed("the object has an interface of another kind of object");
     }
     Ok("ID3D12Object, ID3D12DeviceChild and ID3D12Pageable".to_owned())
 }
 
 fn object_of<I: Interface>(child: &I) -> Result<ID3D12Object, Stop> {
-    object::object(child).map_err(|hresult| Stop::Failed(format!("no ID3D12Object: {}", Named(hresult))))
+    cast(child).or_else(|hresult| failed(format!("the object has no ID3D12Object: {}", Named(hresult))))
 }
 
 fn set(name: &str, object: &ID3D12Object, data: &[u8]) -> Result<(), Stop> {
     answers(name, object::set_private_data(object, &OWN, Some(data)), S_OK)
 }
 
-/// Runs a test on a heap, a placed and a committed resource, and the device; leaves no data on the device.
+/// Runs a test on a heap, a placed and a committed resource, and the device, and removes the device's data afterwards.
 fn each_object(ctx: &Context, test: impl Fn(&str, &ID3D12Object) -> Result<(), Stop>) -> Verdict {
-    let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+    let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
     let placed = ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-    let committed = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(16)).ok("16 bytes")?;
+    let committed = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
     test("a heap", &object_of(&heap)?)?;
     test("a placed resource", &object_of(&placed)?)?;
     test("a committed resource", &object_of(&committed)?)?;
@@ -417,6 +406,6 @@ fn each_object(ctx: &Context, test: impl Fn(&str, &ID3D12Object) -> Result<(), S
     let result = test("the device", &device);
     let cleaned = object::set_private_data(&device, &OWN, None);
     result?;
-    require(cleaned.is_ok(), || format!("removing the device's data: {}", Named(cleaned)))?;
-    Ok("on a heap, a placed and a committed resource, and the device".to_owned())
+    ensure!(cleaned.is_ok(), "removing the device's data: {}", Named(cleaned));
+    Ok("heap, placed resource, committed resource and device".to_owned())
 }

@@ -1,88 +1,74 @@
-//! `CheckFeatureSupport`: what the device says agrees with itself.
+//! `CheckFeatureSupport`: consistency of the reported features.
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, failed, require, require_eq};
-use crate::check::{Check, check};
+use crate::answer::{Stop, ensure, failed, require, require_eq};
+use crate::check::{Check, check, validation};
 use crate::com::device;
 use crate::context::Context;
-use crate::desc::{KIB, MIB, buffer, buffer_heap, tight_buffer};
+use crate::desc::{DEFAULT, GPU_UPLOAD, KIB, MIB, buffer, buffer_heap, tight_buffer};
 use crate::hresult::Named;
 
 const D3D12: &str = "D3D12, ID3D12Device::CheckFeatureSupport";
+const NODE_INDEX: &str = "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE::NodeIndex";
+const ADDRESSES: &str = "D3D12, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT";
+const GPU_UPLOAD_CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported";
+const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
+const FORMATS: &str = "D3D12, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
+const SAMPLES: &str = "D3D12, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
+const ADDRESS_BITS: &str = "D3D12, MaxGPUVirtualAddressBitsPerResource";
 
 pub(super) const CHECKS: &[Check] = &[
     check("features/options-known", D3D12, &[], |ctx| {
-        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature("OPTIONS").ok("every device knows it")?;
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("a feature of every device")?;
         let tier = options.ResourceHeapTier;
-        require([1, 2].contains(&tier), || format!("ResourceHeapTier: expected 1 or 2, found {tier}"))?;
+        ensure!([1, 2].contains(&tier), "ResourceHeapTier: expected 1 or 2, found {tier}");
         Ok(format!("resource heap tier {tier}"))
     }),
     check("features/architecture-known", D3D12, &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_ARCHITECTURE =
-            ctx.feature("ARCHITECTURE").ok("every device knows it")?;
+        let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("a feature of every device")?;
         Ok(format!("UMA {}, CacheCoherentUMA {}", data.UMA.as_bool(), data.CacheCoherentUMA.as_bool()))
     }),
     check("features/cache-coherent-implies-uma", "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature("ARCHITECTURE").ok("node 0")?;
+        let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
         require(data.UMA.as_bool() || !data.CacheCoherentUMA.as_bool(), || {
             "CacheCoherentUMA is TRUE and UMA is FALSE".to_owned()
         })?;
-        Ok("it does".to_owned())
+        Ok("CacheCoherentUMA implies UMA".to_owned())
     }),
     check("features/architecture1-agrees", "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE1", &[], |ctx| {
-        let old: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature("ARCHITECTURE").ok("node 0")?;
-        let new: D3D12_FEATURE_DATA_ARCHITECTURE1 = ctx.feature("ARCHITECTURE1").ok("node 0")?;
+        let old: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
+        let new: D3D12_FEATURE_DATA_ARCHITECTURE1 = ctx.feature().ok("node 0")?;
         let old = [old.TileBasedRenderer, old.UMA, old.CacheCoherentUMA].map(|flag| flag.as_bool());
         let found = [new.TileBasedRenderer, new.UMA, new.CacheCoherentUMA].map(|flag| flag.as_bool());
-        require_eq("TileBasedRenderer, UMA and CacheCoherentUMA", found, old)?;
-        Ok("ARCHITECTURE and ARCHITECTURE1 agree".to_owned())
+        require_eq("TileBasedRenderer, UMA and CacheCoherentUMA", found, old)
     }),
-    check(
-        "features/architecture-node-out-of-range",
-        "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE::NodeIndex",
-        &[],
-        |ctx| {
-            let node = device::node_count(ctx.device());
-            let data = D3D12_FEATURE_DATA_ARCHITECTURE { NodeIndex: node, ..Default::default() };
-            ctx.feature_of("ARCHITECTURE", data).refused(format!("NodeIndex {node}"))?;
-            let data = D3D12_FEATURE_DATA_ARCHITECTURE1 { NodeIndex: node, ..Default::default() };
-            ctx.feature_of("ARCHITECTURE1", data).refused(format!("NodeIndex {node}"))?;
-            Ok(format!("node {node} is refused"))
-        },
-    )
-    .validates(),
-    check(
-        "features/address-bits-agree",
-        "D3D12, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT",
-        &[],
-        |ctx| {
-            let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature("OPTIONS").ok("known")?;
-            let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT =
-                ctx.feature("GPU_VIRTUAL_ADDRESS_SUPPORT").ok("known")?;
-            require_eq(
-                "MaxGPUVirtualAddressBitsPerResource against OPTIONS",
-                data.MaxGPUVirtualAddressBitsPerResource,
-                options.MaxGPUVirtualAddressBitsPerResource,
-            )?;
-            Ok(format!("{} bits in a resource", data.MaxGPUVirtualAddressBitsPerResource))
-        },
-    ),
-    check(
-        "features/address-bits-in-order",
-        "D3D12, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT",
-        &[],
-        |ctx| {
-            let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT =
-                ctx.feature("GPU_VIRTUAL_ADDRESS_SUPPORT").ok("known")?;
-            let (one, all) =
-                (data.MaxGPUVirtualAddressBitsPerResource, data.MaxGPUVirtualAddressBitsPerProcess);
-            require((31..=64).contains(&one) && one <= all && all <= 64, || {
-                format!("{one} bits in a resource and {all} in a process")
-            })?;
-            Ok(format!("{one} bits in a resource, {all} in a process"))
-        },
-    ),
+    validation("features/architecture-node-out-of-range", NODE_INDEX, &[], |ctx| {
+        let node = device::node_count(ctx.device());
+        let data = D3D12_FEATURE_DATA_ARCHITECTURE { NodeIndex: node, ..Default::default() };
+        device::feature_of(ctx.device(), data).refused(format!("NodeIndex {node}"))?;
+        let data = D3D12_FEATURE_DATA_ARCHITECTURE1 { NodeIndex: node, ..Default::default() };
+        device::feature_of(ctx.device(), data).refused(format!("NodeIndex {node}"))?;
+        Ok(format!("node {node} is refused"))
+    }),
+    check("features/address-bits-agree", ADDRESSES, &[], |ctx| {
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT = ctx.feature().ok("a known feature")?;
+        require_eq(
+            "MaxGPUVirtualAddressBitsPerResource against OPTIONS",
+            data.MaxGPUVirtualAddressBitsPerResource,
+            options.MaxGPUVirtualAddressBitsPerResource,
+        )?;
+        Ok(format!("{} bits in a resource", data.MaxGPUVirtualAddressBitsPerResource))
+    }),
+    check("features/address-bits-in-order", ADDRESSES, &[], |ctx| {
+        let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT = ctx.feature().ok("a known feature")?;
+        let (one, all) = (data.MaxGPUVirtualAddressBitsPerResource, data.MaxGPUVirtualAddressBitsPerProcess);
+        require((31..=64).contains(&one) && one <= all && all <= 64, || {
+            format!("{one} bits in a resource and {all} in a process")
+        })?;
+        Ok(format!("{one} bits in a resource, {all} in a process"))
+    }),
     check("features/wrong-sizes-refused", "D3D12, CheckFeatureSupport, FeatureSupportDataSize", &[], |ctx| {
         let mut count = 0;
         for (name, feature, size) in structures() {
@@ -108,9 +94,7 @@ pub(super) const CHECKS: &[Check] = &[
                 continue;
             }
             let found = device::feature_of_null(ctx.device(), feature, size);
-            require(found == E_INVALIDARG, || {
-                format!("{name}: expected E_INVALIDARG, found {}", Named(found))
-            })?;
+            ensure!(found == E_INVALIDARG, "{name}: expected E_INVALIDARG, found {}", Named(found));
         }
         Ok("E_INVALIDARG".to_owned())
     }),
@@ -118,21 +102,19 @@ pub(super) const CHECKS: &[Check] = &[
         for feature in [-1, 0x4000, i32::MAX] {
             // Which error it is the documents leave open; what matters is that code sees one.
             let found = device::feature_of_size(ctx.device(), feature, 4);
-            require(found.is_err(), || {
-                format!("feature {feature}: expected an error, found {}", Named(found))
-            })?;
+            ensure!(found.is_err(), "feature {feature}: expected an error, found {}", Named(found));
         }
         Ok("an error for each".to_owned())
     }),
     check("features/answers-are-stable", D3D12, &[], |ctx| {
         let again = crate::context::Caps::query(ctx.device());
-        require(again == *ctx.caps(), || format!("at first {:?}, now {again:?}", ctx.caps()))?;
-        Ok("the same answers twice".to_owned())
+        ensure!(again == *ctx.caps(), "the capabilities changed from {:?} to {again:?}", ctx.caps());
+        Ok("two queries agree".to_owned())
     }),
     check("features/tight-alignment-known-tier", "TIGHT, Runtime changes", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT = ctx.feature("TIGHT_ALIGNMENT").ok("known")?;
+        let data: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT = ctx.feature().ok("a known feature")?;
         let tier = data.SupportTier;
-        require([0, 1].contains(&tier), || format!("SupportTier: expected 0 or 1, found {tier}"))?;
+        ensure!([0, 1].contains(&tier), "SupportTier: expected 0 or 1, found {tier}");
         Ok(format!("tier {tier}"))
     }),
     check("features/tight-alignment-means-the-flag", "TIGHT, Proposed Solution", &[], |ctx| {
@@ -141,161 +123,120 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq(format!("tier {tier}: the flag is taken"), is_taken, tier > 0)?;
         Ok(format!("tier {tier}, the flag is {}", if is_taken { "taken" } else { "refused" }))
     }),
-    check(
-        "features/gpu-upload-means-the-heaps",
-        "UPLOAD, How to find if GPU upload heaps are supported",
-        &[],
-        |ctx| {
-            let says = ctx.caps().gpu_upload_heaps;
-            let made = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_GPU_UPLOAD, MIB)).implemented()?;
-            require_eq("a GPU_UPLOAD heap is made", made.is_ok(), says)?;
-            Ok(format!("GPUUploadHeapSupported {says}, and so it is"))
-        },
-    ),
-    check(
-        "features/write-tracking-off-by-default",
-        "UPLOAD, Detect modifications to the GPU Upload Heaps",
-        &[],
-        |ctx| {
-            let data: D3D12_FEATURE_DATA_D3D12_OPTIONS17 = ctx.feature("OPTIONS17").ok("known")?;
-            require(!data.ManualWriteTrackingResourceSupported.as_bool(), || {
-                "ManualWriteTrackingResourceSupported is TRUE without a tool".to_owned()
-            })?;
-            Ok("FALSE".to_owned())
-        },
-    ),
+    check("features/gpu-upload-means-the-heaps", GPU_UPLOAD_CAPS, &[], |ctx| {
+        let says = ctx.caps().gpu_upload_heaps;
+        let made = ctx.create_heap(&buffer_heap(GPU_UPLOAD, MIB)).implemented()?;
+        require_eq("a GPU_UPLOAD heap is made", made.is_ok(), says)?;
+        Ok(format!("GPUUploadHeapSupported {says}, and so it is"))
+    }),
+    check("features/write-tracking-off-by-default", TRACKING, &[], |ctx| {
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS17 = ctx.feature().ok("a known feature")?;
+        require(!data.ManualWriteTrackingResourceSupported.as_bool(), || {
+            "ManualWriteTrackingResourceSupported is TRUE without a tool".to_owned()
+        })?;
+        Ok("FALSE".to_owned())
+    }),
     check("features/options4-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS4", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS4 = ctx.feature("OPTIONS4").ok("known")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS4 = ctx.feature().ok("a known feature")?;
         let tier = data.SharedResourceCompatibilityTier;
-        require((0..=2).contains(&tier), || format!("SharedResourceCompatibilityTier is {tier}"))?;
+        ensure!((0..=2).contains(&tier), "SharedResourceCompatibilityTier: expected 0 to 2, found {tier}");
         Ok(format!("MSAA64KBAlignedTextureSupported {}", data.MSAA64KBAlignedTextureSupported.as_bool()))
     }),
     check("features/options7-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS7", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS7 = ctx.feature("OPTIONS7").ok("known")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS7 = ctx.feature().ok("a known feature")?;
         Ok(format!(
             "mesh shader tier {}, sampler feedback tier {}",
             data.MeshShaderTier, data.SamplerFeedbackTier
         ))
     }),
     check("features/options12-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS12", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature("OPTIONS12").ok("known")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature().ok("a known feature")?;
         let barriers = data.EnhancedBarriersSupported.as_bool();
         require(barriers || !data.RelaxedFormatCastingSupported.as_bool(), || {
-            "RelaxedFormatCastingSupported without the calls that take castable formats".to_owned()
+            "RelaxedFormatCastingSupported is TRUE without EnhancedBarriersSupported".to_owned()
         })?;
         Ok(format!("EnhancedBarriersSupported {barriers}"))
     }),
     check("features/options20-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS20", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.feature("OPTIONS20").ok("known")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.feature().ok("a known feature")?;
         let tier = data.RecreateAtTier;
-        require([0, 1].contains(&tier), || format!("RecreateAtTier: expected 0 or 1, found {tier}"))?;
+        ensure!([0, 1].contains(&tier), "RecreateAtTier: expected 0 or 1, found {tier}");
         Ok(format!("RecreateAtTier {tier}"))
     }),
     check("features/existing-heaps-known", "D3D12, D3D12_FEATURE_DATA_EXISTING_HEAPS", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.feature("EXISTING_HEAPS").ok("known")?;
+        let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.feature().ok("a known feature")?;
         Ok(format!("Supported {}", data.Supported.as_bool()))
     }),
     check("features/feature-levels", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
-        let ask = |levels: &[D3D_FEATURE_LEVEL]| {
-            ctx.answer("CheckFeatureSupport of FEATURE_LEVELS", device::feature_level(ctx.device(), levels))
-        };
+        let ask = |levels: &[D3D_FEATURE_LEVEL]| device::feature_level(ctx.device(), levels);
         let all =
             [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1];
         let highest = ask(&all).ok("four levels")?;
-        require(all.contains(&highest), || {
-            format!("{highest:#x} is none of the levels that were asked for")
-        })?;
+        ensure!(all.contains(&highest), "{highest:#x} is not among the requested levels");
         require_eq("of one level", ask(&all[..1]).ok("one level")?, D3D_FEATURE_LEVEL_11_0)?;
         Ok(format!("{highest:#x}"))
     }),
     check("features/resource-binding-tier", "D3D12, hardware feature levels, resource binding", &[], |ctx| {
-        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature("OPTIONS").ok("known")?;
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("a known feature")?;
         let tier = options.ResourceBindingTier;
         let levels = [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0];
-        let level = device::feature_level(ctx.device(), &levels);
-        let level = ctx.answer("CheckFeatureSupport of FEATURE_LEVELS", level).ok("two levels")?;
+        let level = device::feature_level(ctx.device(), &levels).ok("two levels")?;
         let least = if level >= D3D_FEATURE_LEVEL_12_0 { 2 } else { 1 };
         require((least..=3).contains(&tier), || {
-            format!("ResourceBindingTier: expected {least} to 3 of feature level {level:#x}, found {tier}")
+            format!("ResourceBindingTier: expected {least} to 3 on feature level {level:#x}, found {tier}")
         })?;
         Ok(format!("tier {tier}"))
     }),
     check("features/no-feature-levels-refused", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
-        let none = device::feature_level(ctx.device(), &[]);
-        ctx.answer("CheckFeatureSupport of FEATURE_LEVELS", none).refused("no levels")?;
-        Ok("E_INVALIDARG".to_owned())
+        device::feature_level(ctx.device(), &[]).refused("no levels")
     }),
-    check(
-        "features/format-support-of-a-common-format",
-        "D3D12, D3D12_FEATURE_DATA_FORMAT_SUPPORT",
-        &[],
-        |ctx| {
-            let support = format_support(ctx, DXGI_FORMAT_R8G8B8A8_UNORM)?;
-            let expected = D3D12_FORMAT_SUPPORT1_TEXTURE2D | D3D12_FORMAT_SUPPORT1_RENDER_TARGET;
-            require(support & expected == expected, || {
-                format!("R8G8B8A8_UNORM: {support:#x} lacks {expected:#x}")
-            })?;
-            Ok(format!("{support:#x}"))
-        },
-    ),
-    check(
-        "features/format-support-of-a-depth-format",
-        "D3D12, D3D12_FEATURE_DATA_FORMAT_SUPPORT",
-        &[],
-        |ctx| {
-            let support = format_support(ctx, DXGI_FORMAT_D32_FLOAT)?;
-            let (yes, no) = (D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL, D3D12_FORMAT_SUPPORT1_RENDER_TARGET);
-            require(support & yes != 0 && support & no == 0, || format!("D32_FLOAT: {support:#x}"))?;
-            Ok(format!("{support:#x}"))
-        },
-    ),
-    check(
-        "features/format-support-of-a-block-format",
-        "D3D12, D3D12_FEATURE_DATA_FORMAT_SUPPORT",
-        &[],
-        |ctx| {
-            let support = format_support(ctx, DXGI_FORMAT_BC1_UNORM)?;
-            let (yes, no) = (D3D12_FORMAT_SUPPORT1_TEXTURE2D, D3D12_FORMAT_SUPPORT1_RENDER_TARGET);
-            require(support & yes != 0 && support & no == 0, || format!("BC1_UNORM: {support:#x}"))?;
-            Ok(format!("{support:#x}"))
-        },
-    ),
-    check(
-        "features/sample-quality-levels",
-        "D3D12, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS",
-        &[],
-        |ctx| {
-            let levels = |count| quality_levels(ctx, count);
-            // Four samples of a common render target format: every device of feature level 11_0 has them.
-            require_eq("quality levels of 1 sample", levels(1)?, 1)?;
-            let four = levels(4)?;
-            require(four >= 1, || "no quality level for 4 samples".to_owned())?;
-            let three = levels(3)?;
-            require(three == 0, || format!("{three} quality levels for 3 samples, which no device has"))?;
-            Ok(format!("{four} for 4 samples"))
-        },
-    ),
-    check(
-        "features/largest-buffer-is-within-the-bits",
-        "D3D12, MaxGPUVirtualAddressBitsPerResource",
-        &[],
-        |ctx| {
-            let bits = ctx.caps().gpu_va_bits_per_resource;
-            if bits == 0 || bits >= 63 {
-                return failed(format!("{bits} bits of GPU virtual address in a resource"));
-            }
-            let found = ctx.allocation(&[buffer(1 << bits)]);
-            require(found.size == 1 << bits || found.size == u64::MAX, || {
-                format!("a buffer of 2^{bits} bytes takes {:#x}", found.size)
-            })?;
-            let below = ctx.allocation(&[buffer(1 << (bits - 1))]);
-            require_eq("the size of half of it", below.size, 1 << (bits - 1))?;
-            Ok(format!("2^{bits} bytes: {}", if found.size == u64::MAX { "refused" } else { "taken" }))
-        },
-    ),
+    check("features/format-support-of-a-common-format", FORMATS, &[], |ctx| {
+        let support = format_support(ctx, DXGI_FORMAT_R8G8B8A8_UNORM)?;
+        let expected = D3D12_FORMAT_SUPPORT1_TEXTURE2D | D3D12_FORMAT_SUPPORT1_RENDER_TARGET;
+        ensure!(support & expected == expected, "R8G8B8A8_UNORM: {support:#x} lacks {expected:#x}");
+        Ok(format!("{support:#x}"))
+    }),
+    check("features/format-support-of-a-depth-format", FORMATS, &[], |ctx| {
+        let support = format_support(ctx, DXGI_FORMAT_D32_FLOAT)?;
+        let (yes, no) = (D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL, D3D12_FORMAT_SUPPORT1_RENDER_TARGET);
+        require(support & yes != 0 && support & no == 0, || {
+            format!("D32_FLOAT: expected DEPTH_STENCIL without RENDER_TARGET, found {support:#x}")
+        })?;
+        Ok(format!("{support:#x}"))
+    }),
+    check("features/format-support-of-a-block-format", FORMATS, &[], |ctx| {
+        let support = format_support(ctx, DXGI_FORMAT_BC1_UNORM)?;
+        let (yes, no) = (D3D12_FORMAT_SUPPORT1_TEXTURE2D, D3D12_FORMAT_SUPPORT1_RENDER_TARGET);
+        require(support & yes != 0 && support & no == 0, || {
+            format!("BC1_UNORM: expected TEXTURE2D without RENDER_TARGET, found {support:#x}")
+        })?;
+        Ok(format!("{support:#x}"))
+    }),
+    check("features/sample-quality-levels", SAMPLES, &[], |ctx| {
+        let levels = |count| quality_levels(ctx, count);
+        // Four samples of a common render target format: every device of feature level 11_0 has them.
+        require_eq("quality levels of 1 sample", levels(1)?, 1)?;
+        let four = levels(4)?;
+        ensure!(four >= 1, "no quality level for 4 samples");
+        let three = levels(3)?;
+        ensure!(three == 0, "expected no quality levels for 3 samples, found {three}");
+        Ok(format!("{four} for 4 samples"))
+    }),
+    check("features/largest-buffer-is-within-the-bits", ADDRESS_BITS, &[], |ctx| {
+        let bits = ctx.caps().gpu_va_bits_per_resource;
+        if bits == 0 || bits >= 63 {
+            return failed(format!("{bits} bits of GPU virtual address in a resource"));
+        }
+        let found = ctx.allocation(&[buffer(1 << bits)]);
+        require(found.size == 1 << bits || found.size == u64::MAX, || {
+            format!("SizeInBytes of a buffer of 2^{bits} bytes is {:#x}", found.size)
+        })?;
+        let below = ctx.allocation(&[buffer(1 << (bits - 1))]);
+        require_eq("the size of half of it", below.size, 1 << (bits - 1))?;
+        Ok(format!("2^{bits} bytes: {}", if found.size == u64::MAX { "refused" } else { "taken" }))
+    }),
     check("features/heap-tier-is-what-heaps-do", "D3D12, D3D12_RESOURCE_HEAP_TIER", &[], |ctx| {
-        let desc =
-            D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB) };
+        let desc = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(DEFAULT, 64 * KIB) };
         let is_made = ctx.create_heap(&desc).implemented()?.is_ok();
         let tier = ctx.caps().resource_heap_tier;
         require_eq(format!("tier {tier}: a heap for everything is made"), is_made, tier >= 2)?;
@@ -303,7 +244,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
 ];
 
-/// The structures whose wrong sizes are tried, by name.
+/// Returns the structures that are passed with wrong sizes: name, feature and size.
 fn structures() -> [(&'static str, D3D12_FEATURE, u32); 12] {
     use device::size_of_u32 as size;
     [
@@ -332,7 +273,7 @@ fn structures() -> [(&'static str, D3D12_FEATURE, u32); 12] {
 
 fn format_support(ctx: &Context, format: DXGI_FORMAT) -> Result<D3D12_FORMAT_SUPPORT1, Stop> {
     let data = D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: format, ..Default::default() };
-    Ok(ctx.feature_of("FORMAT_SUPPORT", data).ok(format!("format {format}"))?.Support1)
+    Ok(device::feature_of(ctx.device(), data).ok(format!("format {format}"))?.Support1)
 }
 
 fn quality_levels(ctx: &Context, count: u32) -> Result<u32, Stop> {
@@ -342,6 +283,6 @@ fn quality_levels(ctx: &Context, count: u32) -> Result<u32, Stop> {
         ..Default::default()
     };
     // A sample count that does not exist may be an error or zero levels.
-    let answer = ctx.feature_of("MULTISAMPLE_QUALITY_LEVELS", data).implemented()?;
+    let answer = device::feature_of(ctx.device(), data).implemented()?;
     Ok(answer.map_or(0, |data| data.NumQualityLevels))
 }

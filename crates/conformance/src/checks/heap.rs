@@ -1,12 +1,14 @@
-//! Heaps: size, alignment, flags, what they may hold, and what is in a new one.
+//! Heaps: sizes, alignments, flags, allowed resources, and initial contents.
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Verdict, require, require_address, require_eq};
+use crate::answer::{Verdict, each, ensure, require, require_address, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{KIB, MIB, buffer, buffer_heap, properties, texture_heap};
+use crate::desc::{
+    DEFAULT, HEAP_TYPES, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, properties, texture_heap,
+};
 
 const CREATE: &str = "D3D12, ID3D12Device::CreateHeap";
 const SIZE: &str = "D3D12, D3D12_HEAP_DESC::SizeInBytes";
@@ -28,12 +30,11 @@ pub(super) const CHECKS: &[Check] = &[
     check("heap/size-one-byte", SIZE, &[], |ctx| size(ctx, 1)),
     check("heap/size-0-refused", SIZE, &[], |ctx| refused(ctx, with_size(0), "0 bytes")),
     check("heap/size-of-everything-refused", SIZE, &[], |ctx| {
-        for size in [u64::MAX, u64::MAX - 64 * KIB + 1, 1 << 63] {
+        each([u64::MAX, u64::MAX - 64 * KIB + 1, 1 << 63], |size| {
             // Too large to exist: no memory, or no such size.
             ctx.create_heap(&with_size(size))
-                .refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], format!("{size:#x} bytes"))?;
-        }
-        Ok("refused".to_owned())
+                .refused_with(&[E_INVALIDARG, E_OUTOFMEMORY], format!("{size:#x} bytes"))
+        })
     }),
     check("heap/alignment-0", ALIGNMENT, &[], |ctx| alignment(ctx, 0, &[0, 64 * KIB])),
     check("heap/alignment-64-kib", ALIGNMENT, &[], |ctx| alignment(ctx, 64 * KIB, &[64 * KIB])),
@@ -52,13 +53,15 @@ pub(super) const CHECKS: &[Check] = &[
     check("heap/address-is-aligned-to-64-kib", ALIGNMENT, &[], |ctx| address(ctx, 64 * KIB)),
     check("heap/address-is-aligned-to-4-mib", ALIGNMENT, &[], |ctx| address(ctx, 4 * MIB)),
     check("heap/desc-round-trip", "D3D12, ID3D12Heap::GetDesc", &[], |ctx| {
-        for heap_type in [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
+        for heap_type in HEAP_TYPES {
             let asked = buffer_heap(heap_type, 256 * KIB);
             let found = memory::heap_desc(&ctx.create_heap(&asked).ok("256 KiB")?);
             require_eq("SizeInBytes", found.SizeInBytes, asked.SizeInBytes)?;
             require_eq("Type", found.Properties.Type, heap_type)?;
             require_eq("flags that deny", found.Flags & BUFFERS, BUFFERS)?;
-            require(found.Properties.CreationNodeMask <= 1, || "CreationNodeMask names no node".to_owned())?;
+            require(found.Properties.CreationNodeMask <= 1, || {
+                "CreationNodeMask contains nodes other than the first".to_owned()
+            })?;
         }
         Ok("DEFAULT, UPLOAD and READBACK".to_owned())
     }),
@@ -80,10 +83,9 @@ pub(super) const CHECKS: &[Check] = &[
         refused(ctx, with_flags(BUFFERS | TEXTURES), "all three DENY flags")
     }),
     check("heap/undefined-flags-refused", FLAGS, &[], |ctx| {
-        for flag in [0x2, 0x10, 0x8000_0000] {
-            refused(ctx, with_flags(BUFFERS | flag), &format!("flag {flag:#x}"))?;
-        }
-        Ok("E_INVALIDARG for each".to_owned())
+        each([0x2, 0x10, 0x8000_0000], |flag| {
+            refused(ctx, with_flags(BUFFERS | flag), &format!("flag {flag:#x}"))
+        })
     }),
     check("heap/not-zeroed", ZEROED, &[], |ctx| {
         ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
@@ -101,24 +103,22 @@ pub(super) const CHECKS: &[Check] = &[
         taken(ctx, BUFFERS | D3D12_HEAP_FLAG_SHARED)
     }),
     check("heap/shared-with-cpu-access-refused", "UPLOAD, Restrictions", &[], |ctx| {
-        for heap_type in [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK] {
+        each([UPLOAD, READBACK], |heap_type| {
             let desc = D3D12_HEAP_DESC {
                 Flags: BUFFERS | D3D12_HEAP_FLAG_SHARED,
                 ..buffer_heap(heap_type, 64 * KIB)
             };
-            ctx.create_heap(&desc).refused("SHARED and CPU-accessible")?;
-        }
-        Ok("E_INVALIDARG for UPLOAD and READBACK".to_owned())
+            ctx.create_heap(&desc).refused("SHARED and CPU-accessible")
+        })
     }),
     check("heap/write-tracking-refused", "UPLOAD, Detect modifications", &[Need::NoWriteTracking], |ctx| {
-        for heap_type in [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_UPLOAD] {
+        each([DEFAULT, UPLOAD], |heap_type| {
             let desc = D3D12_HEAP_DESC {
                 Flags: BUFFERS | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
                 ..buffer_heap(heap_type, 64 * KIB)
             };
-            ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+            ctx.create_heap(&desc).refused("TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")
+        })
     }),
     check("heap/tier-1-everything-refused", TIER_1, &[Need::HeapTier1], |ctx| {
         refused(
@@ -128,49 +128,46 @@ pub(super) const CHECKS: &[Check] = &[
         )
     }),
     check("heap/tier-1-two-categories-refused", TIER_1, &[Need::HeapTier1], |ctx| {
-        for flag in [
-            D3D12_HEAP_FLAG_DENY_BUFFERS,
-            D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
-            D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
-        ] {
-            refused(ctx, with_flags(flag), &format!("flags {flag:#x}"))?;
-        }
-        Ok("E_INVALIDARG for each pair".to_owned())
+        each(
+            [
+                D3D12_HEAP_FLAG_DENY_BUFFERS,
+                D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
+                D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
+            ],
+            |flag| refused(ctx, with_flags(flag), &format!("flags {flag:#x}")),
+        )
     }),
     check("heap/tier-2-everything", TIER_2, &[Need::HeapTier2], |ctx| {
         taken(ctx, D3D12_HEAP_FLAG_ALLOW_ALL_BUFFERS_AND_TEXTURES)
     }),
     check("heap/tier-2-two-categories", TIER_2, &[Need::HeapTier2], |ctx| {
-        for flag in [
-            D3D12_HEAP_FLAG_DENY_BUFFERS,
-            D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
-            D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
-        ] {
-            taken(ctx, flag)?;
-        }
-        Ok("each pair".to_owned())
+        each(
+            [
+                D3D12_HEAP_FLAG_DENY_BUFFERS,
+                D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
+                D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
+            ],
+            |flag| taken(ctx, flag),
+        )
     }),
     check("heap/buffer-in-a-texture-heap-refused", FLAGS, &[], |ctx| {
         let heap = ctx.create_heap(&texture_heap(64 * KIB)).ok("ALLOW_ONLY_NON_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")?;
-        Ok("E_INVALIDARG".to_owned())
+        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")
     }),
     check("heap/buffer-in-a-render-target-heap-refused", FLAGS, &[], |ctx| {
         let heap = ctx.create_heap(&with_flags(TARGETS)).ok("ALLOW_ONLY_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")?;
-        Ok("E_INVALIDARG".to_owned())
+        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")
     }),
-    check("heap/new-upload-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, D3D12_HEAP_TYPE_UPLOAD)),
-    check("heap/new-readback-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, D3D12_HEAP_TYPE_READBACK)),
+    check("heap/new-upload-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, UPLOAD)),
+    check("heap/new-readback-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, READBACK)),
     check("heap/new-committed-resource-is-zero", ZEROED, &[], |ctx| {
-        for round in 0..4 {
-            let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(64 * KIB)).ok("64 KiB")?;
-            is_zero_then_dirty(ctx, &resource, round)?;
-        }
-        Ok("64 KiB, 4 times, after dirty ones were released".to_owned())
+        each(0..4, |round| {
+            let resource = ctx.commit(UPLOAD, &buffer(64 * KIB)).ok("64 KiB")?;
+            is_zero_then_dirty(ctx, &resource, round)
+        })
     }),
     check("heap/live-heaps-have-memory-of-their-own", CREATE, &[], |ctx| {
-        let desc = buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB);
+        let desc = buffer_heap(UPLOAD, 64 * KIB);
         let mut held = Vec::new();
         for index in 0..8_u8 {
             let heap = ctx.create_heap(&desc).ok("64 KiB")?;
@@ -185,7 +182,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("8 heaps".to_owned())
     }),
     check("heap/live-heaps-have-addresses-of-their-own", CREATE, &[], |ctx| {
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB);
+        let desc = buffer_heap(DEFAULT, 128 * KIB);
         let mut held = Vec::new();
         for _ in 0..16 {
             let heap = ctx.create_heap(&desc).ok("128 KiB")?;
@@ -196,7 +193,7 @@ pub(super) const CHECKS: &[Check] = &[
         starts.sort_unstable();
         for pair in starts.windows(2) {
             require(pair[1] - pair[0] >= 128 * KIB, || {
-                format!("heaps of 128 KiB at {:#x} and {:#x}", pair[0], pair[1])
+                format!("the addresses of two heaps of 128 KiB overlap: {:#x} and {:#x}", pair[0], pair[1])
             })?;
         }
         Ok("16 heaps".to_owned())
@@ -204,19 +201,19 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn with_size(size: u64) -> D3D12_HEAP_DESC {
-    buffer_heap(D3D12_HEAP_TYPE_DEFAULT, size)
+    buffer_heap(DEFAULT, size)
 }
 
 fn with_flags(flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_DESC {
-    D3D12_HEAP_DESC { Flags: flags, Properties: properties(D3D12_HEAP_TYPE_DEFAULT), ..with_size(64 * KIB) }
+    D3D12_HEAP_DESC { Flags: flags, Properties: properties(DEFAULT), ..with_size(64 * KIB) }
 }
 
-/// A heap of that size exists and says so; the device may round the size up to 64 KiB.
+/// Fails the check unless a heap of this size reports the size, which the device may round up to 64 KiB.
 fn size(ctx: &Context, size: u64) -> Verdict {
     let heap = ctx.create_heap(&with_size(size)).ok(format!("{size} bytes"))?;
     let found = memory::heap_desc(&heap).SizeInBytes;
     require(found >= size && found < size + 64 * KIB, || {
-        format!("SizeInBytes: asked for {size}, found {found}")
+        format!("SizeInBytes: expected {size}, rounded up to at most the next 64 KiB, found {found}")
     })?;
     Ok(format!("{found} bytes"))
 }
@@ -224,7 +221,7 @@ fn size(ctx: &Context, size: u64) -> Verdict {
 fn alignment(ctx: &Context, alignment: u64, reported: &[u64]) -> Verdict {
     let desc = D3D12_HEAP_DESC { Alignment: alignment, ..with_size(8 * MIB) };
     let found = memory::heap_desc(&ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?).Alignment;
-    require(reported.contains(&found), || format!("Alignment: asked for {alignment}, found {found}"))?;
+    ensure!(reported.contains(&found), "Alignment: expected {alignment}, found {found}");
     Ok(format!("{found}"))
 }
 
@@ -243,7 +240,7 @@ fn address(ctx: &Context, alignment: u64) -> Verdict {
     // Odd sizes in between, so that the next free address is not aligned by chance.
     let mut held = Vec::new();
     for round in 0..4_u64 {
-        let spacer = ctx.create_heap(&with_size((2 * round + 1) * 64 * KIB)).ok("a heap in between")?;
+        let spacer = ctx.create_heap(&with_size((2 * round + 1) * 64 * KIB)).ok("a spacer heap")?;
         let desc = D3D12_HEAP_DESC { Alignment: alignment, ..with_size(alignment) };
         let heap = ctx.create_heap(&desc).ok(format!("alignment {alignment}"))?;
         let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("64 KiB")?;
@@ -262,20 +259,18 @@ fn taken(ctx: &Context, flags: D3D12_HEAP_FLAGS) -> Verdict {
 }
 
 fn refused(ctx: &Context, desc: D3D12_HEAP_DESC, what: &str) -> Verdict {
-    ctx.create_heap(&desc).refused(what)?;
-    Ok("E_INVALIDARG".to_owned())
+    ctx.create_heap(&desc).refused(what)
 }
 
-/// New heaps are zero even when they reuse memory that somebody wrote to.
+/// Fails the check unless new heaps are zero, even if they reuse memory that was written to.
 fn zeroed(ctx: &Context, heap_type: D3D12_HEAP_TYPE) -> Verdict {
-    for round in 0..4 {
+    each(0..4, |round| {
         let heap = ctx.create_heap(&buffer_heap(heap_type, 128 * KIB)).ok("128 KiB")?;
         let home = crate::com::device::Home::Placed(&heap, 0);
         let state = crate::context::state_of(heap_type);
         let resource = ctx.create_resource(home, &buffer(128 * KIB), state, None).ok("all of the heap")?;
-        is_zero_then_dirty(ctx, &resource, round)?;
-    }
-    Ok("128 KiB, 4 times, after dirty ones were released".to_owned())
+        is_zero_then_dirty(ctx, &resource, round)
+    })
 }
 
 fn is_zero_then_dirty(

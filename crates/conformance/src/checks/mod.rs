@@ -1,6 +1,6 @@
-//! All checks, one file an area; aliasing has a folder of them.
+//! All checks, one file for each area; aliasing has a folder.
 //!
-//! An area's file is a table of checks, and below it the functions that several of them share.
+//! The file of an area contains a table of checks, followed by the functions that they share.
 
 mod aliasing;
 mod allocation_info;
@@ -25,6 +25,8 @@ mod texture;
 mod tight;
 mod tiles;
 mod upload;
+
+pub(crate) use aliasing::Scene;
 
 use crate::check::Check;
 
@@ -59,7 +61,7 @@ const TABLES: [&[Check]; 28] = [
     aliasing::tracker::CHECKS,
 ];
 
-/// Every check, area by area.
+/// Returns all checks, grouped by area.
 pub fn all() -> impl Iterator<Item = &'static Check> {
     TABLES.into_iter().flatten()
 }

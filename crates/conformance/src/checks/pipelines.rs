@@ -1,33 +1,30 @@
-//! Objects of pipelines and the lists that use them. What shaders compute is not checked.
+//! Pipeline objects and the lists that use them. The results of shaders are not checked.
 
 use heapwright_d3d12::*;
 
 use super::copies::{pattern, read, readback, upload};
-use crate::answer::{Stop, require};
+use crate::answer::{Stop, ensure, require};
 use crate::check::{Check, check};
 use crate::com::{commands, pipelines};
 use crate::context::Context;
-
-const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
-const BUNDLE: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_BUNDLE;
+use crate::desc::{BUNDLE, DIRECT};
 
 pub(super) const CHECKS: &[Check] = &[
     check("pipelines/root-signature", "D3D12, ID3D12Device::CreateRootSignature", &[], |ctx| {
         root_signature(ctx)?;
-        Ok("without parameters".to_owned())
+        Ok("an empty root signature".to_owned())
     }),
     check("pipelines/compute-state", "D3D12, ID3D12Device::CreateComputePipelineState", &[], |ctx| {
         compute(ctx)?;
-        Ok("of a shader that does nothing".to_owned())
+        Ok("with a shader that does nothing".to_owned())
     }),
     check("pipelines/graphics-state", "D3D12, ID3D12Device::CreateGraphicsPipelineState", &[], |ctx| {
         graphics(ctx)?;
-        Ok("of a vertex shader alone".to_owned())
+        Ok("with a vertex shader only".to_owned())
     }),
     check("pipelines/command-signature", "D3D12, ID3D12Device::CreateCommandSignature", &[], |ctx| {
-        let made = pipelines::create_command_signature(ctx.device());
-        ctx.answer("CreateCommandSignature", made).ok("a draw")?;
-        Ok("of draws".to_owned())
+        pipelines::create_command_signature(ctx.device()).ok("a draw")?;
+        Ok("for draws".to_owned())
     }),
     check("pipelines/list-that-draws", "D3D12, DrawInstanced and Dispatch", &[], |ctx| {
         let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
@@ -37,17 +34,17 @@ pub(super) const CHECKS: &[Check] = &[
             list.dispatch(&other_signature, &other_state);
             list.copy_buffer((&to, 0), (&from, 0), 256);
         })?;
-        require(read(ctx, &to, 256)? == pattern(256, 1), || "the copy behind them is missing".to_owned())?;
+        require(read(ctx, &to, 256)? == pattern(256, 1), || {
+            "the copy after the draw and the dispatch was not executed".to_owned()
+        })?;
         Ok("a draw, a dispatch and a copy".to_owned())
     }),
     check("pipelines/bundle", "D3D12, ID3D12GraphicsCommandList::ExecuteBundle", &[], |ctx| {
         let (signature, state) = compute(ctx)?;
-        let allocator = commands::create_allocator(ctx.device(), BUNDLE);
-        let allocator = ctx.answer("CreateCommandAllocator", allocator).ok("a bundle")?;
-        let bundle = commands::create_list(ctx.device(), BUNDLE, &allocator);
-        let bundle = ctx.answer("CreateCommandList", bundle).ok("a bundle")?;
+        let allocator = commands::create_allocator(ctx.device(), BUNDLE).ok("a bundle")?;
+        let bundle = commands::create_list(ctx.device(), BUNDLE, &allocator).ok("a bundle")?;
         bundle.dispatch(&signature, &state);
-        ctx.answer("ID3D12GraphicsCommandList::Close", bundle.close()).ok("a bundle")?;
+        bundle.close().ok("a bundle")?;
         ctx.queue(DIRECT)?.run(|list| {
             list.execute_bundle(&bundle);
             list.execute_bundle(&bundle);
@@ -56,8 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("pipelines/timestamps", "D3D12, ID3D12GraphicsCommandList::ResolveQueryData", &[], |ctx| {
         let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 2, NodeMask: 0 };
-        let heap = commands::create_query_heap(ctx.device(), &desc);
-        let heap = ctx.answer("CreateQueryHeap", heap).ok("2 timestamps")?;
+        let heap = commands::create_query_heap(ctx.device(), &desc).ok("2 timestamps")?;
         let (queue, to) = (ctx.queue(DIRECT)?, readback(ctx, 32)?);
         ctx.map(&to).ok("a READBACK buffer")?.write(0, &[0xee; 32]);
         queue.run(|list| {
@@ -67,29 +63,27 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         let found = read(ctx, &to, 32)?;
         require(found[..8].iter().chain(&found[24..]).all(|&byte| byte == 0xee), || {
-            "bytes beside the results changed".to_owned()
+            "bytes outside the results changed".to_owned()
         })?;
-        require(found[8..24] != [0xee; 16], || "no results were written".to_owned())?;
-        Ok("2 results of 8 bytes, nothing beside them".to_owned())
+        ensure!(found[8..24] != [0xee; 16], "no results were written");
+        Ok("2 results of 8 bytes, no others".to_owned())
     }),
 ];
 
 fn root_signature(ctx: &Context) -> Result<ID3D12RootSignature, Stop> {
-    ctx.answer("CreateRootSignature", pipelines::create_root_signature(ctx.device())).ok("no parameters")
+    pipelines::create_root_signature(ctx.device()).ok("no parameters")
 }
 
-/// A compute pipeline state and its root signature.
+/// Creates a compute pipeline state and its root signature.
 fn compute(ctx: &Context) -> Result<(ID3D12RootSignature, ID3D12PipelineState), Stop> {
     let signature = root_signature(ctx)?;
-    let state = pipelines::create_compute_state(ctx.device(), &signature);
-    let state = ctx.answer("CreateComputePipelineState", state).ok("a shader that does nothing")?;
+    let state = pipelines::create_compute_state(ctx.device(), &signature).ok("a shader that does nothing")?;
     Ok((signature, state))
 }
 
-/// A graphics pipeline state and its root signature.
+/// Creates a graphics pipeline state and its root signature.
 fn graphics(ctx: &Context) -> Result<(ID3D12RootSignature, ID3D12PipelineState), Stop> {
     let signature = root_signature(ctx)?;
-    let state = pipelines::create_graphics_state(ctx.device(), &signature);
-    let state = ctx.answer("CreateGraphicsPipelineState", state).ok("a vertex shader")?;
+    let state = pipelines::create_graphics_state(ctx.device(), &signature).ok("a vertex shader")?;
     Ok((signature, state))
 }

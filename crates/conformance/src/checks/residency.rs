@@ -1,24 +1,27 @@
-//! Residency: MakeResident, Evict and their counts.
+//! Residency: `MakeResident`, `Evict` and their reference counts.
 
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::answer::{Stop, Verdict, require, require_eq};
+use crate::answer::{Stop, Verdict, each, ensure, failed, require, require_eq};
 use crate::check::{Check, Need, check};
-use crate::com::{commands, object};
+use crate::com::{cast, commands, object, views};
 use crate::context::Context;
-use crate::desc::{KIB, MIB, buffer, buffer_heap};
+use crate::desc::{DEFAULT, DIRECT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap};
 
 const RESIDENCY: &str = "D3D12, ID3D12Device::MakeResident and Evict";
 const ENQUEUE: &str = "D3D12, ID3D12Device3::EnqueueMakeResident";
+const USAGE: &str = "DXGI, QueryVideoMemoryInfo, CurrentUsage";
+const COUNTED_USAGE: &str = "D3D12, MakeResident, reference counting; DXGI, CurrentUsage";
+const NOT_RESIDENT_USAGE: &str = "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; DXGI, CurrentUsage";
 
 pub(super) const CHECKS: &[Check] = &[
     check("residency/heap-round-trip", RESIDENCY, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?;
         round_trip(ctx, &heap)
     }),
     check("residency/committed-resource-round-trip", RESIDENCY, &[], |ctx| {
-        let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &buffer(MIB)).ok("1 MiB")?;
+        let resource = ctx.commit(DEFAULT, &buffer(MIB)).ok("1 MiB")?;
         round_trip(ctx, &resource)
     }),
     check("residency/descriptor-heap-round-trip", "D3D12, ID3D12Pageable, descriptor heaps", &[], |ctx| {
@@ -28,150 +31,133 @@ pub(super) const CHECKS: &[Check] = &[
             Flags: D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
             NodeMask: 0,
         };
-        let made = commands::create_descriptor_heap(ctx.device(), &desc);
-        round_trip(ctx, &ctx.answer("CreateDescriptorHeap", made).ok("64 descriptors")?)
+        let made = views::create_descriptor_heap(ctx.device(), &desc);
+        round_trip(ctx, &made.ok("64 descriptors")?)
     }),
     check("residency/query-heap-round-trip", "D3D12, ID3D12Pageable, query heaps", &[], |ctx| {
         let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, NodeMask: 0 };
         let made = commands::create_query_heap(ctx.device(), &desc);
-        round_trip(ctx, &ctx.answer("CreateQueryHeap", made).ok("16 timestamps")?)
+        round_trip(ctx, &made.ok("16 timestamps")?)
     }),
     check("residency/several-at-once", RESIDENCY, &[], |ctx| {
         let mut objects = Vec::new();
         for _ in 0..8 {
-            objects.push(Some(pageable(
-                &ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?,
-            )?));
+            objects.push(Some(pageable(&ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?)?));
         }
         ctx.evict(&objects).ok("8 heaps")?;
         ctx.make_resident(&objects).ok("8 heaps")?;
         Ok("8 heaps".to_owned())
     }),
     check("residency/counts-nest", "D3D12, MakeResident, reference counting", &[], |ctx| {
-        let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         let one = [Some(heap)];
         for _ in 0..4 {
             ctx.make_resident(&one).ok("again")?;
         }
         for _ in 0..5 {
-            ctx.evict(&one).ok("as often as made resident")?;
+            ctx.evict(&one).ok("one reference for each MakeResident")?;
         }
-        ctx.make_resident(&one).ok("after all were taken back")?;
-        Ok("5 references given and taken".to_owned())
+        ctx.make_resident(&one).ok("an object without references")?;
+        Ok("5 references added and removed".to_owned())
     }),
     check("residency/the-same-object-twice", "D3D12, MakeResident, reference counting", &[], |ctx| {
-        let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         let twice = [Some(heap.clone()), Some(heap)];
         ctx.make_resident(&twice).ok("one object twice")?;
         ctx.evict(&twice).ok("one object twice")?;
-        Ok("each counts".to_owned())
+        Ok("each occurrence is counted".to_owned())
     }),
     check("residency/bytes-stay", RESIDENCY, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
-        let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("all of it")?;
-        ctx.map(&resource).ok("to write")?.write(1000, b"paged");
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let resource = ctx.place(&heap, 0, &buffer(64 * KIB)).ok("the whole heap")?;
+        ctx.map(&resource).ok("a mapping to write")?.write(1000, b"paged");
         let one = [Some(pageable(&heap)?)];
         ctx.evict(&one).ok("a heap")?;
         ctx.make_resident(&one).ok("a heap")?;
-        require_eq("bytes", ctx.map(&resource).ok("to read")?.read(1000, 5), b"paged".to_vec())?;
-        Ok("kept".to_owned())
+        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(1000, 5), b"paged".to_vec())?;
+        Ok("the bytes are kept".to_owned())
     }),
     check("residency/made-not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
         ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
-        let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB);
+        let desc = buffer_heap(DEFAULT, MIB);
         let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
         let one = [Some(pageable(&ctx.create_heap(&desc).ok("1 MiB")?)?)];
         ctx.make_resident(&one).ok("for the first time")?;
         ctx.evict(&one).ok("once")?;
         Ok("made resident later".to_owned())
     }),
-    check(
-        "residency/evicted-memory-is-not-counted",
-        "DXGI, QueryVideoMemoryInfo, CurrentUsage",
-        &[Need::Adapter],
-        |ctx| {
-            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * MIB)).ok("64 MiB")?;
-            let one = [Some(pageable(&heap)?)];
-            let resident = usage()?;
-            ctx.evict(&one).ok("a heap")?;
-            let evicted = usage()?;
-            // The memory may be taken away later, but never grow.
-            require(evicted <= resident, || format!("usage rises by {} with Evict", evicted - resident))?;
-            ctx.make_resident(&one).ok("a heap")?;
-            let again = usage()?;
-            require(again >= evicted, || format!("usage falls by {} with MakeResident", evicted - again))?;
-            Ok("usage falls no further than it rises".to_owned())
-        },
-    ),
-    check(
-        "residency/one-of-two-evicts-changes-nothing",
-        "D3D12, MakeResident, reference counting; DXGI, CurrentUsage",
-        &[Need::Adapter],
-        |ctx| {
-            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * MIB)).ok("64 MiB")?;
-            let one = [Some(pageable(&heap)?)];
-            ctx.make_resident(&one).ok("what is resident")?;
-            let twice = usage()?;
-            ctx.evict(&one).ok("one of two references")?;
-            let once = usage()?;
-            require(once >= twice, || format!("usage falls by {}, and one reference is left", twice - once))?;
-            ctx.evict(&one).ok("the last reference")?;
-            let evicted = usage()?;
-            require(evicted <= once, || format!("usage rises by {} with Evict", evicted - once))?;
-            Ok("usage falls with the last reference".to_owned())
-        },
-    ),
-    check(
-        "residency/not-resident-takes-no-memory",
-        "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; DXGI, CurrentUsage",
-        &[Need::Adapter],
-        |ctx| {
-            ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
-            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
-            let desc = buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * MIB);
-            let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
-            let before = usage()?;
-            let heap = ctx.create_heap(&desc).ok("64 MiB")?;
-            let created = usage()?;
-            // Less than the heap: the system may need a little for itself.
-            require(created < before + 64 * MIB, || {
-                format!("usage rises by {} with a heap that is not resident", created - before)
-            })?;
-            ctx.make_resident(&[Some(pageable(&heap)?)]).ok("for the first time")?;
-            let resident = usage()?;
-            require(resident >= created, || {
-                format!("usage falls by {} with MakeResident", created - resident)
-            })?;
-            Ok("usage rises when it becomes resident".to_owned())
-        },
-    ),
+    check("residency/evicted-memory-is-not-counted", USAGE, &[Need::Adapter], |ctx| {
+        let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * MIB)).ok("64 MiB")?;
+        let one = [Some(pageable(&heap)?)];
+        let resident = usage()?;
+        ctx.evict(&one).ok("a heap")?;
+        let evicted = usage()?;
+        // The memory may be taken away later, but never grow.
+        ensure!(evicted <= resident, "usage rises by {} with Evict", evicted - resident);
+        ctx.make_resident(&one).ok("a heap")?;
+        let again = usage()?;
+        ensure!(again >= evicted, "usage falls by {} with MakeResident", evicted - again);
+        Ok("usage falls no further than it rises".to_owned())
+    }),
+    check("residency/one-of-two-evicts-changes-nothing", COUNTED_USAGE, &[Need::Adapter], |ctx| {
+        let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * MIB)).ok("64 MiB")?;
+        let one = [Some(pageable(&heap)?)];
+        ctx.make_resident(&one).ok("an object that is resident")?;
+        let twice = usage()?;
+        ctx.evict(&one).ok("one of two references")?;
+        let once = usage()?;
+        ensure!(once >= twice, "usage falls by {} although one reference is left", twice - once);
+        ctx.evict(&one).ok("the last reference")?;
+        let evicted = usage()?;
+        ensure!(evicted <= once, "usage rises by {} with Evict", evicted - once);
+        Ok("usage falls with the last reference".to_owned())
+    }),
+    check("residency/not-resident-takes-no-memory", NOT_RESIDENT_USAGE, &[Need::Adapter], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+        let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+        let desc = buffer_heap(DEFAULT, 64 * MIB);
+        let desc = D3D12_HEAP_DESC { Flags: desc.Flags | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, ..desc };
+        let before = usage()?;
+        let heap = ctx.create_heap(&desc).ok("64 MiB")?;
+        let created = usage()?;
+        // Less than the heap: the system may need a little for itself.
+        require(created < before + 64 * MIB, || {
+            format!("usage rises by {} with a heap that is not resident", created - before)
+        })?;
+        ctx.make_resident(&[Some(pageable(&heap)?)]).ok("for the first time")?;
+        let resident = usage()?;
+        ensure!(resident >= created, "usage falls by {} with MakeResident", created - resident);
+        Ok("usage rises when it becomes resident".to_owned())
+    }),
     check("residency/enqueued", ENQUEUE, &[], |ctx| enqueue(ctx, D3D12_RESIDENCY_FLAG_NONE)),
     check("residency/enqueued-deny-overbudget", ENQUEUE, &[], |ctx| {
         enqueue(ctx, D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET)
     }),
     check("residency/priority", "D3D12, ID3D12Device1::SetResidencyPriority", &[], |ctx| {
         let newer: ID3D12Device1 = ctx.interface("ID3D12Device1")?;
-        let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
-        for priority in [
-            D3D12_RESIDENCY_PRIORITY_MINIMUM,
-            D3D12_RESIDENCY_PRIORITY_LOW,
-            D3D12_RESIDENCY_PRIORITY_NORMAL,
-            D3D12_RESIDENCY_PRIORITY_HIGH,
-            D3D12_RESIDENCY_PRIORITY_MAXIMUM,
-        ] {
-            let set = object::set_residency_priority(&newer, &[Some(heap.clone())], &[priority]);
-            ctx.answer("SetResidencyPriority", set).ok(format!("priority {priority:#x}"))?;
-        }
-        Ok("5 priorities".to_owned())
+        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
+        each(
+            [
+                D3D12_RESIDENCY_PRIORITY_MINIMUM,
+                D3D12_RESIDENCY_PRIORITY_LOW,
+                D3D12_RESIDENCY_PRIORITY_NORMAL,
+                D3D12_RESIDENCY_PRIORITY_HIGH,
+                D3D12_RESIDENCY_PRIORITY_MAXIMUM,
+            ],
+            |priority| {
+                object::set_residency_priority(&newer, &[Some(heap.clone())], &[priority])
+                    .ok(format!("priority {priority:#x}"))
+            },
+        )
     }),
     check("residency/copy-after-paging", RESIDENCY, &[], |ctx| {
-        let queue = ctx.queue(D3D12_COMMAND_LIST_TYPE_DIRECT)?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let queue = ctx.queue(DIRECT)?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let middle = ctx.place(&heap, 0, &buffer(256)).ok("256 bytes")?;
-        let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(256)).ok("256 bytes")?;
-        let target = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(256)).ok("256 bytes")?;
+        let source = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
+        let target = ctx.commit(READBACK, &buffer(256)).ok("256 bytes")?;
         ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &[42; 256]);
         queue.run(|list| list.copy_resource(&middle, &source))?;
         let one = [Some(pageable(&heap)?)];
@@ -184,28 +170,27 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn pageable<I: Interface>(object: &I) -> Result<ID3D12Pageable, Stop> {
-    object::pageable(object).map_err(|_| Stop::Failed("the object is no ID3D12Pageable".to_owned()))
+    cast(object).or_else(|_| failed("the object has no ID3D12Pageable"))
 }
 
 fn round_trip<I: Interface>(ctx: &Context, object: &I) -> Verdict {
     let one = [Some(pageable(object)?)];
-    ctx.make_resident(&one).ok("what is resident")?;
+    ctx.make_resident(&one).ok("an object that is resident")?;
     ctx.evict(&one).ok("one of two references")?;
     ctx.evict(&one).ok("the last reference")?;
-    ctx.make_resident(&one).ok("what was evicted")?;
+    ctx.make_resident(&one).ok("an evicted object")?;
     Ok("made resident, evicted and made resident".to_owned())
 }
 
 fn enqueue(ctx: &Context, flags: D3D12_RESIDENCY_FLAGS) -> Verdict {
     let newer: ID3D12Device3 = ctx.interface("ID3D12Device3")?;
-    let heap = pageable(&ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?)?;
+    let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
     let one = [Some(heap)];
     let fence = ctx.create_fence(0).ok("value 0")?;
     ctx.evict(&one).ok("a heap")?;
-    let enqueued = object::enqueue_make_resident(&newer, flags, &one, &fence, 9);
-    ctx.answer("EnqueueMakeResident", enqueued).ok("a heap")?;
+    object::enqueue_make_resident(&newer, flags, &one, &fence, 9).ok("a heap")?;
     require(commands::wait_until(&fence, 9, commands::PATIENCE), || {
-        format!("the fence is at {}, not at 9", commands::completed(&fence))
+        format!("the fence does not reach 9: completed value {}", commands::completed(&fence))
     })?;
-    Ok("the fence has its value".to_owned())
+    Ok("the fence is signaled".to_owned())
 }

@@ -1,32 +1,35 @@
-//! `D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE`: who has it, and where its texels lie.
+//! `D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE`: support, and the positions of texels.
 //!
-//! The patterns are those of the reference's picture, as Microsoft's DirectXTex and Intel's gmmlib have them in full.
+//! The patterns are those of the figure in the D3D12 reference. Microsoft's DirectXTex and Intel's gmmlib list them in full.
 
 use heapwright_d3d12::*;
 
 use super::layouts::rows;
-use crate::answer::{Stop, Verdict, require, require_eq};
+use crate::answer::{Stop, each, ensure, require, require_eq};
 use crate::check::{Check, Need, check};
 use crate::com::commands::CopyLocation;
 use crate::com::device::Home;
 use crate::com::memory::{self, Mapping};
 use crate::context::Context;
-use crate::desc::{KIB, buffer, custom, depth_buffer, multisampled, rgba, texture2d, volume, with_flags};
+use crate::desc::{
+    COMMON, COPY_DEST, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, aligned, buffer, custom, depth_buffer,
+    multisampled, rgba, texture2d, volume, with_flags, with_layout, with_mips, with_slices,
+};
 
 const LAYOUT: &str = "D3D12, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
 const PATTERN: &str = "D3D12, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
 const MAPPED: &str = "D3D12, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
 
 const SWIZZLE: &[Need] = &[Need::StandardSwizzle, Need::Textures];
-/// A buffer and a texture in one heap.
+/// Needs of checks with a buffer and a texture in one heap.
 const ALIASED: &[Need] = &[Need::StandardSwizzle, Need::Textures, Need::HeapTier2];
-/// Textures that the CPU reaches.
+/// Needs of checks with CPU-accessible textures.
 const BY_CPU: &[Need] = &[Need::StandardSwizzle, Need::Textures, Need::Uma];
 
-const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
 const TILE: usize = 65_536;
 
-/// One size of element: a format, the blocks of a tile in two dimensions, and the bits of an offset in it, highest first.
+/// The swizzle pattern of one element size. `tile` is the size of a tile in elements; `bits` names the coordinate that each
+/// bit of an offset is taken from, the highest first.
 struct Element {
     format: DXGI_FORMAT,
     bytes: usize,
@@ -57,83 +60,79 @@ const ELEMENTS_3D: [Element; 5] = [
 
 pub(super) const CHECKS: &[Check] = &[
     check("swizzle/the-cap-means-the-layout", LAYOUT, &[Need::Textures], |ctx| {
-        let answer = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &swizzled(rgba(256, 256)));
+        let answer = ctx.commit(DEFAULT, &swizzled(rgba(256, 256)));
         if ctx.caps().standard_swizzle {
             answer.ok("StandardSwizzle64KBSupported")?;
             return Ok("taken".to_owned());
         }
-        answer.refused("no StandardSwizzle64KBSupported")?;
-        Ok("E_INVALIDARG".to_owned())
+        answer.refused("no StandardSwizzle64KBSupported")
     }),
     check("swizzle/textures-are-taken", LAYOUT, SWIZZLE, |ctx| {
         let target = with_flags(rgba(256, 256), D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
         let unordered = with_flags(rgba(256, 256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
-        for (what, desc) in [
-            ("a render target", target),
-            ("unordered access", unordered),
-            ("mips", D3D12_RESOURCE_DESC { MipLevels: 9, ..rgba(256, 256) }),
-            ("an array", D3D12_RESOURCE_DESC { DepthOrArraySize: 3, ..rgba(256, 256) }),
-            ("blocks", texture2d(DXGI_FORMAT_BC1_UNORM, 512, 256)),
-            ("a volume", volume(64, 64, 64)),
-        ] {
-            ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &swizzled(desc)).ok(what)?;
-        }
-        Ok("6 kinds".to_owned())
+        each(
+            [
+                ("a render target", target),
+                ("unordered access", unordered),
+                ("mips", with_mips(rgba(256, 256), 9)),
+                ("an array", with_slices(rgba(256, 256), 3)),
+                ("blocks", texture2d(DXGI_FORMAT_BC1_UNORM, 512, 256)),
+                ("a volume", volume(64, 64, 64)),
+            ],
+            |(what, desc)| ctx.commit(DEFAULT, &swizzled(desc)).ok(what),
+        )
     }),
     check("swizzle/1d-refused", LAYOUT, SWIZZLE, |ctx| {
         let desc = D3D12_RESOURCE_DESC { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, ..rgba(256, 1) };
-        refused(ctx, desc, "a TEXTURE1D")
+        ctx.commit(DEFAULT, &swizzled(desc)).refused("a TEXTURE1D")
     }),
     check("swizzle/several-samples-refused", LAYOUT, SWIZZLE, |ctx| {
-        refused(ctx, multisampled(256, 256, 4), "4 samples")
+        ctx.commit(DEFAULT, &swizzled(multisampled(256, 256, 4))).refused("4 samples")
     }),
     check("swizzle/depth-stencil-refused", LAYOUT, SWIZZLE, |ctx| {
-        refused(ctx, depth_buffer(256, 256), "ALLOW_DEPTH_STENCIL")
+        ctx.commit(DEFAULT, &swizzled(depth_buffer(256, 256))).refused("ALLOW_DEPTH_STENCIL")
     }),
     check("swizzle/96-bit-texels-refused", LAYOUT, SWIZZLE, |ctx| {
-        refused(ctx, texture2d(DXGI_FORMAT_R32G32B32_UINT, 256, 256), "R32G32B32_UINT")
+        ctx.commit(DEFAULT, &swizzled(texture2d(DXGI_FORMAT_R32G32B32_UINT, 256, 256)))
+            .refused("R32G32B32_UINT")
     }),
     check("swizzle/small-alignment-refused", LAYOUT, SWIZZLE, |ctx| {
-        refused(ctx, D3D12_RESOURCE_DESC { Alignment: 4 * KIB, ..rgba(16, 16) }, "4 KiB")
+        ctx.commit(DEFAULT, &swizzled(aligned(rgba(16, 16), 4 * KIB))).refused("4 KiB")
     }),
     check("swizzle/allocation-is-in-tiles", LAYOUT, SWIZZLE, |ctx| {
         for (width, height, tiles) in [(128, 128, 1), (256, 128, 2), (300, 200, 6)] {
             let found = ctx.valid_allocation("standard swizzle", &swizzled(rgba(width, height)))?;
             require_eq(format!("Alignment of {width} by {height}"), found.alignment, 64 * KIB)?;
             require(found.size >= tiles * 64 * KIB, || {
-                format!("{width} by {height} texels take {} bytes, and {tiles} tiles", found.size)
+                format!("{width} by {height} texels: SizeInBytes {} is less than {tiles} tiles", found.size)
             })?;
         }
         Ok("64 KiB tiles".to_owned())
     }),
     check("swizzle/reserved-refused", "D3D12, CreateReservedResource, Layout", SWIZZLE, |ctx| {
-        let (desc, state) = (swizzled(rgba(256, 256)), D3D12_RESOURCE_STATE_COMMON);
-        ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")?;
-        Ok("E_INVALIDARG".to_owned())
+        let (desc, state) = (swizzled(rgba(256, 256)), COMMON);
+        ctx.create_resource(Home::Reserved, &desc, state, None).refused("64KB_STANDARD_SWIZZLE")
     }),
     check("swizzle/a-buffer-sees-the-pattern", PATTERN, ALIASED, |ctx| {
-        for element in &ELEMENTS_2D {
-            aliased(ctx, element, if element.bytes == 4 { [2, 2, 1] } else { [1, 1, 1] })?;
-        }
-        Ok("5 sizes of texels".to_owned())
+        each(&ELEMENTS_2D, |element| {
+            aliased(ctx, element, if element.bytes == 4 { [2, 2, 1] } else { [1, 1, 1] })
+        })
     }),
     check("swizzle/a-buffer-sees-the-pattern-of-volumes", PATTERN, ALIASED, |ctx| {
-        for element in &ELEMENTS_3D {
+        each(&ELEMENTS_3D, |element| {
             // Rows of 256 bytes, which footprints need.
             let across = 256 / (element.tile[0] * element.bytes);
-            aliased(ctx, element, [across, 1, if element.bytes == 4 { 2 } else { 1 }])?;
-        }
-        Ok("5 sizes of texels".to_owned())
+            aliased(ctx, element, [across, 1, if element.bytes == 4 { 2 } else { 1 }])
+        })
     }),
     check("swizzle/the-cpu-sees-the-pattern", MAPPED, BY_CPU, |ctx| {
-        for element in &ELEMENTS_2D {
+        each(&ELEMENTS_2D, |element| {
             let texture = by_cpu(ctx, &image(element, [1, 1, 1]))?;
             let bytes = texels(element, [1, 1, 1]);
             copied_in(ctx, &texture, element, [1, 1, 1], &bytes)?;
-            let mapped = ctx.answer("Map", Mapping::of_tiles(&texture, 0, 1)).ok("standard swizzle")?;
-            same(element, [1, 1, 1], &bytes, &mapped.read(0, TILE))?;
-        }
-        Ok("5 sizes of texels".to_owned())
+            let mapped = Mapping::of_tiles(&texture, 0, 1).ok("standard swizzle")?;
+            same(element, [1, 1, 1], &bytes, &mapped.read(0, TILE))
+        })
     }),
     check("swizzle/the-cpu-writes-the-pattern", MAPPED, BY_CPU, |ctx| {
         let element = &ELEMENTS_2D[2];
@@ -143,42 +142,38 @@ pub(super) const CHECKS: &[Check] = &[
         for (source, target) in places(element, [1, 1, 1]) {
             tile[target..target + 4].copy_from_slice(&bytes[source..source + 4]);
         }
-        ctx.answer("Map", Mapping::of_tiles(&texture, 0, 1)).ok("standard swizzle")?.write(0, &tile);
-        ctx.answer("Map", memory::map_without_pointer(&texture, 0)).ok("without a pointer")?;
+        Mapping::of_tiles(&texture, 0, 1).ok("standard swizzle")?.write(0, &tile);
+        memory::map_without_pointer(&texture, 0).ok("without a pointer")?;
         let read = memory::read_from_subresource(&texture, 0, TILE, 512);
         memory::unmap(&texture, 0);
-        let found = ctx.answer("ReadFromSubresource", read).ok("128 by 128")?;
-        require(found == bytes, || "ReadFromSubresource finds other texels".to_owned())?;
+        let found = read.ok("128 by 128")?;
+        ensure!(found == bytes, "ReadFromSubresource returns other texels");
         Ok("128 by 128".to_owned())
     }),
     check("swizzle/mips-are-mapped-apart", MAPPED, BY_CPU, |ctx| {
-        let desc = D3D12_RESOURCE_DESC { MipLevels: 2, ..image(&ELEMENTS_2D[2], [2, 2, 1]) };
+        let desc = with_mips(image(&ELEMENTS_2D[2], [2, 2, 1]), 2);
         let texture = by_cpu(ctx, &desc)?;
-        let first = ctx.answer("Map", Mapping::of_tiles(&texture, 0, 4)).ok("the first mip")?;
-        let second = ctx.answer("Map", Mapping::of_tiles(&texture, 1, 1)).ok("the second mip")?;
+        let first = Mapping::of_tiles(&texture, 0, 4).ok("the first mip")?;
+        let second = Mapping::of_tiles(&texture, 1, 1).ok("the second mip")?;
         let ends = [0, TILE - 4, 2 * TILE, 4 * TILE - 4];
         ends.into_iter().for_each(|place| first.write(place, &[1; 4]));
         second.write(0, &vec![2; TILE]);
         let kept = ends.into_iter().all(|place| first.read(place, 4) == [1; 4]);
-        require(kept, || "mips share memory".to_owned())?;
-        let read = memory::read_from_subresource(&texture, 1, TILE, 512);
-        let found = ctx.answer("ReadFromSubresource", read).ok("the second mip")?;
-        require(found.iter().all(|&byte| byte == 2), || "the second mip holds other texels".to_owned())?;
+        ensure!(kept, "writing the second mip changed the first");
+        let found = memory::read_from_subresource(&texture, 1, TILE, 512).ok("the second mip")?;
+        require(found.iter().all(|&byte| byte == 2), || {
+            "ReadFromSubresource returns other texels of the second mip".to_owned()
+        })?;
         Ok("4 tiles and 1".to_owned())
     }),
 ];
 
-/// The same with the layout.
+/// `desc` with the standard swizzle layout.
 fn swizzled(desc: D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, ..desc }
+    with_layout(desc, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE)
 }
 
-fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
-    ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &swizzled(desc)).refused(what)?;
-    Ok("E_INVALIDARG".to_owned())
-}
-
-/// Blocks of an image of that many tiles.
+/// Returns the size of an image in elements.
 fn size(element: &Element, tiles: [usize; 3]) -> [usize; 3] {
     [0, 1, 2].map(|axis| element.tile[axis] * tiles[axis])
 }
@@ -187,7 +182,7 @@ fn small<T: TryFrom<usize>>(value: usize) -> T {
     T::try_from(value).ok().expect("small")
 }
 
-/// A texture of that many tiles.
+/// Returns the description of a texture of this many tiles.
 fn image(element: &Element, tiles: [usize; 3]) -> D3D12_RESOURCE_DESC {
     let [width, height, depth] = size(element, tiles);
     let flat = texture2d(element.format, small(width), small(height));
@@ -203,13 +198,13 @@ fn image(element: &Element, tiles: [usize; 3]) -> D3D12_RESOURCE_DESC {
     swizzled(desc)
 }
 
-/// Bytes in rows that say where they are.
+/// Returns the bytes of an image in rows, which depend on their position.
 fn texels(element: &Element, tiles: [usize; 3]) -> Vec<u8> {
     let len = size(element, tiles).iter().product::<usize>() * element.bytes;
     (0..len).map(|index| small((index * 7 + index / 251 * 5 + index / 65_521) % 251)).collect()
 }
 
-/// Where each block is in rows, and where it is in tiles: a bit at a time, as the pattern is drawn.
+/// Returns the offset of each element in rows and its offset in tiles.
 fn places(element: &Element, tiles: [usize; 3]) -> impl Iterator<Item = (usize, usize)> {
     let [width, height, depth] = size(element, tiles);
     let blocks =
@@ -229,7 +224,7 @@ fn places(element: &Element, tiles: [usize; 3]) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// Compares rows with tiles.
+/// Fails the check unless each element has the same value in rows and in tiles.
 fn same(element: &Element, tiles: [usize; 3], linear: &[u8], found: &[u8]) -> Result<(), Stop> {
     let bytes = element.bytes;
     let wrong =
@@ -240,7 +235,7 @@ fn same(element: &Element, tiles: [usize; 3], linear: &[u8], found: &[u8]) -> Re
     })
 }
 
-/// Copies rows to a texture, which is left in state COMMON.
+/// Copies rows to a texture and leaves it in state COMMON.
 fn copied_in(
     ctx: &Context,
     texture: &ID3D12Resource,
@@ -248,34 +243,31 @@ fn copied_in(
     tiles: [usize; 3],
     bytes: &[u8],
 ) -> Result<(), Stop> {
-    let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(small(bytes.len()))).ok("texels to copy")?;
+    let source = ctx.commit(UPLOAD, &buffer(small(bytes.len()))).ok("texels to copy")?;
     ctx.map(&source).ok("an UPLOAD buffer")?.write(0, bytes);
     let [width, height, depth] = size(element, tiles);
     let pitch = width * element.bytes;
-    require(pitch.is_multiple_of(256), || format!("rows of {pitch} bytes have no footprint"))?;
+    ensure!(pitch.is_multiple_of(256), "RowPitch {pitch} is not a multiple of 256");
     let footprint = rows(element.format, [width, height, depth].map(small), small(pitch));
     let queue = ctx.queue(DIRECT)?;
     queue.run(|list| {
-        list.transition(texture, D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST);
+        list.transition(texture, COMMON, COPY_DEST);
         let target = CopyLocation::Subresource(texture, 0);
-        list.copy_texture(target, (0, 0, 0), CopyLocation::Footprint(&source, footprint), None);
-        list.transition(texture, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_COMMON);
+        list.copy_texture(target, CopyLocation::Footprint(&source, footprint));
+        list.transition(texture, COPY_DEST, COMMON);
     })
 }
 
-/// A buffer over the same memory finds the texels in the order of the pattern.
+/// Fails the check unless a buffer over a texture's memory contains the texels in the order of the pattern.
 fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Result<(), Stop> {
     let desc = image(element, tiles);
     let count = tiles.iter().product::<usize>();
     let room = ctx.valid_allocation("standard swizzle", &desc)?.size;
-    let heap = D3D12_HEAP_DESC {
-        Flags: D3D12_HEAP_FLAG_SHARED,
-        ..crate::desc::buffer_heap(D3D12_HEAP_TYPE_DEFAULT, room)
-    };
+    let heap = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_SHARED, ..crate::desc::buffer_heap(DEFAULT, room) };
     let heap = ctx.create_heap(&heap).ok("a shared heap")?;
     let texture = ctx.place(&heap, 0, &desc).ok("standard swizzle")?;
     let bytes = ctx.place(&heap, 0, &buffer(small(count * TILE))).ok("a buffer over it")?;
-    let target = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(small(count * TILE))).ok("room for tiles")?;
+    let target = ctx.commit(READBACK, &buffer(small(count * TILE))).ok("a READBACK buffer")?;
     let linear = texels(element, tiles);
     copied_in(ctx, &texture, element, tiles, &linear)?;
     let queue = ctx.queue(DIRECT)?;
@@ -286,8 +278,9 @@ fn aliased(ctx: &Context, element: &Element, tiles: [usize; 3]) -> Result<(), St
     same(element, tiles, &linear, &ctx.map(&target).ok("a READBACK buffer")?.read(0, count * TILE))
 }
 
-/// A texture in memory that the CPU reaches.
+/// Creates a CPU-accessible texture.
 fn by_cpu(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<ID3D12Resource, Stop> {
     let properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
-    ctx.commit_with(&properties, D3D12_HEAP_FLAG_NONE, desc).ok("standard swizzle that the CPU reaches")
+    ctx.commit_with(&properties, D3D12_HEAP_FLAG_NONE, desc)
+        .ok("a CPU-accessible texture with standard swizzle")
 }

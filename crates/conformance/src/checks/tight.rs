@@ -1,15 +1,16 @@
-//! Tight alignment (document TIGHT), sentence by sentence.
+//! Tight alignment (document TIGHT).
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Verdict, require, require_address, require_eq, skipped};
-use crate::check::{Check, Need, check};
-use crate::com::device::{Home, upgrade};
-use crate::com::{device, memory};
+use super::buffer::refused;
+use crate::answer::{Verdict, each, ensure, require, require_address, require_eq, skipped};
+use crate::check::{Check, Need, check, validation};
+use crate::com::device::{self, Home, upgrade};
+use crate::com::memory;
 use crate::context::{Context, state_of};
 use crate::desc::{
-    KIB, MIB, buffer, buffer_heap, multisampled, render_target, rgba, texture_heap, tight, tight_buffer,
-    with_flags,
+    COMMON, DEFAULT, KIB, MIB, UPLOAD, aligned, buffer, buffer_heap, multisampled, render_target, rgba,
+    texture_heap, tight, tight_buffer, with_flags, with_layout,
 };
 
 const PLACED: &str = "TIGHT, Placed Resources";
@@ -17,25 +18,28 @@ const COMMITTED: &str = "TIGHT, Committed Resources";
 const VALIDATION: &str = "TIGHT, Validation";
 const HLK: &str = "TIGHT, HLK tests";
 const HEAPS: &str = "TIGHT, FAQ, How does this affect Heap alignment and offsets?";
+const FLAG: &str = "TIGHT, FAQ, Why a Flag instead of a new API?";
 
 const YES: &[Need] = &[Need::TightAlignment];
 const NO: &[Need] = &[Need::NoTightAlignment];
 const TEXTURES: &[Need] = &[Need::TightAlignment, Need::Textures];
 
-/// The largest alignment of a placed buffer.
+/// Largest alignment of a tightly aligned placed buffer, in bytes.
 const BUFFER_MAX: u64 = 256;
-/// The smallest alignment of anything: 64-bit atomics stay safe.
+/// Smallest alignment of a resource, in bytes, which 64-bit atomics need.
 const MIN: u64 = 8;
 
 const WIDTHS: [u64; 18] =
     [1, 2, 7, 8, 9, 16, 63, 64, 100, 255, 256, 257, 1000, 4096, 65_535, 65_536, 65_537, 10_000_001];
+const TILED: &[Need] = &[Need::TightAlignment, Need::TiledResources];
+const NO_TEXTURES: &[Need] = &[Need::NoTightAlignment, Need::Textures];
 
 pub(super) const CHECKS: &[Check] = &[
     check("tight/placed-buffer-alignment-max", PLACED, YES, |ctx| {
         for width in WIDTHS {
             let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
             require(found <= BUFFER_MAX, || {
-                format!("{width} bytes: Alignment {found}, at most {BUFFER_MAX}")
+                format!("{width} bytes: expected an Alignment of at most {BUFFER_MAX}, found {found}")
             })?;
         }
         Ok(format!("{} widths, at most {BUFFER_MAX}", WIDTHS.len()))
@@ -43,14 +47,14 @@ pub(super) const CHECKS: &[Check] = &[
     check("tight/placed-buffer-alignment-min", PLACED, YES, |ctx| {
         for width in WIDTHS {
             let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
-            require(found >= MIN, || format!("{width} bytes: Alignment {found}, at least {MIN}"))?;
+            ensure!(found >= MIN, "{width} bytes: expected an Alignment of at least {MIN}, found {found}");
         }
         Ok(format!("{} widths, at least {MIN}", WIDTHS.len()))
     }),
     check("tight/placed-buffer-alignment-power-of-two", PLACED, YES, |ctx| {
         for width in WIDTHS {
             let found = ctx.valid_allocation("a tight buffer", &tight_buffer(width))?.alignment;
-            require(found.is_power_of_two(), || format!("{width} bytes: Alignment {found}"))?;
+            ensure!(found.is_power_of_two(), "{width} bytes: Alignment {found} is not a power of two");
         }
         Ok(format!("{} widths", WIDTHS.len()))
     }),
@@ -71,22 +75,17 @@ pub(super) const CHECKS: &[Check] = &[
     check("tight/buffer-of-unordered-access", PLACED, YES, |ctx| {
         let desc = with_flags(tight_buffer(1000), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
         let found = ctx.valid_allocation("ALLOW_UNORDERED_ACCESS", &desc)?.alignment;
-        require((MIN..=BUFFER_MAX).contains(&found), || format!("Alignment {found}"))?;
+        ensure!((MIN..=BUFFER_MAX).contains(&found), "Alignment {found}");
         Ok(format!("{found}"))
     }),
     check("tight/never-worse-for-buffers", HLK, YES, |ctx| {
-        for width in WIDTHS {
-            never_worse(ctx, &buffer(width))?;
-        }
-        Ok(format!("{} widths", WIDTHS.len()))
+        each(WIDTHS, |width| never_worse(ctx, &buffer(width)))
     }),
     check("tight/never-worse-for-small-textures", HLK, TEXTURES, |ctx| {
-        let small = D3D12_RESOURCE_DESC { Alignment: 4 * KIB, ..rgba(64, 64) };
+        let small = aligned(rgba(64, 64), 4 * KIB);
         let without = ctx.valid_allocation("a small texture at 4 KiB", &small)?.alignment;
         let with = ctx.valid_allocation("a tight small texture", &tight(rgba(64, 64)))?.alignment;
-        require(with <= without, || {
-            format!("Alignment {with} with the flag, {without} as a small resource")
-        })?;
+        ensure!(with <= without, "Alignment {with} with the flag, {without} as a small resource");
         Ok(format!("{with} with the flag, {without} as a small resource"))
     }),
     check("tight/never-worse-for-textures", HLK, TEXTURES, |ctx| {
@@ -111,17 +110,12 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{} widths, 9 times each", WIDTHS.len()))
     }),
     check("tight/cross-adapter-buffers-stay-at-64-kib", HLK, YES, |ctx| {
-        for width in [1, 1000, 65_537] {
+        each([1, 1000, 65_537], |width| {
             let desc = with_flags(tight_buffer(width), D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
             let found = ctx.valid_allocation("ALLOW_CROSS_ADAPTER", &desc)?;
             require_eq(format!("Alignment of {width} bytes"), found.alignment, 64 * KIB)?;
-            require_eq(
-                format!("SizeInBytes of {width} bytes"),
-                found.size,
-                width.next_multiple_of(64 * KIB),
-            )?;
-        }
-        Ok("64 KiB".to_owned())
+            require_eq(format!("SizeInBytes of {width} bytes"), found.size, width.next_multiple_of(64 * KIB))
+        })
     }),
     check("tight/cross-adapter-textures-stay-at-64-kib", HLK, TEXTURES, |ctx| {
         if !ctx.caps().cross_adapter_row_major {
@@ -129,11 +123,10 @@ pub(super) const CHECKS: &[Check] = &[
                 "the device has no cross-adapter textures (CrossAdapterRowMajorTextureSupported)",
             );
         }
-        let desc = D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR, ..tight(rgba(64, 64)) };
+        let desc = with_layout(tight(rgba(64, 64)), D3D12_TEXTURE_LAYOUT_ROW_MAJOR);
         let desc = with_flags(desc, D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
         let found = ctx.valid_allocation("ALLOW_CROSS_ADAPTER", &desc)?.alignment;
-        require_eq("Alignment", found, 64 * KIB)?;
-        Ok("64 KiB".to_owned())
+        require_eq("Alignment", found, 64 * KIB)
     }),
     check("tight/cross-adapter-msaa-stays-at-4-mib", HLK, TEXTURES, |ctx| {
         let desc = with_flags(multisampled(64, 64, 4), D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
@@ -141,8 +134,7 @@ pub(super) const CHECKS: &[Check] = &[
             return skipped("the device has no cross-adapter textures of several samples");
         }
         let found = ctx.valid_allocation("ALLOW_CROSS_ADAPTER, 4 samples", &tight(desc))?.alignment;
-        require_eq("Alignment", found, 4 * MIB)?;
-        Ok("4 MiB".to_owned())
+        require_eq("Alignment", found, 4 * MIB)
     }),
     check("tight/undefined-swizzle-refused", VALIDATION, TEXTURES, |ctx| {
         layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)
@@ -151,47 +143,39 @@ pub(super) const CHECKS: &[Check] = &[
         layout_refused(ctx, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE)
     }),
     check("tight/reserved-textures-refused", VALIDATION, TEXTURES, |ctx| {
-        let desc = D3D12_RESOURCE_DESC {
-            Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
-            ..tight(rgba(256, 256))
-        };
-        ctx.create_resource(Home::Reserved, &desc, D3D12_RESOURCE_STATE_COMMON, None).refused("reserved")?;
-        Ok("E_INVALIDARG".to_owned())
+        let desc = with_layout(tight(rgba(256, 256)), D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
+        ctx.create_resource(Home::Reserved, &desc, COMMON, None).refused("at a reserved address")
     }),
-    check(
-        "tight/reserved-buffers-refused",
-        VALIDATION,
-        &[Need::TightAlignment, Need::TiledResources],
-        |ctx| {
-            let state = D3D12_RESOURCE_STATE_COMMON;
-            for desc in [
+    check("tight/reserved-buffers-refused", VALIDATION, TILED, |ctx| {
+        let state = COMMON;
+        each(
+            [
                 tight_buffer(64 * KIB),
                 with_flags(tight_buffer(64 * KIB), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS),
-            ] {
-                ctx.create_resource(Home::Reserved, &desc, state, None).refused("USE_TIGHT_ALIGNMENT")?;
-            }
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
-    check("tight/explicit-alignment-refused", VALIDATION, YES, |ctx| {
-        for alignment in [8, 16, 64, 256, 4 * KIB, 64 * KIB] {
-            let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..tight_buffer(1000) };
-            refused(ctx, desc, &format!("Alignment {alignment}"))?;
-        }
-        Ok("E_INVALIDARG for 6 alignments".to_owned())
+            ],
+            |desc| ctx.create_resource(Home::Reserved, &desc, state, None).refused("USE_TIGHT_ALIGNMENT"),
+        )
     }),
-    check("tight/explicit-alignment", "TIGHT, Validation; D3D12 headers, SDK 1.619.4", YES, |ctx| {
+    check("tight/explicit-alignment-refused", VALIDATION, YES, |ctx| {
+        each([8, 16, 64, 256, 4 * KIB, 64 * KIB], |alignment| {
+            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment}"))
+        })
+    }),
+    validation("tight/explicit-alignment", "TIGHT, Validation; D3D12 headers, SDK 1.619.4", YES, |ctx| {
         // TIGHT refuses any; the headers from 1.619.4 on take a power of two as the least alignment. What is taken must be kept.
         let mut taken = Vec::new();
         for asked in [8, 16, 64, 256, 4 * KIB, 64 * KIB] {
-            let desc = D3D12_RESOURCE_DESC { Alignment: asked, ..tight_buffer(1000) };
+            let desc = aligned(tight_buffer(1000), asked);
             let found = ctx.allocation(&[desc]);
-            let committed = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc);
+            let committed = ctx.commit(DEFAULT, &desc);
             if found.size == u64::MAX {
                 committed.refused(format!("Alignment {asked}, which has no allocation info"))?;
             } else {
                 require(found.alignment >= asked && found.alignment.is_multiple_of(asked), || {
-                    format!("Alignment {asked} is taken and answered with {}", found.alignment)
+                    format!(
+                        "Alignment {asked} is accepted, but the reported Alignment is {}",
+                        found.alignment
+                    )
                 })?;
                 committed.ok(format!("Alignment {asked}, which has allocation info"))?;
                 taken.push(asked);
@@ -202,52 +186,33 @@ pub(super) const CHECKS: &[Check] = &[
         } else {
             format!("floors {taken:?} are taken")
         })
-    })
-    .validates(),
+    }),
     check("tight/explicit-alignment-no-power-of-two-refused", VALIDATION, YES, |ctx| {
-        for alignment in [3, 12, 257, 65_535] {
-            refused(
-                ctx,
-                D3D12_RESOURCE_DESC { Alignment: alignment, ..tight_buffer(1000) },
-                &format!("Alignment {alignment}"),
-            )?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([3, 12, 257, 65_535], |alignment| {
+            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment}"))
+        })
     }),
     check("tight/explicit-alignment-too-large-refused", VALIDATION, YES, |ctx| {
-        for alignment in [8 * MIB, 1 << 40] {
-            refused(
-                ctx,
-                D3D12_RESOURCE_DESC { Alignment: alignment, ..tight_buffer(1000) },
-                &format!("Alignment {alignment:#x}"),
-            )?;
-        }
-        Ok("E_INVALIDARG".to_owned())
+        each([8 * MIB, 1 << 40], |alignment| {
+            refused(ctx, aligned(tight_buffer(1000), alignment), &format!("Alignment {alignment:#x}"))
+        })
     }),
     check("tight/flag-without-the-tier-refused", VALIDATION, NO, |ctx| {
         refused(ctx, tight_buffer(1000), "the flag")
     }),
-    check(
-        "tight/texture-flag-without-the-tier-refused",
-        VALIDATION,
-        &[Need::NoTightAlignment, Need::Textures],
-        |ctx| {
-            ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &tight(rgba(64, 64))).refused("the flag")?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
+    check("tight/texture-flag-without-the-tier-refused", VALIDATION, NO_TEXTURES, |ctx| {
+        ctx.commit(DEFAULT, &tight(rgba(64, 64))).refused("the flag")
+    }),
     check("tight/committed-buffer-alignment", COMMITTED, YES, |ctx| {
-        for width in [1, 100, 4096, 10_000] {
-            let resource =
-                ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &tight_buffer(width)).ok(format!("{width} bytes"))?;
-            require_eq(format!("Alignment of {width} bytes"), memory::desc(&resource).Alignment, 4 * KIB)?;
-        }
-        Ok("4 KiB".to_owned())
+        each([1, 100, 4096, 10_000], |width| {
+            let resource = ctx.commit(DEFAULT, &tight_buffer(width)).ok(format!("{width} bytes"))?;
+            require_eq(format!("Alignment of {width} bytes"), memory::desc(&resource).Alignment, 4 * KIB)
+        })
     }),
     check("tight/committed-buffer-address", COMMITTED, YES, |ctx| {
         let mut held = Vec::new();
         for _ in 0..8 {
-            let resource = ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &tight_buffer(100)).ok("100 bytes")?;
+            let resource = ctx.commit(DEFAULT, &tight_buffer(100)).ok("100 bytes")?;
             let found = memory::address(&resource);
             require_address("a committed buffer", found, 4 * KIB)?;
             held.push(resource);
@@ -258,51 +223,47 @@ pub(super) const CHECKS: &[Check] = &[
         let used_by = |desc: D3D12_RESOURCE_DESC| {
             let before = super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL)?;
             let held: Result<Vec<_>, _> =
-                (0..64).map(|_| ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc).ok("100 bytes")).collect();
+                (0..64).map(|_| ctx.commit(DEFAULT, &desc).ok("100 bytes")).collect();
             let held = held?;
             let after = super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL)?;
             drop(held);
             Ok(after.saturating_sub(before))
         };
         let (without, with) = (used_by(buffer(100))?, used_by(tight_buffer(100))?);
-        require(with <= without, || {
-            format!("64 buffers take {with} bytes with the flag, {without} without")
-        })?;
+        ensure!(with <= without, "64 buffers take {with} bytes with the flag, {without} without");
         Ok(format!("64 buffers take {with} bytes with the flag, {without} without"))
     }),
     check("tight/committed-bytes", COMMITTED, YES, |ctx| {
         let mut held = Vec::new();
         for value in 1..=32_u8 {
-            let resource = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &tight_buffer(100)).ok("100 bytes")?;
+            let resource = ctx.commit(UPLOAD, &tight_buffer(100)).ok("100 bytes")?;
             ctx.map(&resource).ok("an UPLOAD buffer")?.write(0, &[value; 100]);
             held.push(resource);
         }
         for (value, resource) in (1..=32_u8).zip(&held) {
             let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 100);
-            require(bytes == [value; 100], || format!("buffer {value} holds another's bytes"))?;
+            ensure!(bytes == [value; 100], "buffer {value} contains the bytes of another buffer");
         }
         Ok("32 buffers".to_owned())
     }),
     check("tight/placed-desc-has-the-alignment", PLACED, YES, |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-        for width in [1, 100, 1000] {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        each([1, 100, 1000], |width| {
             let desc = tight_buffer(width);
             let resource = ctx.place(&heap, 0, &desc).ok(format!("{width} bytes"))?;
             let expected = ctx.valid_allocation("a tight buffer", &desc)?.alignment;
-            require_eq(format!("Alignment of {width} bytes"), memory::desc(&resource).Alignment, expected)?;
-        }
-        Ok("as GetResourceAllocationInfo says".to_owned())
+            require_eq(format!("Alignment of {width} bytes"), memory::desc(&resource).Alignment, expected)
+        })
     }),
     check("tight/placed-desc-keeps-the-flag", PLACED, YES, |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let found = memory::desc(&ctx.place(&heap, 0, &tight_buffer(100)).ok("100 bytes")?);
         require_eq("Flags", found.Flags, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT)?;
-        require_eq("Width", found.Width, 100)?;
-        Ok("USE_TIGHT_ALIGNMENT".to_owned())
+        require_eq("Width", found.Width, 100)
     }),
     check("tight/placed-at-each-multiple", HEAPS, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         for index in [1, 2, 3, 5, 64 * KIB / alignment - 1] {
             let offset = index * alignment;
             ctx.place(&heap, offset, &tight_buffer(8))
@@ -312,7 +273,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("tight/placed-between-multiples-refused", HEAPS, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         for offset in [1, alignment / 2, alignment + 1, 3 * alignment - alignment / 2] {
             ctx.place(&heap, offset, &tight_buffer(8))
                 .refused(format!("offset {offset:#x} of alignment {alignment}"))?;
@@ -322,27 +283,28 @@ pub(super) const CHECKS: &[Check] = &[
     check("tight/placed-up-to-the-end-of-the-heap", HEAPS, YES, |ctx| {
         let desc = tight_buffer(100);
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let last = (64 * KIB).saturating_sub(found.size.next_multiple_of(found.alignment));
         ctx.place(&heap, last, &desc).ok(format!("offset {last:#x}"))?;
         Ok(format!("at {last:#x}"))
     }),
-    check("tight/placed-at-the-end-of-the-heap", HEAPS, YES, |ctx| {
+    validation("tight/placed-at-the-end-of-the-heap", HEAPS, YES, |ctx| {
         let desc = tight_buffer(100);
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let step = found.size.next_multiple_of(found.alignment);
-        require(step <= 64 * KIB, || format!("100 bytes take {step} at {}", found.alignment))?;
+        require(step <= 64 * KIB, || {
+            format!("a buffer of 100 bytes takes {step} bytes with Alignment {}", found.alignment)
+        })?;
         let last = 64 * KIB - step;
         ctx.place(&heap, last, &desc).ok(format!("offset {last:#x}"))?;
         let wide = tight_buffer(100 + found.alignment * 2);
         ctx.place(&heap, last, &wide).refused(format!("{} bytes at {last:#x}", wide.Width))?;
         Ok(format!("at {last:#x}"))
-    })
-    .validates(),
+    }),
     check("tight/placed-addresses-are-offsets", HEAPS, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         let first = ctx.place(&heap, 0, &tight_buffer(8)).ok("offset 0")?;
         for index in [1, 7, 31] {
             let offset = index * alignment;
@@ -356,8 +318,8 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = tight_buffer(24);
         let found = ctx.valid_allocation("a tight buffer", &desc)?;
         let step = found.size.next_multiple_of(found.alignment);
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
-        let state = state_of(D3D12_HEAP_TYPE_UPLOAD);
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let state = state_of(UPLOAD);
         let mut held = Vec::new();
         for value in 1..=100_u8 {
             let offset = u64::from(value - 1) * step;
@@ -368,16 +330,17 @@ pub(super) const CHECKS: &[Check] = &[
         }
         for (value, resource) in (1..=100_u8).zip(&held) {
             let bytes = ctx.map(resource).ok("an UPLOAD buffer")?.read(0, 24);
-            require(bytes == [value; 24], || format!("buffer {value} holds another's bytes: {bytes:?}"))?;
+            ensure!(bytes == [value; 24], "buffer {value} contains the bytes of another buffer: {bytes:?}");
         }
         Ok(format!("100 buffers, {step} bytes apart"))
     }),
     check("tight/placed-mapping-starts-at-the-offset", PLACED, YES, |ctx| {
         let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_UPLOAD, 64 * KIB)).ok("64 KiB")?;
-        let state = state_of(D3D12_HEAP_TYPE_UPLOAD);
-        let whole =
-            ctx.create_resource(Home::Placed(&heap, 0), &buffer(64 * KIB), state, None).ok("all of it")?;
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 64 * KIB)).ok("64 KiB")?;
+        let state = state_of(UPLOAD);
+        let whole = ctx
+            .create_resource(Home::Placed(&heap, 0), &buffer(64 * KIB), state, None)
+            .ok("the whole heap")?;
         let offset = 5 * alignment;
         let part =
             ctx.create_resource(Home::Placed(&heap, offset), &tight_buffer(8), state, None).ok("a part")?;
@@ -385,20 +348,17 @@ pub(super) const CHECKS: &[Check] = &[
         let place = usize::try_from(offset).unwrap_or(0);
         require_eq(
             "bytes at the offset",
-            ctx.map(&whole).ok("all of it")?.read(place, 8),
+            ctx.map(&whole).ok("the whole heap")?.read(place, 8),
             b"the part".to_vec(),
         )?;
         Ok(format!("at {offset:#x}"))
     }),
-    check("tight/heaps-are-unaffected", HEAPS, YES, |ctx| {
-        for alignment in [8, 256, 4 * KIB] {
-            let desc =
-                D3D12_HEAP_DESC { Alignment: alignment, ..buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB) };
-            ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))?;
-        }
-        Ok("heaps stay at 64 KiB and 4 MiB".to_owned())
-    })
-    .validates(),
+    validation("tight/heaps-are-unaffected", HEAPS, YES, |ctx| {
+        each([8, 256, 4 * KIB], |alignment| {
+            let desc = D3D12_HEAP_DESC { Alignment: alignment, ..buffer_heap(DEFAULT, 64 * KIB) };
+            ctx.create_heap(&desc).refused(format!("a heap of alignment {alignment}"))
+        })
+    }),
     check("tight/default-buffers-are-unaffected", "TIGHT, FAQ, default behavior", YES, |ctx| {
         ctx.valid_allocation("a tight buffer", &tight_buffer(100))?;
         let found = ctx.valid_allocation("a buffer", &buffer(100))?;
@@ -409,44 +369,31 @@ pub(super) const CHECKS: &[Check] = &[
         )?;
         Ok("64 KiB without the flag".to_owned())
     }),
-    check("tight/default-buffers-keep-their-offsets", "TIGHT, FAQ, default behavior", YES, |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 128 * KIB)).ok("128 KiB")?;
-        ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")?;
-        Ok("E_INVALIDARG".to_owned())
-    })
-    .validates(),
+    validation("tight/default-buffers-keep-their-offsets", "TIGHT, FAQ, default behavior", YES, |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 128 * KIB)).ok("128 KiB")?;
+        ctx.place(&heap, 256, &buffer(8)).refused("a buffer without the flag at offset 256")
+    }),
     check("tight/the-newer-info-calls-know-it", "TIGHT, Proposed Solution", YES, |ctx| {
         let newer: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let (whole, _) = device::allocation_info2(&newer, &[upgrade(&tight_buffer(1000))]);
-        require_eq("GetResourceAllocationInfo2", whole.into(), ctx.allocation(&[tight_buffer(1000)]))?;
-        Ok("as GetResourceAllocationInfo".to_owned())
+        require_eq("GetResourceAllocationInfo2", whole.into(), ctx.allocation(&[tight_buffer(1000)]))
     }),
-    check(
-        "tight/the-newer-creation-calls-know-it",
-        "TIGHT, FAQ, Why a Flag instead of a new API?",
-        YES,
-        |ctx| {
-            let newer: ID3D12Device10 = ctx.interface("ID3D12Device10")?;
-            let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            let (home, layout) = (Home::Placed(&heap, alignment), D3D12_BARRIER_LAYOUT_UNDEFINED);
-            let made =
-                device::create_resource_by_layout(&newer, home, &upgrade(&tight_buffer(8)), layout, &[]);
-            ctx.answer("CreatePlacedResource2", made).ok(format!("offset {alignment}"))?;
-            Ok(format!("at offset {alignment}"))
-        },
-    ),
+    check("tight/the-newer-creation-calls-know-it", FLAG, YES, |ctx| {
+        let newer: ID3D12Device10 = ctx.interface("ID3D12Device10")?;
+        let alignment = ctx.valid_allocation("a tight buffer", &tight_buffer(8))?.alignment;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        let (home, layout) = (Home::Placed(&heap, alignment), D3D12_BARRIER_LAYOUT_UNDEFINED);
+        let made = device::create_resource_by_layout(&newer, home, &upgrade(&tight_buffer(8)), layout, &[]);
+        made.ok(format!("offset {alignment}"))?;
+        Ok(format!("at offset {alignment}"))
+    }),
     check("tight/texture-alignment-max", PLACED, TEXTURES, |ctx| {
-        for desc in [rgba(512, 512), rgba(1024, 1024), render_target(64, 64), render_target(1024, 1024)] {
-            within(ctx, &desc, 64 * KIB)?;
-        }
-        Ok("4 textures, at most 64 KiB".to_owned())
+        each([rgba(512, 512), rgba(1024, 1024), render_target(64, 64), render_target(1024, 1024)], |desc| {
+            within(ctx, &desc, 64 * KIB)
+        })
     }),
     check("tight/small-texture-alignment-max", PLACED, TEXTURES, |ctx| {
-        for desc in [rgba(1, 1), rgba(64, 64), rgba(128, 128)] {
-            within(ctx, &desc, 4 * KIB)?;
-        }
-        Ok("3 textures, at most 4 KiB".to_owned())
+        each([rgba(1, 1), rgba(64, 64), rgba(128, 128)], |desc| within(ctx, &desc, 4 * KIB))
     }),
     check("tight/msaa-alignment-max", PLACED, TEXTURES, |ctx| {
         within(ctx, &multisampled(2048, 2048, 4), 4 * MIB)?;
@@ -465,17 +412,18 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = tight(rgba(32, 32));
         let alignment = ctx.valid_allocation("a tight texture", &desc)?.alignment;
         let heap = ctx.create_heap(&texture_heap(MIB)).ok("1 MiB")?;
-        ctx.place(&heap, alignment / 2, &desc).refused(format!("offset {}", alignment / 2))?;
-        Ok("E_INVALIDARG".to_owned())
+        ctx.place(&heap, alignment / 2, &desc).refused(format!("offset {}", alignment / 2))
     }),
     check("tight/committed-texture-alignment", COMMITTED, TEXTURES, |ctx| {
         for (desc, most) in
             [(rgba(64, 64), 4 * KIB), (rgba(1024, 1024), 64 * KIB), (multisampled(1024, 1024, 4), 4 * MIB)]
         {
-            let found =
-                memory::desc(&ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &tight(desc)).ok("a texture")?).Alignment;
+            let found = memory::desc(&ctx.commit(DEFAULT, &tight(desc)).ok("a texture")?).Alignment;
             require((4 * KIB..=most).contains(&found), || {
-                format!("{} by {}: Alignment {found}, from 4096 to {most}", desc.Width, desc.Height)
+                format!(
+                    "{} by {}: expected an Alignment of 4096 to {most}, found {found}",
+                    desc.Width, desc.Height
+                )
             })?;
         }
         Ok("3 textures".to_owned())
@@ -500,26 +448,17 @@ fn never_worse(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Verdict {
 fn within(ctx: &Context, desc: &D3D12_RESOURCE_DESC, most: u64) -> Verdict {
     let found = ctx.valid_allocation("a tight texture", &tight(*desc))?.alignment;
     require((MIN..=most).contains(&found) && found.is_power_of_two(), || {
-        format!("{} by {}: Alignment {found}, from {MIN} to {most}", desc.Width, desc.Height)
+        format!("{} by {}: expected an Alignment of {MIN} to {most}, found {found}", desc.Width, desc.Height)
     })?;
     Ok(String::new())
 }
 
-fn refused(ctx: &Context, desc: D3D12_RESOURCE_DESC, what: &str) -> Verdict {
-    ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc).refused(what)?;
-    let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, MIB)).ok("1 MiB")?;
-    ctx.place(&heap, 0, &desc).refused(what)?;
-    let found = ctx.allocation(&[desc]).size;
-    require(found == u64::MAX, || format!("GetResourceAllocationInfo, {what}: SizeInBytes {found:#x}"))?;
-    Ok("E_INVALIDARG committed and placed, and UINT64_MAX".to_owned())
-}
-
 fn layout_refused(ctx: &Context, layout: D3D12_TEXTURE_LAYOUT) -> Verdict {
-    let desc = D3D12_RESOURCE_DESC { Layout: layout, ..tight(rgba(256, 256)) };
-    ctx.commit(D3D12_HEAP_TYPE_DEFAULT, &desc).refused(format!("layout {layout}"))?;
+    let desc = with_layout(tight(rgba(256, 256)), layout);
+    ctx.commit(DEFAULT, &desc).refused(format!("layout {layout}"))?;
     let found = ctx.allocation(&[desc]).size;
     require(found == u64::MAX, || {
-        format!("GetResourceAllocationInfo, layout {layout}: SizeInBytes {found:#x}")
+        format!("GetResourceAllocationInfo, layout {layout}: expected UINT64_MAX, found {found:#x}")
     })?;
     Ok("E_INVALIDARG and UINT64_MAX".to_owned())
 }

@@ -1,28 +1,34 @@
-//! Reserved resources: tiles, their mappings and their bytes.
+//! Reserved resources: tilings, tile mappings and copies of tiles.
 
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, require, require_address, require_eq};
-use crate::check::{Check, Need, check};
-use crate::com::commands::{self, TileUpdate};
+use crate::answer::{Stop, each, ensure, require, require_address, require_eq};
+use crate::check::{Check, Need, check, validation};
+use crate::com::commands::{self, TileUpdate, tile_at, tile_run};
 use crate::com::device::{self, Home};
 use crate::com::memory;
 use crate::context::Context;
-use crate::desc::{KIB, buffer, buffer_heap, rgba, texture2d};
+use crate::desc::{
+    COMMON, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, buffer, buffer_heap, rgba, texture2d, with_layout,
+    with_mips,
+};
 
 const RESERVED: &str = "D3D12, ID3D12Device::CreateReservedResource";
 const TILING: &str = "D3D12, ID3D12Device::GetResourceTiling";
 const MAPPINGS: &str = "D3D12, ID3D12CommandQueue::UpdateTileMappings";
+const NOT_MAPPED: &str = "UPLOAD, Detect modifications, reserved resources";
+const TIER_2: &str = "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles";
+const SHAPE: &str = "D3D12, Texture2D and Texture2DArray subresource tiling";
+const NO_DIRECTION: &str = "Windows: CopyTiles with D3D12_TILE_COPY_FLAG_NONE";
 
 const YES: &[Need] = &[Need::TiledResources];
 const TEXTURES: &[Need] = &[Need::TiledResources, Need::Textures];
 const NULL_TILES: &[Need] = &[Need::NullTiles];
-const DIRECT: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_DIRECT;
 
-/// A tile, in bytes.
+/// Size of a tile, in bytes.
 const TILE: u64 = 64 * KIB;
 
-/// A tile, as memory of this process counts.
+/// Size of a tile in mapped memory, in bytes.
 const BYTES: usize = 65_536;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -43,22 +49,14 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("256 MiB reserved".to_owned())
     }),
-    check(
-        "tiles/reserved-is-not-mapped-by-the-cpu",
-        "UPLOAD, Detect modifications, reserved resources",
-        YES,
-        |ctx| {
-            let resource = reserved_buffer(ctx, TILE)?;
-            ctx.answer("Map", memory::map_raw(&resource, 0, None)).refused("a reserved resource")?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    )
-    .validates(),
-    check("tiles/reserved-has-no-heap", "D3D12, ID3D12Resource::GetHeapProperties", YES, |ctx| {
+    validation("tiles/reserved-is-not-mapped-by-the-cpu", NOT_MAPPED, YES, |ctx| {
         let resource = reserved_buffer(ctx, TILE)?;
-        ctx.answer("GetHeapProperties", memory::heap_properties(&resource)).fails("a reserved resource")
-    })
-    .validates(),
+        memory::map_raw(&resource, 0, None).refused("a reserved resource")
+    }),
+    validation("tiles/reserved-has-no-heap", "D3D12, ID3D12Resource::GetHeapProperties", YES, |ctx| {
+        let resource = reserved_buffer(ctx, TILE)?;
+        memory::heap_properties(&resource).fails("a reserved resource")
+    }),
     check("tiles/buffer-tiling", TILING, YES, |ctx| {
         let resource = reserved_buffer(ctx, 10 * TILE)?;
         let found = device::tiling(ctx.device(), &resource, 1);
@@ -67,19 +65,17 @@ pub(super) const CHECKS: &[Check] = &[
             "tiles of the subresource",
             found.subresources.first().map(|one| one.WidthInTiles),
             Some(10),
-        )?;
-        Ok("10 tiles".to_owned())
+        )
     }),
     check("tiles/texture-tiling", TILING, TEXTURES, |ctx| {
         let resource = reserved_texture(ctx, &rgba(512, 256))?;
         let found = device::tiling(ctx.device(), &resource, 1);
         let shape = (found.shape.WidthInTexels, found.shape.HeightInTexels, found.shape.DepthInTexels);
         require_eq("texels of a tile", shape, (128, 128, 1))?;
-        require_eq("tiles", found.tile_count, 8)?;
-        Ok("8 tiles of 128 by 128".to_owned())
+        require_eq("tiles", found.tile_count, 8)
     }),
     check("tiles/texture-tiling-with-mips", TILING, TEXTURES, |ctx| {
-        let desc = D3D12_RESOURCE_DESC { MipLevels: 10, ..rgba(512, 512) };
+        let desc = with_mips(rgba(512, 512), 10);
         let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 10);
         let levels = u32::from(found.packed.NumStandardMips) + u32::from(found.packed.NumPackedMips);
         require_eq("standard and packed levels", levels, 10)?;
@@ -92,12 +88,15 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("all tiles", found.tile_count, standard + found.packed.NumTilesForPackedMips)?;
         Ok(format!("{} tiles, {} of them packed", found.tile_count, found.packed.NumTilesForPackedMips))
     }),
-    check("tiles/layout-of-a-reserved-texture", "D3D12, CreateReservedResource, Layout", TEXTURES, |ctx| {
-        let state = D3D12_RESOURCE_STATE_COMMON;
-        ctx.create_resource(Home::Reserved, &rgba(256, 256), state, None).refused("layout UNKNOWN")?;
-        Ok("E_INVALIDARG".to_owned())
-    })
-    .validates(),
+    validation(
+        "tiles/layout-of-a-reserved-texture",
+        "D3D12, CreateReservedResource, Layout",
+        TEXTURES,
+        |ctx| {
+            let state = COMMON;
+            ctx.create_resource(Home::Reserved, &rgba(256, 256), state, None).refused("layout UNKNOWN")
+        },
+    ),
     check("tiles/mapped-tiles-hold-bytes", MAPPINGS, YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
@@ -129,25 +128,20 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_buffer((&target, 0), (&resource, TILE), TILE))?;
         same(ctx, &source, &target, 1)
     }),
-    check(
-        "tiles/unmapped-tiles-read-zero",
-        "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles",
-        NULL_TILES,
-        |ctx| {
-            let (queue, resource) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, TILE)?);
-            commands::map_tiles(&queue.queue, &resource, 0, 1, None);
-            let (_, target) = staging(ctx, 1)?;
-            ctx.map(&target).ok("a READBACK buffer")?.write(0, &[9; 64]);
-            queue.run(|list| list.copy_resource(&target, &resource))?;
-            require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
-            Ok("zero".to_owned())
-        },
-    ),
+    check("tiles/unmapped-tiles-read-zero", TIER_2, NULL_TILES, |ctx| {
+        let (queue, resource) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, TILE)?);
+        commands::map_tiles(&queue.queue, &resource, 0, 1, None);
+        let (_, target) = staging(ctx, 1)?;
+        ctx.map(&target).ok("a READBACK buffer")?.write(0, &[9; 64]);
+        queue.run(|list| list.copy_resource(&target, &resource))?;
+        require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
+        Ok("zero".to_owned())
+    }),
     check("tiles/copied-mappings", "D3D12, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
         let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
         let (first, second) = (reserved_buffer(ctx, 2 * TILE)?, reserved_buffer(ctx, 2 * TILE)?);
         commands::map_tiles(&queue.queue, &first, 0, 2, Some((&heap, 0)));
-        commands::copy_tile_mappings(&queue.queue, &second, &first, 2);
+        commands::copy_tile_mappings(&queue.queue, (&second, 0), (&first, 0), 2);
         let (source, target) = staging(ctx, 2)?;
         queue.run(|list| list.copy_resource(&first, &source))?;
         queue.run(|list| list.copy_resource(&target, &second))?;
@@ -165,32 +159,26 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_resource(&target, &whole))?;
         same(ctx, &source, &target, 2)
     }),
-    check(
-        "tiles/null-tiles-drop-writes",
-        "D3D12, D3D12_TILED_RESOURCES_TIER_2, null tiles",
-        NULL_TILES,
-        |ctx| {
-            let (queue, resource, heap) =
-                (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 1)?);
-            commands::map_tiles(&queue.queue, &resource, 0, 1, None);
-            commands::map_tiles(&queue.queue, &resource, 1, 1, Some((&heap, 0)));
-            let (source, target) = staging(ctx, 2)?;
-            queue.run(|list| list.copy_resource(&resource, &source))?;
-            queue.run(|list| list.copy_resource(&target, &resource))?;
-            let zero = ctx.map(&target).ok("READBACK")?.read(0, BYTES).iter().all(|&byte| byte == 0);
-            require(zero, || "a null tile kept what was written to it".to_owned())?;
-            let expected = ctx.map(&source).ok("UPLOAD")?.read(BYTES, BYTES);
-            let found = ctx.map(&target).ok("READBACK")?.read(BYTES, BYTES);
-            require(found == expected, || "the mapped tile holds other bytes".to_owned())?;
-            Ok("zero, and the other tile's bytes".to_owned())
-        },
-    ),
+    check("tiles/null-tiles-drop-writes", TIER_2, NULL_TILES, |ctx| {
+        let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 1)?);
+        commands::map_tiles(&queue.queue, &resource, 0, 1, None);
+        commands::map_tiles(&queue.queue, &resource, 1, 1, Some((&heap, 0)));
+        let (source, target) = staging(ctx, 2)?;
+        queue.run(|list| list.copy_resource(&resource, &source))?;
+        queue.run(|list| list.copy_resource(&target, &resource))?;
+        let zero = ctx.map(&target).ok("READBACK")?.read(0, BYTES).iter().all(|&byte| byte == 0);
+        ensure!(zero, "the write to a null tile was not discarded");
+        let expected = ctx.map(&source).ok("UPLOAD")?.read(BYTES, BYTES);
+        let found = ctx.map(&target).ok("READBACK")?.read(BYTES, BYTES);
+        ensure!(found == expected, "the mapped tile differs from the source");
+        Ok("zero, and the other tile's bytes".to_owned())
+    }),
     check("tiles/mapped-tiles-become-null", "D3D12, D3D12_TILE_RANGE_FLAG_NULL", NULL_TILES, |ctx| {
         let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
         let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[1]), ..TileUpdate::default() };
         // Neither a heap nor offsets are needed.
         let null = TileUpdate {
-            starts: Some(&[at(1)]),
+            starts: Some(&[tile_at(1)]),
             flags: Some(&[D3D12_TILE_RANGE_FLAG_NULL]),
             ..TileUpdate::default()
         };
@@ -239,10 +227,11 @@ pub(super) const CHECKS: &[Check] = &[
         let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[2]), ..TileUpdate::default() };
         require_eq("the whole", mapped(ctx, &resource, 4, &[whole])?, vec![2, 3, 4, 5])?;
         // Starts without sizes are single tiles, and so are ranges without counts.
-        let single = TileUpdate { starts: Some(&[at(3), at(0)]), heap_tiles: Some(&[6, 7]), ..whole };
+        let single =
+            TileUpdate { starts: Some(&[tile_at(3), tile_at(0)]), heap_tiles: Some(&[6, 7]), ..whole };
         require_eq("single tiles", mapped(ctx, &resource, 4, &[single])?, vec![7, 3, 4, 6])?;
         // Sizes without a start begin at the first tile.
-        let sized = TileUpdate { sizes: Some(&[run(2)]), heap_tiles: Some(&[0]), ..whole };
+        let sized = TileUpdate { sizes: Some(&[tile_run(2)]), heap_tiles: Some(&[0]), ..whole };
         require_eq("from the first", mapped(ctx, &resource, 4, &[sized])?, vec![0, 1, 4, 6])?;
         Ok("3 forms".to_owned())
     }),
@@ -250,8 +239,8 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = reserved_buffer(ctx, 4 * TILE)?;
         let heap = marked(ctx, 8)?;
         let update = TileUpdate {
-            starts: Some(&[at(0), at(2)]),
-            sizes: Some(&[run(4), run(2)]),
+            starts: Some(&[tile_at(0), tile_at(2)]),
+            sizes: Some(&[tile_run(4), tile_run(2)]),
             heap: Some(&heap.0),
             heap_tiles: Some(&[0]),
             ..TileUpdate::default()
@@ -263,8 +252,8 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = reserved_buffer(ctx, 4 * TILE)?;
         let heap = marked(ctx, 8)?;
         let update = TileUpdate {
-            starts: Some(&[at(3), at(0)]),
-            sizes: Some(&[run(1), run(3)]),
+            starts: Some(&[tile_at(3), tile_at(0)]),
+            sizes: Some(&[tile_run(1), tile_run(3)]),
             heap: Some(&heap.0),
             heap_tiles: Some(&[2, 6]),
             counts: Some(&[2, 2]),
@@ -279,79 +268,69 @@ pub(super) const CHECKS: &[Check] = &[
         let whole = TileUpdate { heap: Some(&heap.0), heap_tiles: Some(&[0]), ..TileUpdate::default() };
         mapped(ctx, &resource, 4, &[whole])?;
         let queue = ctx.queue(DIRECT)?;
-        commands::copy_tile_mappings_between(&queue.queue, (&resource, at(1)), (&resource, at(0)), run(3));
+        commands::copy_tile_mappings(&queue.queue, (&resource, 1), (&resource, 0), 3);
         queue.run(|_| ())?;
         require_eq("moved up", mapped(ctx, &resource, 4, &[])?, vec![0, 0, 1, 2])?;
-        commands::copy_tile_mappings_between(&queue.queue, (&resource, at(0)), (&resource, at(1)), run(3));
+        commands::copy_tile_mappings(&queue.queue, (&resource, 0), (&resource, 1), 3);
         queue.run(|_| ())?;
         require_eq("and down", mapped(ctx, &resource, 4, &[])?, vec![0, 1, 2, 2])?;
-        Ok("as if through memory between".to_owned())
+        Ok("as through a temporary copy".to_owned())
     }),
-    check("tiles/the-tier-means-volumes", "D3D12, D3D12_TILED_RESOURCES_TIER_3", TEXTURES, |ctx| {
+    validation("tiles/the-tier-means-volumes", "D3D12, D3D12_TILED_RESOURCES_TIER_3", TEXTURES, |ctx| {
         by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D")
-    })
-    .validates(),
-    check("tiles/the-tier-means-packed-arrays", "D3D12, D3D12_TILED_RESOURCES_TIER_4", TEXTURES, |ctx| {
-        by_tier(
-            ctx,
-            &D3D12_RESOURCE_DESC { MipLevels: 9, DepthOrArraySize: 2, ..rgba(256, 256) },
-            4,
-            "packed mips",
-        )
-    })
-    .validates(),
+    }),
+    validation(
+        "tiles/the-tier-means-packed-arrays",
+        "D3D12, D3D12_TILED_RESOURCES_TIER_4",
+        TEXTURES,
+        |ctx| {
+            by_tier(
+                ctx,
+                &D3D12_RESOURCE_DESC { MipLevels: 9, DepthOrArraySize: 2, ..rgba(256, 256) },
+                4,
+                "packed mips",
+            )
+        },
+    ),
     check("tiles/arrays-of-standard-mips", "D3D12, CreateReservedResource", TEXTURES, |ctx| {
         let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
         let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);
         require_eq("packed mips", found.packed.NumPackedMips, 0)?;
-        require_eq("tiles", found.tile_count, 3 * 5)?;
-        Ok("15 tiles".to_owned())
+        require_eq("tiles", found.tile_count, 3 * 5)
     }),
-    check(
-        "tiles/standard-shapes",
-        "D3D12, Texture2D and Texture2DArray subresource tiling",
-        TEXTURES,
-        |ctx| {
-            for (format, width, height) in SHAPES {
-                let found =
-                    device::tiling(ctx.device(), &reserved_texture(ctx, &texture2d(format, 512, 512))?, 1);
-                let shape =
-                    (found.shape.WidthInTexels, found.shape.HeightInTexels, found.shape.DepthInTexels);
-                require_eq(format!("texels of a tile of DXGI_FORMAT {format}"), shape, (width, height, 1))?;
-                require_eq("tiles", found.tile_count, 512 * 512 / (width * height))?;
+    check("tiles/standard-shapes", SHAPE, TEXTURES, |ctx| {
+        each(SHAPES, |(format, width, height)| {
+            let found =
+                device::tiling(ctx.device(), &reserved_texture(ctx, &texture2d(format, 512, 512))?, 1);
+            let shape = (found.shape.WidthInTexels, found.shape.HeightInTexels, found.shape.DepthInTexels);
+            require_eq(format!("texels of a tile of DXGI_FORMAT {format}"), shape, (width, height, 1))?;
+            require_eq("tiles", found.tile_count, 512 * 512 / (width * height))
+        })
+    }),
+    check("tiles/shapes-with-samples", SHAPE, TEXTURES, |ctx| {
+        let mut found = Vec::new();
+        for (count, width, height) in [(2, 64, 128), (4, 64, 64), (8, 32, 64)] {
+            let levels = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
+                Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+                SampleCount: count,
+                Flags: D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE,
+                NumQualityLevels: 0,
+            };
+            if device::feature_of(ctx.device(), levels).ok("tiled")?.NumQualityLevels == 0 {
+                continue;
             }
-            Ok(format!("{} formats", SHAPES.len()))
-        },
-    ),
-    check(
-        "tiles/shapes-with-samples",
-        "D3D12, Texture2D and Texture2DArray subresource tiling",
-        TEXTURES,
-        |ctx| {
-            let mut found = Vec::new();
-            for (count, width, height) in [(2, 64, 128), (4, 64, 64), (8, 32, 64)] {
-                let levels = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
-                    Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-                    SampleCount: count,
-                    Flags: D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE,
-                    NumQualityLevels: 0,
-                };
-                if ctx.feature_of("MULTISAMPLE_QUALITY_LEVELS", levels).ok("tiled")?.NumQualityLevels == 0 {
-                    continue;
-                }
-                let desc = crate::desc::multisampled(256, 256, count);
-                let tiling = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 1);
-                let shape = (tiling.shape.WidthInTexels, tiling.shape.HeightInTexels);
-                require_eq(format!("texels of a tile with {count} samples"), shape, (width, height))?;
-                require_eq("tiles", tiling.tile_count, 4 * count)?;
-                found.push(count.to_string());
-            }
-            if found.is_empty() {
-                return crate::answer::skipped("no multisampled textures in tiles");
-            }
-            Ok(format!("{} samples", found.join(", ")))
-        },
-    ),
+            let desc = crate::desc::multisampled(256, 256, count);
+            let tiling = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 1);
+            let shape = (tiling.shape.WidthInTexels, tiling.shape.HeightInTexels);
+            require_eq(format!("texels of a tile with {count} samples"), shape, (width, height))?;
+            require_eq("tiles", tiling.tile_count, 4 * count)?;
+            found.push(count.to_string());
+        }
+        if found.is_empty() {
+            return crate::answer::skipped("the device has no multisampled tiled resources");
+        }
+        Ok(format!("{} samples", found.join(", ")))
+    }),
     check("tiles/copied-tiles", "D3D12, CopyTiles", YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
@@ -362,24 +341,18 @@ pub(super) const CHECKS: &[Check] = &[
         queue.run(|list| list.copy_tiles(&resource, 1, 2, &target, from_tiles))?;
         same(ctx, &source, &target, 2)
     }),
-    check(
-        "tiles/copied-without-a-direction",
-        "Windows: CopyTiles with D3D12_TILE_COPY_FLAG_NONE",
-        YES,
-        |ctx| {
-            let (queue, resource, heap) =
-                (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 2)?);
-            commands::map_tiles(&queue.queue, &resource, 0, 2, Some((&heap, 0)));
-            let (source, target) = staging(ctx, 2)?;
-            let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
-            queue.run(|list| list.copy_tiles(&resource, 0, 2, &source, to_tiles))?;
-            queue.run(|list| list.copy_tiles(&resource, 0, 2, &target, D3D12_TILE_COPY_FLAG_NONE))?;
-            same(ctx, &source, &target, 2)
-        },
-    ),
+    check("tiles/copied-without-a-direction", NO_DIRECTION, YES, |ctx| {
+        let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 2 * TILE)?, tiles(ctx, 2)?);
+        commands::map_tiles(&queue.queue, &resource, 0, 2, Some((&heap, 0)));
+        let (source, target) = staging(ctx, 2)?;
+        let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
+        queue.run(|list| list.copy_tiles(&resource, 0, 2, &source, to_tiles))?;
+        queue.run(|list| list.copy_tiles(&resource, 0, 2, &target, D3D12_TILE_COPY_FLAG_NONE))?;
+        same(ctx, &source, &target, 2)
+    }),
 ];
 
-/// Tile shapes by bits of a texel, and of blocks.
+/// The standard tile shapes: format, width and height in texels.
 const SHAPES: [(DXGI_FORMAT, u32, u32); 8] = [
     (DXGI_FORMAT_R8_UNORM, 256, 256),
     (DXGI_FORMAT_R8G8_UNORM, 256, 128),
@@ -391,19 +364,11 @@ const SHAPES: [(DXGI_FORMAT, u32, u32); 8] = [
     (DXGI_FORMAT_BC7_UNORM, 256, 256),
 ];
 
-fn at(tile: u32) -> D3D12_TILED_RESOURCE_COORDINATE {
-    D3D12_TILED_RESOURCE_COORDINATE { X: tile, ..Default::default() }
-}
-
-fn run(tiles: u32) -> D3D12_TILE_REGION_SIZE {
-    D3D12_TILE_REGION_SIZE { NumTiles: tiles, ..Default::default() }
-}
-
-/// A heap each of whose tiles begins with its number, and the buffer over it that wrote them.
+/// Creates a heap whose tiles begin with their indices, and the buffer through which they were written.
 fn marked(ctx: &Context, count: u32) -> Result<(ID3D12Heap, ID3D12Resource), Stop> {
     let heap = tiles(ctx, count.into())?;
     let whole = ctx.place(&heap, 0, &buffer(u64::from(count) * TILE)).ok("all of the heap")?;
-    let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(u64::from(count) * TILE)).ok("tiles to copy")?;
+    let source = ctx.commit(UPLOAD, &buffer(u64::from(count) * TILE)).ok("tiles to copy")?;
     let mapped = ctx.map(&source).ok("an UPLOAD buffer")?;
     for tile in 0..count {
         mapped.write(usize::try_from(tile).unwrap_or(0) * BYTES, &tile.to_le_bytes());
@@ -412,7 +377,7 @@ fn marked(ctx: &Context, count: u32) -> Result<(ID3D12Heap, ID3D12Resource), Sto
     Ok((heap, whole))
 }
 
-/// Changes mappings, and reads which tiles of a [`marked`] heap stand behind a buffer's tiles then.
+/// Applies tile updates to a buffer and returns the index of the [`marked`] heap's tile that each of its tiles maps to.
 fn mapped(
     ctx: &Context,
     resource: &ID3D12Resource,
@@ -423,8 +388,7 @@ fn mapped(
     for update in updates {
         commands::update_tiles(&queue.queue, resource, update);
     }
-    let target =
-        ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(u64::from(count) * TILE)).ok("room for tiles")?;
+    let target = ctx.commit(READBACK, &buffer(u64::from(count) * TILE)).ok("a READBACK buffer")?;
     queue.run(|list| list.copy_resource(&target, resource))?;
     let found = ctx.map(&target).ok("a READBACK buffer")?;
     let first = |tile: u32| {
@@ -434,38 +398,36 @@ fn mapped(
     Ok((0..count).map(first).collect())
 }
 
-/// A reserved texture that is taken from a tiled resources tier on.
+/// Fails the check unless a reserved texture is accepted exactly from this tiled resources tier on.
 fn by_tier(ctx: &Context, desc: &D3D12_RESOURCE_DESC, tier: i32, what: &str) -> crate::answer::Verdict {
-    let desc = D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..*desc };
-    let answer = ctx.create_resource(Home::Reserved, &desc, D3D12_RESOURCE_STATE_COMMON, None);
+    let desc = with_layout(*desc, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
+    let answer = ctx.create_resource(Home::Reserved, &desc, COMMON, None);
     let found = ctx.caps().tiled_resources_tier;
     if found >= tier {
         answer.ok(format!("{what} on tier {found}"))?;
         return Ok("taken".to_owned());
     }
-    answer.refused(format!("{what} on tier {found}"))?;
-    Ok("E_INVALIDARG".to_owned())
+    answer.refused(format!("{what} on tier {found}"))
 }
 
 fn reserved_buffer(ctx: &Context, width: u64) -> Result<ID3D12Resource, Stop> {
-    ctx.create_resource(Home::Reserved, &buffer(width), D3D12_RESOURCE_STATE_COMMON, None)
-        .ok(format!("{width} bytes"))
+    ctx.create_resource(Home::Reserved, &buffer(width), COMMON, None).ok(format!("{width} bytes"))
 }
 
 fn reserved_texture(ctx: &Context, desc: &D3D12_RESOURCE_DESC) -> Result<ID3D12Resource, Stop> {
-    let desc = D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..*desc };
-    ctx.create_resource(Home::Reserved, &desc, D3D12_RESOURCE_STATE_COMMON, None).ok("64KB_UNDEFINED_SWIZZLE")
+    let desc = with_layout(*desc, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE);
+    ctx.create_resource(Home::Reserved, &desc, COMMON, None).ok("64KB_UNDEFINED_SWIZZLE")
 }
 
-/// A heap of as many tiles.
+/// Creates a heap of `count` tiles.
 fn tiles(ctx: &Context, count: u64) -> Result<ID3D12Heap, Stop> {
-    ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, count * TILE)).ok(format!("{count} tiles"))
+    ctx.create_heap(&buffer_heap(DEFAULT, count * TILE)).ok(format!("{count} tiles"))
 }
 
-/// An UPLOAD buffer of tiles that differ, and a READBACK buffer as large.
+/// Creates an UPLOAD buffer of different tiles and a READBACK buffer of the same size.
 fn staging(ctx: &Context, count: u64) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
-    let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(count * TILE)).ok("tiles to copy")?;
-    let target = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(count * TILE)).ok("room for tiles")?;
+    let source = ctx.commit(UPLOAD, &buffer(count * TILE)).ok("tiles to copy")?;
+    let target = ctx.commit(READBACK, &buffer(count * TILE)).ok("a READBACK buffer")?;
     let len = usize::try_from(count * TILE).unwrap_or(0);
     let bytes: Vec<u8> = (0..=250_u8).cycle().take(len).collect();
     ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &bytes);
@@ -482,6 +444,6 @@ fn same(
     let (expected, found) =
         (ctx.map(source).ok("UPLOAD")?.read(0, len), ctx.map(target).ok("READBACK")?.read(0, len));
     let place = (0..len).find(|&place| expected[place] != found[place]);
-    require(place.is_none(), || format!("byte {place:?} of {count} tiles differs"))?;
+    ensure!(place.is_none(), "byte {place:?} of {count} tiles differs from the source");
     Ok(format!("{count} tiles"))
 }

@@ -1,187 +1,159 @@
 //! Queues, command lists and fences.
 
-use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::{Result, done};
+use super::{borrowed, cast, count, created, done, returned};
+use crate::answer::Answer;
 
-/// How long a check waits for a fence before it gives up on it.
+/// The time after which a check gives up waiting for a fence.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn made<T>(result: windows_core::Result<T>) -> Result<T> {
-    result.map_err(|error| error.code())
-}
-
-/// `CreateFence`.
 pub(crate) fn create_fence(
     device: &ID3D12Device,
     value: u64,
     flags: D3D12_FENCE_FLAGS,
-) -> Result<ID3D12Fence> {
+) -> Answer<ID3D12Fence> {
     // SAFETY: the device is live.
-    made(unsafe { device.CreateFence(value, flags) })
+    returned("CreateFence", unsafe { device.CreateFence(value, flags) })
 }
 
-/// `GetCompletedValue`.
+/// Returns the fence's completed value.
 pub(crate) fn completed(fence: &ID3D12Fence) -> u64 {
     // SAFETY: the fence is live.
     unsafe { fence.GetCompletedValue() }
 }
 
-/// `ID3D12Fence::Signal`.
-pub(crate) fn signal(fence: &ID3D12Fence, value: u64) -> Result<()> {
+pub(crate) fn signal(fence: &ID3D12Fence, value: u64) -> Answer<()> {
     // SAFETY: the fence is live.
-    done(unsafe { fence.Signal(value) })
+    done("ID3D12Fence::Signal", unsafe { fence.Signal(value) })
 }
 
-/// `SetEventOnCompletion` without an event: blocks until the fence has the value.
-pub(crate) fn block_until(fence: &ID3D12Fence, value: u64) -> Result<()> {
+/// Calls `SetEventOnCompletion` with a null event, which blocks until the fence reaches the value.
+pub(crate) fn block_until(fence: &ID3D12Fence, value: u64) -> Answer<()> {
     // SAFETY: the fence is live; a null event blocks.
-    done(unsafe { fence.SetEventOnCompletion(value, HANDLE::default()) })
+    done("SetEventOnCompletion", unsafe { fence.SetEventOnCompletion(value, HANDLE::default()) })
 }
 
-/// Waits until the fence has the value, or the time is up; whether it has.
-pub(crate) fn wait_until(fence: &ID3D12Fence, value: u64, patience: Duration) -> bool {
+/// Calls `SetEventOnMultipleFenceCompletion` with a null event, which blocks until the fences reach their values.
+pub(crate) fn block_until_several(
+    device: &ID3D12Device1,
+    fences: &[Option<ID3D12Fence>],
+    values: &[u64],
+    flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
+) -> Answer<()> {
+    assert_eq!(fences.len(), values.len(), "one value for each fence");
+    let (first, value, event) = (fences.as_ptr(), values.as_ptr(), HANDLE::default());
+    // SAFETY: both arrays have as many elements; a null event blocks.
+    done("SetEventOnMultipleFenceCompletion", unsafe {
+        device.SetEventOnMultipleFenceCompletion(first, value, count(fences), flags, event)
+    })
+}
+
+/// Waits until the fence reaches the value and returns whether it did so before the timeout.
+pub(crate) fn wait_until(fence: &ID3D12Fence, value: u64, timeout: Duration) -> bool {
     let start = Instant::now();
     loop {
         if completed(fence) >= value {
             return true;
         }
-        if start.elapsed() >= patience {
+        if start.elapsed() >= timeout {
             return false;
         }
         std::thread::sleep(Duration::from_micros(200));
     }
 }
 
-/// `CreateCommandQueue`.
 pub(crate) fn create_queue(
     device: &ID3D12Device,
-    desc: &D3D12_COMMAND_QUEUE_DESC,
-) -> Result<ID3D12CommandQueue> {
-    // SAFETY: desc is valid.
-    made(unsafe { device.CreateCommandQueue(desc) })
+    list_type: D3D12_COMMAND_LIST_TYPE,
+) -> Answer<ID3D12CommandQueue> {
+    let desc = D3D12_COMMAND_QUEUE_DESC { Type: list_type, ..Default::default() };
+    // SAFETY: desc is a valid structure.
+    returned("CreateCommandQueue", unsafe { device.CreateCommandQueue(&desc) })
 }
 
-/// `ID3D12CommandQueue::GetDesc`.
-pub(crate) fn queue_desc(queue: &ID3D12CommandQueue) -> D3D12_COMMAND_QUEUE_DESC {
+pub(crate) fn queue_type(queue: &ID3D12CommandQueue) -> D3D12_COMMAND_LIST_TYPE {
     // SAFETY: the queue is live.
-    unsafe { queue.GetDesc() }
+    unsafe { queue.GetDesc() }.Type
 }
 
-/// `CreateCommandAllocator`.
 pub(crate) fn create_allocator(
     device: &ID3D12Device,
     list_type: D3D12_COMMAND_LIST_TYPE,
-) -> Result<ID3D12CommandAllocator> {
+) -> Answer<ID3D12CommandAllocator> {
     // SAFETY: the device is live.
-    made(unsafe { device.CreateCommandAllocator(list_type) })
+    returned("CreateCommandAllocator", unsafe { device.CreateCommandAllocator(list_type) })
 }
 
-/// `CreateCommandList`; the list is open.
+/// Creates a command list, which is open.
 pub(crate) fn create_list(
     device: &ID3D12Device,
     list_type: D3D12_COMMAND_LIST_TYPE,
     allocator: &ID3D12CommandAllocator,
-) -> Result<List> {
-    // SAFETY: the allocator is live and of the same type.
-    made(unsafe { device.CreateCommandList(0, list_type, allocator, None) }).map(List)
+) -> Answer<List> {
+    // SAFETY: the allocator is live.
+    let list = unsafe { device.CreateCommandList(0, list_type, allocator, None) };
+    returned("CreateCommandList", list.map(List))
 }
 
-/// `ID3D12CommandAllocator::Reset`.
-pub(crate) fn reset_allocator(allocator: &ID3D12CommandAllocator) -> Result<()> {
-    // SAFETY: the allocator is live; resetting one in use is refused.
-    done(unsafe { allocator.Reset() })
+pub(crate) fn reset_allocator(allocator: &ID3D12CommandAllocator) -> Answer<()> {
+    // SAFETY: the allocator is live; resetting one that is in use is refused.
+    done("ID3D12CommandAllocator::Reset", unsafe { allocator.Reset() })
 }
 
-/// One `ExecuteCommandLists` with closed lists, in this order.
-pub(crate) fn execute(queue: &ID3D12CommandQueue, lists: &[&List]) -> Result<()> {
-    let lists: Vec<Option<ID3D12CommandList>> = lists
-        .iter()
-        .map(|list| list.0.cast().map(Some).map_err(|error| error.code()))
-        .collect::<Result<_>>()?;
+/// Executes closed lists in this order with one call.
+pub(crate) fn execute(queue: &ID3D12CommandQueue, lists: &[&List]) -> Answer<()> {
+    let lists: super::Result<Vec<Option<ID3D12CommandList>>> =
+        lists.iter().map(|list| cast(&list.0).map(Some)).collect();
     // SAFETY: the lists are live and closed.
-    unsafe { queue.ExecuteCommandLists(&lists) };
-    Ok(())
+    Answer::new("ExecuteCommandLists", lists.map(|lists| unsafe { queue.ExecuteCommandLists(&lists) }))
 }
 
-/// `ID3D12CommandQueue::Signal`.
-pub(crate) fn queue_signal(queue: &ID3D12CommandQueue, fence: &ID3D12Fence, value: u64) -> Result<()> {
+pub(crate) fn queue_signal(queue: &ID3D12CommandQueue, fence: &ID3D12Fence, value: u64) -> Answer<()> {
     // SAFETY: both are live.
-    done(unsafe { queue.Signal(fence, value) })
+    done("ID3D12CommandQueue::Signal", unsafe { queue.Signal(fence, value) })
 }
 
-/// `ID3D12CommandQueue::Wait`.
-pub(crate) fn queue_wait(queue: &ID3D12CommandQueue, fence: &ID3D12Fence, value: u64) -> Result<()> {
+pub(crate) fn queue_wait(queue: &ID3D12CommandQueue, fence: &ID3D12Fence, value: u64) -> Answer<()> {
     // SAFETY: both are live.
-    done(unsafe { queue.Wait(fence, value) })
+    done("ID3D12CommandQueue::Wait", unsafe { queue.Wait(fence, value) })
 }
 
-/// `GetTimestampFrequency`.
-pub(crate) fn timestamp_frequency(queue: &ID3D12CommandQueue) -> Result<u64> {
+pub(crate) fn timestamp_frequency(queue: &ID3D12CommandQueue) -> Answer<u64> {
     // SAFETY: the queue is live.
-    made(unsafe { queue.GetTimestampFrequency() })
+    returned("GetTimestampFrequency", unsafe { queue.GetTimestampFrequency() })
 }
 
-/// A region of tiles, and the tiles of a heap from `heap_tile` on that back it. `None` unmaps.
-pub(crate) fn map_tiles(
-    queue: &ID3D12CommandQueue,
-    resource: &ID3D12Resource,
-    first_tile: u32,
-    tile_count: u32,
-    heap: Option<(&ID3D12Heap, u32)>,
-) {
-    let start = D3D12_TILED_RESOURCE_COORDINATE { X: first_tile, ..Default::default() };
-    let size = D3D12_TILE_REGION_SIZE { NumTiles: tile_count, ..Default::default() };
-    let flags = if heap.is_some() { D3D12_TILE_RANGE_FLAG_NONE } else { D3D12_TILE_RANGE_FLAG_NULL };
-    let offset = heap.map_or(0, |(_, tile)| tile);
-    // SAFETY: one region and one range, whose arrays have one element each; the objects are live.
-    unsafe {
-        queue.UpdateTileMappings(
-            resource,
-            1,
-            Some(&raw const start),
-            Some(&raw const size),
-            heap.map(|(heap, _)| heap),
-            1,
-            Some(&raw const flags),
-            Some(&raw const offset),
-            Some(&raw const tile_count),
-            D3D12_TILE_MAPPING_FLAG_NONE,
-        );
-    }
-}
-
-/// Regions of a resource and the ranges that are laid over them, as `UpdateTileMappings` takes them. What is `None` is a null array.
+/// Regions of a resource and the ranges of heap tiles for them, as `UpdateTileMappings` takes them. `None` passes a null array.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TileUpdate<'a> {
-    /// As many as there are regions, one where there is none.
+    /// One element for each region.
     pub(crate) starts: Option<&'a [D3D12_TILED_RESOURCE_COORDINATE]>,
-    /// As many as starts.
+    /// One element for each region.
     pub(crate) sizes: Option<&'a [D3D12_TILE_REGION_SIZE]>,
     pub(crate) heap: Option<&'a ID3D12Heap>,
-    /// As many as there are ranges.
+    /// One element for each range.
     pub(crate) flags: Option<&'a [D3D12_TILE_RANGE_FLAGS]>,
-    /// As many as there are ranges.
+    /// One element for each range.
     pub(crate) heap_tiles: Option<&'a [u32]>,
-    /// As many as there are ranges.
+    /// One element for each range.
     pub(crate) counts: Option<&'a [u32]>,
 }
 
-/// `UpdateTileMappings`.
+/// Calls `UpdateTileMappings`.
 ///
 /// # Panics
 ///
-/// When arrays that belong together differ in length.
+/// Panics if arrays of regions, or arrays of ranges, differ in length.
 pub(crate) fn update_tiles(queue: &ID3D12CommandQueue, resource: &ID3D12Resource, update: &TileUpdate<'_>) {
     fn length(lens: &[Option<usize>]) -> u32 {
         let mut known = lens.iter().flatten();
         let len = known.next().copied().unwrap_or(1);
-        assert!(known.all(|&other| other == len), "arrays of one length: {lens:?}");
-        u32::try_from(len).expect("few")
+        assert!(known.all(|&other| other == len), "arrays of different lengths: {lens:?}");
+        u32::try_from(len).expect("few elements")
     }
     let TileUpdate { starts, sizes, heap, flags, heap_tiles, counts } = *update;
     let regions = length(&[starts.map(<[_]>::len), sizes.map(<[_]>::len)]);
@@ -203,32 +175,65 @@ pub(crate) fn update_tiles(queue: &ID3D12CommandQueue, resource: &ID3D12Resource
     }
 }
 
+/// Maps a run of tiles to consecutive tiles of a heap, or to null.
+pub(crate) fn map_tiles(
+    queue: &ID3D12CommandQueue,
+    resource: &ID3D12Resource,
+    first_tile: u32,
+    tile_count: u32,
+    heap: Option<(&ID3D12Heap, u32)>,
+) {
+    let flags = if heap.is_some() { D3D12_TILE_RANGE_FLAG_NONE } else { D3D12_TILE_RANGE_FLAG_NULL };
+    let update = TileUpdate {
+        starts: Some(&[tile_at(first_tile)]),
+        sizes: Some(&[tile_run(tile_count)]),
+        heap: heap.map(|(heap, _)| heap),
+        flags: Some(&[flags]),
+        heap_tiles: Some(&[heap.map_or(0, |(_, tile)| tile)]),
+        counts: Some(&[tile_count]),
+    };
+    update_tiles(queue, resource, &update);
+}
+
+pub(crate) fn tile_at(tile: u32) -> D3D12_TILED_RESOURCE_COORDINATE {
+    D3D12_TILED_RESOURCE_COORDINATE { X: tile, ..Default::default() }
+}
+
+pub(crate) fn tile_run(tile_count: u32) -> D3D12_TILE_REGION_SIZE {
+    D3D12_TILE_REGION_SIZE { NumTiles: tile_count, ..Default::default() }
+}
+
+/// Calls `CopyTileMappings` for a run of tiles; each side is a resource and its first tile.
+pub(crate) fn copy_tile_mappings(
+    queue: &ID3D12CommandQueue,
+    (to, to_tile): (&ID3D12Resource, u32),
+    (from, from_tile): (&ID3D12Resource, u32),
+    tile_count: u32,
+) {
+    let (to_start, from_start, size) = (tile_at(to_tile), tile_at(from_tile), tile_run(tile_count));
+    // SAFETY: the structures are valid, the resources live.
+    unsafe { queue.CopyTileMappings(to, &to_start, from, &from_start, &size, D3D12_TILE_MAPPING_FLAG_NONE) };
+}
+
 /// One side of a texture copy.
 #[derive(Clone, Copy)]
 pub(crate) enum CopyLocation<'a> {
     /// A subresource of a texture.
     Subresource(&'a ID3D12Resource, u32),
-    /// Rows in a buffer.
+    /// Rows of texels in a buffer.
     Footprint(&'a ID3D12Resource, D3D12_PLACED_SUBRESOURCE_FOOTPRINT),
 }
 
 impl CopyLocation<'_> {
     fn to_d3d12(self) -> D3D12_TEXTURE_COPY_LOCATION {
-        let borrowed = |resource: &ID3D12Resource| {
-            // SAFETY: an interface and an optional one are both a pointer; without a drop the reference stays the
-            // owner's, who outlives the call.
-            unsafe {
-                std::mem::transmute_copy::<ID3D12Resource, ManuallyDrop<Option<ID3D12Resource>>>(resource)
-            }
-        };
         match self {
             Self::Subresource(resource, index) => D3D12_TEXTURE_COPY_LOCATION {
-                pResource: borrowed(resource),
+                pResource: borrowed(Some(resource)),
                 Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
                 Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: index },
             },
             Self::Footprint(resource, footprint) => D3D12_TEXTURE_COPY_LOCATION {
-                pResource: borrowed(resource),
+                pResource: borrowed(Some(resource)),
                 Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
                 Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { PlacedFootprint: footprint },
             },
@@ -236,47 +241,48 @@ impl CopyLocation<'_> {
     }
 }
 
-/// A command list that records.
+/// A graphics command list.
 pub(crate) struct List(pub(super) ID3D12GraphicsCommandList);
 
+// Resources outlive the execution of the list: the caller waits for it.
 impl List {
-    /// `Close`.
-    pub(crate) fn close(&self) -> Result<()> {
+    pub(crate) fn close(&self) -> Answer<()> {
         // SAFETY: the list is live.
-        done(unsafe { self.0.Close() })
+        done("ID3D12GraphicsCommandList::Close", unsafe { self.0.Close() })
     }
 
-    /// `Reset`.
-    pub(crate) fn reset(&self, allocator: &ID3D12CommandAllocator) -> Result<()> {
+    pub(crate) fn reset(&self, allocator: &ID3D12CommandAllocator) -> Answer<()> {
         // SAFETY: both are live.
-        done(unsafe { self.0.Reset(allocator, None) })
+        done("ID3D12GraphicsCommandList::Reset", unsafe { self.0.Reset(allocator, None) })
     }
 
-    /// `GetType`.
     pub(crate) fn list_type(&self) -> D3D12_COMMAND_LIST_TYPE {
         // SAFETY: the list is live.
         unsafe { self.0.GetType() }
     }
 
-    /// `CopyBufferRegion`.
+    /// Records a call of a newer interface. Fails with the HRESULT of QueryInterface if the list does not have it.
+    pub(super) fn newer<I: Interface>(&self, call: &'static str, record: impl FnOnce(&I)) -> Answer<()> {
+        Answer::new(call, cast(&self.0).map(|list: I| record(&list)))
+    }
+
     pub(crate) fn copy_buffer(
         &self,
         (to, to_offset): (&ID3D12Resource, u64),
         (from, from_offset): (&ID3D12Resource, u64),
         len: u64,
     ) {
-        // SAFETY: the resources are live, and outlive the list's execution: the caller waits for it.
+        // SAFETY: the resources are live.
         unsafe { self.0.CopyBufferRegion(to, to_offset, from, from_offset, len) };
     }
 
-    /// `CopyResource`.
     pub(crate) fn copy_resource(&self, to: &ID3D12Resource, from: &ID3D12Resource) {
-        // SAFETY: as in copy_buffer.
+        // SAFETY: the resources are live.
         unsafe { self.0.CopyResource(to, from) };
     }
 
-    /// `CopyTextureRegion` of a whole source, or of a box.
-    pub(crate) fn copy_texture(
+    /// Copies all of `from`, or a box of it, to a place in `to`.
+    pub(crate) fn copy_texture_to(
         &self,
         to: CopyLocation<'_>,
         at: (u32, u32, u32),
@@ -284,13 +290,18 @@ impl List {
         source: Option<D3D12_BOX>,
     ) {
         let source = source.as_ref().map(std::ptr::from_ref);
-        // SAFETY: the locations are valid structures with live resources; see copy_buffer.
+        // SAFETY: the locations are valid structures with live resources.
         unsafe {
             self.0.CopyTextureRegion(&to.to_d3d12(), at.0, at.1, at.2, &from.to_d3d12(), source);
         }
     }
 
-    /// `CopyTiles` between a tiled resource, from its tile `first_tile` on, and a buffer.
+    /// Copies all of `from` to the beginning of `to`.
+    pub(crate) fn copy_texture(&self, to: CopyLocation<'_>, from: CopyLocation<'_>) {
+        self.copy_texture_to(to, (0, 0, 0), from, None);
+    }
+
+    /// Copies between a run of tiles of a tiled resource and a buffer.
     pub(crate) fn copy_tiles(
         &self,
         tiled: &ID3D12Resource,
@@ -299,293 +310,28 @@ impl List {
         buffer: &ID3D12Resource,
         flags: D3D12_TILE_COPY_FLAGS,
     ) {
-        let start = D3D12_TILED_RESOURCE_COORDINATE { X: first_tile, ..Default::default() };
-        let size = D3D12_TILE_REGION_SIZE { NumTiles: tile_count, ..Default::default() };
-        // SAFETY: the structures are valid; see copy_buffer.
-        unsafe { self.0.CopyTiles(tiled, &start, &size, buffer, 0, flags) };
+        // SAFETY: the structures are valid, the resources live.
+        unsafe { self.0.CopyTiles(tiled, &tile_at(first_tile), &tile_run(tile_count), buffer, 0, flags) };
     }
 
-    /// `WriteBufferImmediate` of one value at a GPU address.
-    ///
-    /// # Errors
-    ///
-    /// What the list answers when it has no `ID3D12GraphicsCommandList2`.
-    pub(crate) fn write_immediate(&self, address: u64, value: u32) -> Result<()> {
-        let list: ID3D12GraphicsCommandList2 = self.0.cast().map_err(|error| error.code())?;
+    /// Writes one value at a GPU virtual address.
+    pub(crate) fn write_immediate(&self, address: u64, value: u32) -> Answer<()> {
         let parameter =
             D3D12_WRITEBUFFERIMMEDIATE_PARAMETER { Dest: D3D12_GPU_VIRTUAL_ADDRESS(address), Value: value };
-        // SAFETY: one parameter, and no modes.
-        unsafe { list.WriteBufferImmediate(1, &parameter, None) };
-        Ok(())
-    }
-
-    /// `Barrier` with one global barrier that orders everything.
-    ///
-    /// # Errors
-    ///
-    /// What the list answers when it has no `ID3D12GraphicsCommandList7`.
-    pub(crate) fn global_barrier(&self) -> Result<()> {
-        let list: ID3D12GraphicsCommandList7 = self.0.cast().map_err(|error| error.code())?;
-        let barrier = D3D12_GLOBAL_BARRIER {
-            SyncBefore: D3D12_BARRIER_SYNC_ALL,
-            SyncAfter: D3D12_BARRIER_SYNC_ALL,
-            AccessBefore: D3D12_BARRIER_ACCESS_COMMON,
-            AccessAfter: D3D12_BARRIER_ACCESS_COMMON,
-        };
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_GLOBAL,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pGlobalBarriers: &raw const barrier },
-        };
-        // SAFETY: the group has one barrier, which outlives the call.
-        unsafe { list.Barrier(&[group]) };
-        Ok(())
-    }
-
-    /// `ClearRenderTargetView` of all that the view shows.
-    pub(crate) fn clear_render_target(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, color: [f32; 4]) {
-        // SAFETY: the handle is a render target view's; the caller keeps its heap and resource.
-        unsafe { self.0.ClearRenderTargetView(view, &color, &[]) };
-    }
-
-    /// `ClearDepthStencilView` of depth in all that the view shows.
-    pub(crate) fn clear_depth(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, depth: f32) {
-        // SAFETY: the handle is a depth stencil view's; the caller keeps its heap and resource.
-        unsafe { self.0.ClearDepthStencilView(view, D3D12_CLEAR_FLAG_DEPTH, depth, 0, &[]) };
-    }
-
-    /// `ClearDepthStencilView` of stencil in all that the view shows.
-    pub(crate) fn clear_stencil(&self, view: D3D12_CPU_DESCRIPTOR_HANDLE, stencil: u8) {
-        // SAFETY: the handle is a depth stencil view's; the caller keeps its heap and resource.
-        unsafe { self.0.ClearDepthStencilView(view, D3D12_CLEAR_FLAG_STENCIL, 0.0, stencil, &[]) };
-    }
-
-    /// `ClearUnorderedAccessViewUint` of all that the view shows, without `SetDescriptorHeaps`.
-    pub(crate) fn clear_without_heaps(
-        &self,
-        resource: &ID3D12Resource,
-        visible: &ID3D12DescriptorHeap,
-        view: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        // SAFETY: both heaps hold the view at their start; the caller keeps them and the resource.
-        unsafe {
-            let start = visible.GetGPUDescriptorHandleForHeapStart();
-            self.0.ClearUnorderedAccessViewUint(start, view, resource, &[0; 4], &[]);
-        }
-    }
-
-    /// `ClearUnorderedAccessViewUint` of all that the view shows. `visible` is the heap that the GPU sees.
-    pub(crate) fn clear_unordered_access(
-        &self,
-        resource: &ID3D12Resource,
-        visible: &ID3D12DescriptorHeap,
-        view: D3D12_CPU_DESCRIPTOR_HANDLE,
-        values: [u32; 4],
-    ) {
-        // SAFETY: both heaps hold the view at their start; the caller keeps them and the resource.
-        unsafe {
-            self.0.SetDescriptorHeaps(&[Some(visible.clone())]);
-            let start = visible.GetGPUDescriptorHandleForHeapStart();
-            self.0.ClearUnorderedAccessViewUint(start, view, resource, &values, &[]);
-        }
-    }
-
-    /// `DiscardResource` of a whole resource.
-    pub(crate) fn discard(&self, resource: &ID3D12Resource) {
-        // SAFETY: see copy_buffer.
-        unsafe { self.0.DiscardResource(resource, None) };
-    }
-
-    /// `DiscardResource` of one subresource.
-    pub(crate) fn discard_subresource(&self, resource: &ID3D12Resource, subresource: u32) {
-        let region = D3D12_DISCARD_REGION {
-            NumRects: 0,
-            pRects: std::ptr::null(),
-            FirstSubresource: subresource,
-            NumSubresources: 1,
-        };
-        // SAFETY: the region is valid; see copy_buffer.
-        unsafe { self.0.DiscardResource(resource, Some(&raw const region)) };
+        self.newer("WriteBufferImmediate", |list: &ID3D12GraphicsCommandList2| {
+            // SAFETY: there is one parameter, and the modes may be null.
+            unsafe { list.WriteBufferImmediate(1, &parameter, None) };
+        })
     }
 }
 
-/// `CreateDescriptorHeap`.
-pub(crate) fn create_descriptor_heap(
-    device: &ID3D12Device,
-    desc: &D3D12_DESCRIPTOR_HEAP_DESC,
-) -> Result<ID3D12DescriptorHeap> {
-    // SAFETY: desc is valid.
-    made(unsafe { device.CreateDescriptorHeap(desc) })
-}
-
-/// `CreateRenderTargetView` of the whole resource at the start of a heap; where it is.
-pub(crate) fn create_render_target_view(
-    device: &ID3D12Device,
-    resource: &ID3D12Resource,
-    heap: &ID3D12DescriptorHeap,
-) -> D3D12_CPU_DESCRIPTOR_HANDLE {
-    // SAFETY: the heap is of render target views and has room for one.
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateRenderTargetView(resource, None, handle);
-        handle
-    }
-}
-
-/// `CreateRenderTargetView` of one mip level and one array slice of a 2D texture at the start of a heap; where it is.
-pub(crate) fn create_slice_view(
-    device: &ID3D12Device,
-    resource: &ID3D12Resource,
-    (format, mip, slice): (DXGI_FORMAT, u32, u32),
-    heap: &ID3D12DescriptorHeap,
-) -> D3D12_CPU_DESCRIPTOR_HANDLE {
-    let desc = D3D12_RENDER_TARGET_VIEW_DESC {
-        Format: format,
-        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
-        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
-            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
-                MipSlice: mip,
-                FirstArraySlice: slice,
-                ArraySize: 1,
-                PlaneSlice: 0,
-            },
-        },
-    };
-    // SAFETY: the heap is of render target views and has room for one; desc is valid for a 2D texture.
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateRenderTargetView(resource, Some(&raw const desc), handle);
-        handle
-    }
-}
-
-/// `CreateUnorderedAccessView` of a 2D texture's first mip level at the start of a heap; where it is.
-pub(crate) fn create_texture_view(
-    device: &ID3D12Device,
-    resource: &ID3D12Resource,
-    heap: &ID3D12DescriptorHeap,
-) -> D3D12_CPU_DESCRIPTOR_HANDLE {
-    // SAFETY: the heap is of unordered access views and has room for one; without a description the view is of mip 0.
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateUnorderedAccessView(resource, None, None, handle);
-        handle
-    }
-}
-
-/// `CreateDepthStencilView` of the whole resource at the start of a heap; where it is.
-pub(crate) fn create_depth_stencil_view(
-    device: &ID3D12Device,
-    resource: &ID3D12Resource,
-    heap: &ID3D12DescriptorHeap,
-) -> D3D12_CPU_DESCRIPTOR_HANDLE {
-    // SAFETY: the heap is of depth stencil views and has room for one.
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateDepthStencilView(resource, None, handle);
-        handle
-    }
-}
-
-/// `CreateDepthStencilView` of a 2D texture's first mip level, with a format and flags, at the start of a heap; where it is.
-pub(crate) fn create_depth_view(
-    device: &ID3D12Device,
-    resource: &ID3D12Resource,
-    (format, flags): (DXGI_FORMAT, D3D12_DSV_FLAGS),
-    heap: &ID3D12DescriptorHeap,
-) -> D3D12_CPU_DESCRIPTOR_HANDLE {
-    let desc = D3D12_DEPTH_STENCIL_VIEW_DESC {
-        Format: format,
-        ViewDimension: D3D12_DSV_DIMENSION_TEXTURE2D,
-        Flags: flags,
-        ..Default::default()
-    };
-    // SAFETY: the heap is of depth stencil views and has room for one; desc is valid for a 2D texture.
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateDepthStencilView(resource, Some(&raw const desc), handle);
-        handle
-    }
-}
-
-/// `CreateUnorderedAccessView` of a buffer's `count` first 4-byte elements at the start of a heap; where it is.
-pub(crate) fn create_raw_view(
-    device: &ID3D12Device,
-    buffer: &ID3D12Resource,
-    count: u32,
-    heap: &ID3D12DescriptorHeap,
-) -> D3D12_CPU_DESCRIPTOR_HANDLE {
-    let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
-        Format: DXGI_FORMAT_R32_TYPELESS,
-        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
-        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
-            Buffer: D3D12_BUFFER_UAV {
-                NumElements: count,
-                Flags: D3D12_BUFFER_UAV_FLAG_RAW,
-                ..Default::default()
-            },
-        },
-    };
-    // SAFETY: the heap is of unordered access views and has room for one; desc is valid for a buffer.
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateUnorderedAccessView(buffer, None, Some(&raw const desc), handle);
-        handle
-    }
-}
-
-/// `CopyTileMappings` of the first `count` tiles.
-pub(crate) fn copy_tile_mappings(
-    queue: &ID3D12CommandQueue,
-    to: &ID3D12Resource,
-    from: &ID3D12Resource,
-    count: u32,
-) {
-    let start = D3D12_TILED_RESOURCE_COORDINATE::default();
-    let size = D3D12_TILE_REGION_SIZE { NumTiles: count, ..Default::default() };
-    copy_tile_mappings_between(queue, (to, start), (from, start), size);
-}
-
-/// `CopyTileMappings` of a region.
-pub(crate) fn copy_tile_mappings_between(
-    queue: &ID3D12CommandQueue,
-    (to, to_start): (&ID3D12Resource, D3D12_TILED_RESOURCE_COORDINATE),
-    (from, from_start): (&ID3D12Resource, D3D12_TILED_RESOURCE_COORDINATE),
-    size: D3D12_TILE_REGION_SIZE,
-) {
-    // SAFETY: the structures are valid, the resources live.
-    unsafe { queue.CopyTileMappings(to, &to_start, from, &from_start, &size, D3D12_TILE_MAPPING_FLAG_NONE) };
-}
-
-/// `SetEventOnMultipleFenceCompletion` without an event: blocks until the fences have their values.
-pub(crate) fn block_until_several(
-    device: &ID3D12Device1,
-    fences: &[Option<ID3D12Fence>],
-    values: &[u64],
-    flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
-) -> Result<()> {
-    assert_eq!(fences.len(), values.len(), "one value for each fence");
-    let count = u32::try_from(fences.len()).expect("few");
-    // SAFETY: both arrays have count elements; a null event blocks.
-    done(unsafe {
-        device.SetEventOnMultipleFenceCompletion(
-            fences.as_ptr(),
-            values.as_ptr(),
-            count,
-            flags,
-            HANDLE::default(),
-        )
-    })
-}
-
-/// `CreateQueryHeap`.
 pub(crate) fn create_query_heap(
     device: &ID3D12Device,
     desc: &D3D12_QUERY_HEAP_DESC,
-) -> Result<ID3D12QueryHeap> {
+) -> Answer<ID3D12QueryHeap> {
     let mut heap = None;
-    // SAFETY: desc is valid, heap takes one interface.
-    super::created(unsafe { device.CreateQueryHeap(desc, &mut heap) }, heap)
+    // SAFETY: desc is valid, and heap takes one interface.
+    created("CreateQueryHeap", unsafe { device.CreateQueryHeap(desc, &mut heap) }, heap)
 }
 
 /// A shared handle, which is closed when it is dropped.
@@ -594,21 +340,20 @@ pub(crate) struct SharedHandle(HANDLE);
 
 impl Drop for SharedHandle {
     fn drop(&mut self) {
-        // SAFETY: the device made the handle for the caller of CreateSharedHandle, and nobody else knows it.
+        // SAFETY: CreateSharedHandle made the handle for this owner alone.
         unsafe { event::close(self.0) };
     }
 }
 
-/// `CreateSharedHandle`.
-pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Result<SharedHandle> {
+pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Answer<SharedHandle> {
     const GENERIC_ALL: u32 = 0x1000_0000;
     // SAFETY: the object is live, and attributes and name may be null.
-    made(unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, PCWSTR::null()) }).map(SharedHandle)
+    let handle = unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, PCWSTR::null()) };
+    returned("CreateSharedHandle", handle.map(SharedHandle))
 }
 
-/// `OpenSharedHandle` as a resource or a heap.
-pub(crate) fn open_shared_handle<T: Interface>(device: &ID3D12Device, handle: &SharedHandle) -> Result<T> {
+pub(crate) fn open_shared_handle<T: Interface>(device: &ID3D12Device, handle: &SharedHandle) -> Answer<T> {
     let mut object = None;
-    // SAFETY: the handle is open, object takes one interface.
-    super::created(unsafe { device.OpenSharedHandle(handle.0, &mut object) }, object)
+    // SAFETY: the handle is open, and object takes one interface.
+    created("OpenSharedHandle", unsafe { device.OpenSharedHandle(handle.0, &mut object) }, object)
 }

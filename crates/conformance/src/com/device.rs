@@ -1,4 +1,4 @@
-//! What a device is asked for, and what it creates.
+//! Feature queries, creation, allocation info, footprints and tilings.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -6,16 +6,17 @@ use std::ptr::{null, null_mut};
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
-use super::{Result, created, done};
+use super::{cast, count, created, done};
+use crate::answer::Answer;
 
-/// A structure of `CheckFeatureSupport`, with the feature that it belongs to.
+/// A structure of `CheckFeatureSupport`.
 ///
 /// # Safety
 ///
-/// `FEATURE` takes exactly this structure.
+/// `FEATURE` must take exactly this structure.
 pub(crate) unsafe trait FeatureData: Copy + Default {
-    /// The feature.
     const FEATURE: D3D12_FEATURE;
+    const NAME: &'static str;
 }
 
 macro_rules! feature_data {
@@ -23,6 +24,7 @@ macro_rules! feature_data {
         // SAFETY: d3d12.h pairs them.
         unsafe impl FeatureData for $data {
             const FEATURE: D3D12_FEATURE = $feature;
+            const NAME: &'static str = stringify!($feature);
         }
     )*};
 }
@@ -51,19 +53,23 @@ pub(crate) fn size_of_u32<T>() -> u32 {
 }
 
 /// `CheckFeatureSupport` with all inputs zero.
-pub(crate) fn feature<T: FeatureData>(device: &ID3D12Device) -> Result<T> {
+pub(crate) fn feature<T: FeatureData>(device: &ID3D12Device) -> Answer<T> {
     feature_of(device, T::default())
 }
 
-/// `CheckFeatureSupport` of a structure that has inputs.
-pub(crate) fn feature_of<T: FeatureData>(device: &ID3D12Device, mut data: T) -> Result<T> {
+/// `CheckFeatureSupport` with a structure that has inputs.
+pub(crate) fn feature_of<T: FeatureData>(device: &ID3D12Device, mut data: T) -> Answer<T> {
     let size = size_of_u32::<T>();
     // SAFETY: data is the feature's structure and has that size.
-    done(unsafe { device.CheckFeatureSupport(T::FEATURE, (&raw mut data).cast(), size) })?;
-    Ok(data)
+    let hresult = unsafe { device.CheckFeatureSupport(T::FEATURE, (&raw mut data).cast(), size) };
+    // The first D3D12 returns E_INVALIDARG for every feature that was added later: it does not implement the feature.
+    let is_later = T::FEATURE > D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT;
+    let is_unknown = hresult.is_err() && is_later && cast::<ID3D12Device1>(device).is_err();
+    let hresult = if is_unknown { E_NOTIMPL } else { hresult };
+    done(format!("CheckFeatureSupport of {}", T::NAME), hresult).map(|()| data)
 }
 
-/// `CheckFeatureSupport` with a size of one's choice, at most 256 bytes, and zeroed data.
+/// `CheckFeatureSupport` with any size up to 256 bytes and zeroed data.
 pub(crate) fn feature_of_size(device: &ID3D12Device, feature: D3D12_FEATURE, size: u32) -> HRESULT {
     let mut data = [0_u64; 32];
     assert!(size <= 256, "the data has 256 bytes");
@@ -71,47 +77,44 @@ pub(crate) fn feature_of_size(device: &ID3D12Device, feature: D3D12_FEATURE, siz
     unsafe { device.CheckFeatureSupport(feature, data.as_mut_ptr().cast(), size) }
 }
 
-/// `CheckFeatureSupport` without data.
+/// `CheckFeatureSupport` with a null pointer.
 pub(crate) fn feature_of_null(device: &ID3D12Device, feature: D3D12_FEATURE, size: u32) -> HRESULT {
-    // SAFETY: a null pointer is what is tested; D3D12 answers E_INVALIDARG.
+    // SAFETY: a null pointer is what is tested; D3D12 refuses it.
     unsafe { device.CheckFeatureSupport(feature, null_mut(), size) }
 }
 
-/// The highest of these feature levels that the device has.
+/// Returns the highest of these feature levels that the device has.
 pub(crate) fn feature_level(
     device: &ID3D12Device,
     levels: &[D3D_FEATURE_LEVEL],
-) -> Result<D3D_FEATURE_LEVEL> {
+) -> Answer<D3D_FEATURE_LEVEL> {
     let mut data = D3D12_FEATURE_DATA_FEATURE_LEVELS {
-        NumFeatureLevels: u32::try_from(levels.len()).expect("few"),
+        NumFeatureLevels: count(levels),
         pFeatureLevelsRequested: levels.as_ptr(),
         MaxSupportedFeatureLevel: 0,
     };
     let size = size_of_u32::<D3D12_FEATURE_DATA_FEATURE_LEVELS>();
+    let start = (&raw mut data).cast();
     // SAFETY: data is the feature's structure, and its pointer and count are a slice's.
-    done(unsafe { device.CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, (&raw mut data).cast(), size) })?;
-    Ok(data.MaxSupportedFeatureLevel)
+    let hresult = unsafe { device.CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, start, size) };
+    done("CheckFeatureSupport of FEATURE_LEVELS", hresult).map(|()| data.MaxSupportedFeatureLevel)
 }
 
-/// `GetNodeCount`.
 pub(crate) fn node_count(device: &ID3D12Device) -> u32 {
     // SAFETY: the device is live.
     unsafe { device.GetNodeCount() }
 }
 
-/// `GetAdapterLuid`.
 pub(crate) fn adapter_luid(device: &ID3D12Device) -> LUID {
     // SAFETY: the device is live.
     unsafe { device.GetAdapterLuid() }
 }
 
-/// `GetDeviceRemovedReason`.
 pub(crate) fn removed_reason(device: &ID3D12Device) -> HRESULT {
     // SAFETY: the device is live.
     unsafe { device.GetDeviceRemovedReason() }
 }
 
-/// `GetCustomHeapProperties`.
 pub(crate) fn custom_heap_properties(
     device: &ID3D12Device,
     node_mask: u32,
@@ -121,52 +124,72 @@ pub(crate) fn custom_heap_properties(
     unsafe { device.GetCustomHeapProperties(node_mask, heap_type) }
 }
 
-/// `GetDescriptorHandleIncrementSize`.
 pub(crate) fn descriptor_increment(device: &ID3D12Device, heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
     // SAFETY: the device is live.
     unsafe { device.GetDescriptorHandleIncrementSize(heap_type) }
 }
 
-/// `CreateHeap`.
-pub(crate) fn create_heap(device: &ID3D12Device, desc: &D3D12_HEAP_DESC) -> Result<ID3D12Heap> {
+pub(crate) fn create_heap(device: &ID3D12Device, desc: &D3D12_HEAP_DESC) -> Answer<ID3D12Heap> {
     let mut heap = None;
     // SAFETY: desc is a valid structure, heap takes one interface.
-    created(unsafe { device.CreateHeap(desc, &mut heap) }, heap)
+    created(with_flag_names("CreateHeap", desc.Flags), unsafe { device.CreateHeap(desc, &mut heap) }, heap)
 }
 
-/// `CreateHeap1` without a session.
-pub(crate) fn create_heap1(device: &ID3D12Device4, desc: &D3D12_HEAP_DESC) -> Result<ID3D12Heap1> {
+pub(crate) fn create_heap1(device: &ID3D12Device4, desc: &D3D12_HEAP_DESC) -> Answer<ID3D12Heap1> {
     let mut heap = None;
     // SAFETY: as in create_heap.
-    created(unsafe { device.CreateHeap1(desc, None, &mut heap) }, heap)
+    created("CreateHeap1", unsafe { device.CreateHeap1(desc, None, &mut heap) }, heap)
 }
 
-/// `CreateHeap` that only checks; the HRESULT as it came.
+/// `CreateHeap` with a null result pointer, which only validates.
 pub(crate) fn check_heap(device: &ID3D12Device, desc: Option<&D3D12_HEAP_DESC>) -> HRESULT {
     let desc = desc.map_or(null(), std::ptr::from_ref);
     // SAFETY: desc is null, which D3D12 refuses, or a valid structure; without a result pointer nothing is made.
     unsafe { (device.vtable().CreateHeap)(device.as_raw(), desc, &ID3D12Heap::IID, null_mut()) }
 }
 
-/// Where a resource goes.
+/// The way in which a resource gets its memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Home<'a> {
-    /// Into a heap, at an offset.
+    /// The resource is placed in a heap at an offset.
     Placed(&'a ID3D12Heap, u64),
-    /// Into a heap of its own.
+    /// The resource has an implicit heap.
     Committed(&'a D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
-    /// Nowhere: its tiles are mapped later.
+    /// The resource's tiles are mapped later.
     Reserved,
 }
 
-/// The first generation's call that creates a resource in `home`.
+/// Heap flags that a device may lack, by name.
+const HEAP_FLAG_NAMES: [(D3D12_HEAP_FLAGS, &str); 8] = [
+    (D3D12_HEAP_FLAG_SHARED, "SHARED"),
+    (D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER, "SHARED_CROSS_ADAPTER"),
+    (D3D12_HEAP_FLAG_ALLOW_DISPLAY, "ALLOW_DISPLAY"),
+    (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "HARDWARE_PROTECTED"),
+    (D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH, "ALLOW_WRITE_WATCH"),
+    (D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS, "ALLOW_SHADER_ATOMICS"),
+    (D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, "CREATE_NOT_RESIDENT"),
+    (D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING, "TOOLS_USE_MANUAL_WRITE_TRACKING"),
+];
+
+fn with_flag_names(call: &str, flags: D3D12_HEAP_FLAGS) -> String {
+    let set = HEAP_FLAG_NAMES.iter().filter(|(flag, _)| flags & flag != 0);
+    set.fold(call.to_owned(), |call, (_, name)| format!("{call} with {name}"))
+}
+
+/// Creates a resource with `CreatePlacedResource`, `CreateCommittedResource` or `CreateReservedResource`.
 pub(crate) fn create_resource(
     device: &ID3D12Device,
     home: Home<'_>,
     desc: &D3D12_RESOURCE_DESC,
     state: D3D12_RESOURCE_STATES,
     clear: Option<&D3D12_CLEAR_VALUE>,
-) -> Result<ID3D12Resource> {
+) -> Answer<ID3D12Resource> {
+    let kind = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { "a buffer" } else { "a texture" };
+    let call = match home {
+        Home::Placed(..) => format!("CreatePlacedResource of {kind}"),
+        Home::Committed(_, flags) => with_flag_names(&format!("CreateCommittedResource of {kind}"), flags),
+        Home::Reserved => format!("CreateReservedResource of {kind}"),
+    };
     let clear = clear.map(std::ptr::from_ref);
     let mut resource = None;
     // SAFETY: every pointer is to a valid structure, resource takes one interface.
@@ -181,16 +204,21 @@ pub(crate) fn create_resource(
             Home::Reserved => device.CreateReservedResource(desc, state, clear, &mut resource),
         }
     };
-    created(result, resource)
+    created(call, result, resource)
 }
 
-/// `CreateCommittedResource2`, `CreatePlacedResource1` or `CreateReservedResource1`: states and the newer description.
+/// Creates a resource with `CreateCommittedResource2`, `CreatePlacedResource1` or `CreateReservedResource1`.
 pub(crate) fn create_resource_by_state(
     device: &ID3D12Device8,
     home: Home<'_>,
     desc: &D3D12_RESOURCE_DESC1,
     state: D3D12_RESOURCE_STATES,
-) -> Result<ID3D12Resource> {
+) -> Answer<ID3D12Resource> {
+    let call = match home {
+        Home::Placed(..) => "CreatePlacedResource1",
+        Home::Committed(..) => "CreateCommittedResource2",
+        Home::Reserved => "CreateReservedResource1",
+    };
     let mut resource = None;
     // SAFETY: as in create_resource.
     let result = unsafe {
@@ -206,19 +234,24 @@ pub(crate) fn create_resource_by_state(
             }
         }
     };
-    created(result, resource)
+    created(call, result, resource)
 }
 
-/// `CreateCommittedResource3`, `CreatePlacedResource2` or `CreateReservedResource2`: layouts and castable formats.
+/// Creates a resource with `CreateCommittedResource3`, `CreatePlacedResource2` or `CreateReservedResource2`.
 pub(crate) fn create_resource_by_layout(
     device: &ID3D12Device10,
     home: Home<'_>,
     desc: &D3D12_RESOURCE_DESC1,
     layout: D3D12_BARRIER_LAYOUT,
     castable: &[DXGI_FORMAT],
-) -> Result<ID3D12Resource> {
-    let count = u32::try_from(castable.len()).expect("few");
+) -> Answer<ID3D12Resource> {
+    let call = match home {
+        Home::Placed(..) => "CreatePlacedResource2",
+        Home::Committed(..) => "CreateCommittedResource3",
+        Home::Reserved => "CreateReservedResource2",
+    };
     let formats = if castable.is_empty() { null() } else { castable.as_ptr() };
+    let count = count(castable);
     let mut resource = None;
     // SAFETY: as in create_resource; the formats are a slice's pointer and length.
     let result = unsafe {
@@ -248,10 +281,10 @@ pub(crate) fn create_resource_by_layout(
             ),
         }
     };
-    created(result, resource)
+    created(call, result, resource)
 }
 
-/// A creation call that only checks, with pointers that may be null; the HRESULT as it came.
+/// `CreateCommittedResource` with a null result pointer, which only validates.
 pub(crate) fn check_committed(
     device: &ID3D12Device,
     properties: Option<&D3D12_HEAP_PROPERTIES>,
@@ -274,7 +307,7 @@ pub(crate) fn check_committed(
     }
 }
 
-/// `CreatePlacedResource` that only checks, with a heap that may be null; the HRESULT as it came.
+/// `CreatePlacedResource` with a null result pointer, which only validates.
 pub(crate) fn check_placed(
     device: &ID3D12Device,
     heap: Option<&ID3D12Heap>,
@@ -296,7 +329,7 @@ pub(crate) fn check_placed(
     }
 }
 
-/// `CreateHeap` into an interface of one's choice: the HRESULT, and whether a pointer was written.
+/// `CreateHeap` for any interface. Returns the HRESULT and whether a pointer was written.
 pub(crate) fn create_heap_as(
     device: &ID3D12Device,
     desc: &D3D12_HEAP_DESC,
@@ -313,7 +346,6 @@ pub(crate) fn create_heap_as(
     (hresult, is_written)
 }
 
-/// `GetResourceAllocationInfo`.
 pub(crate) fn allocation_info(
     device: &ID3D12Device,
     visible_mask: u32,
@@ -323,52 +355,54 @@ pub(crate) fn allocation_info(
     unsafe { device.GetResourceAllocationInfo(visible_mask, descs) }
 }
 
-/// What `GetResourceAllocationInfo1` and its successors answer: the whole, and each description's part.
+/// The results of `GetResourceAllocationInfo1` and its successors: the total, and one element for each description.
 pub(crate) type Layout = (D3D12_RESOURCE_ALLOCATION_INFO, Vec<D3D12_RESOURCE_ALLOCATION_INFO1>);
 
-fn parts(count: usize) -> (u32, Vec<D3D12_RESOURCE_ALLOCATION_INFO1>) {
-    (u32::try_from(count).expect("few"), vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); count])
-}
-
-/// `GetResourceAllocationInfo1`.
 pub(crate) fn allocation_info1(device: &ID3D12Device4, descs: &[D3D12_RESOURCE_DESC]) -> Layout {
-    let (count, mut infos) = parts(descs.len());
-    // SAFETY: both arrays have count elements.
-    let whole =
-        unsafe { device.GetResourceAllocationInfo1(0, count, descs.as_ptr(), Some(infos.as_mut_ptr())) };
+    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); descs.len()];
+    // SAFETY: both arrays have one element for each description.
+    let whole = unsafe {
+        device.GetResourceAllocationInfo1(0, count(descs), descs.as_ptr(), Some(infos.as_mut_ptr()))
+    };
     (whole, infos)
 }
 
-/// `GetResourceAllocationInfo1` without room for the parts.
+/// `GetResourceAllocationInfo1` with a null array.
 pub(crate) fn allocation_info1_whole(
     device: &ID3D12Device4,
     descs: &[D3D12_RESOURCE_DESC],
 ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-    let (count, _) = parts(descs.len());
-    // SAFETY: the array has count elements, and the other pointer may be null.
-    unsafe { device.GetResourceAllocationInfo1(0, count, descs.as_ptr(), None) }
+    // SAFETY: the array has one element for each description, and the other pointer may be null.
+    unsafe { device.GetResourceAllocationInfo1(0, count(descs), descs.as_ptr(), None) }
 }
 
-/// `GetResourceAllocationInfo2`.
 pub(crate) fn allocation_info2(device: &ID3D12Device8, descs: &[D3D12_RESOURCE_DESC1]) -> Layout {
-    let (count, mut infos) = parts(descs.len());
-    // SAFETY: both arrays have count elements.
-    let whole =
-        unsafe { device.GetResourceAllocationInfo2(0, count, descs.as_ptr(), Some(infos.as_mut_ptr())) };
+    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); descs.len()];
+    // SAFETY: both arrays have one element for each description.
+    let whole = unsafe {
+        device.GetResourceAllocationInfo2(0, count(descs), descs.as_ptr(), Some(infos.as_mut_ptr()))
+    };
     (whole, infos)
 }
 
 /// `GetResourceAllocationInfo3` without castable formats.
 pub(crate) fn allocation_info3(device: &ID3D12Device12, descs: &[D3D12_RESOURCE_DESC1]) -> Layout {
-    let (count, mut infos) = parts(descs.len());
-    // SAFETY: both arrays have count elements; null counts and formats mean that there are none.
+    let mut infos = vec![D3D12_RESOURCE_ALLOCATION_INFO1::default(); descs.len()];
+    // SAFETY: both arrays have one element for each description; null counts and formats mean that there are none.
     let whole = unsafe {
-        device.GetResourceAllocationInfo3(0, count, descs.as_ptr(), null(), null(), Some(infos.as_mut_ptr()))
+        device.GetResourceAllocationInfo3(
+            0,
+            count(descs),
+            descs.as_ptr(),
+            null(),
+            null(),
+            Some(infos.as_mut_ptr()),
+        )
     };
     (whole, infos)
 }
 
-/// What `GetCopyableFootprints` writes.
+/// The output of `GetCopyableFootprints`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Footprints {
     pub(crate) layouts: Vec<D3D12_PLACED_SUBRESOURCE_FOOTPRINT>,
@@ -377,7 +411,7 @@ pub(crate) struct Footprints {
     pub(crate) total: u64,
 }
 
-/// What the total is before the call: no device answers it.
+/// The value that the total has before the call.
 pub(crate) const UNTOUCHED_TOTAL: u64 = 0x5555_5555_5555_5555;
 
 /// `GetCopyableFootprints` of `count` subresources from `first`.
@@ -411,7 +445,7 @@ pub(crate) fn footprints(
     found
 }
 
-/// `GetCopyableFootprints` that asks for the total alone.
+/// `GetCopyableFootprints` with null arrays. Returns the total.
 pub(crate) fn footprint_total(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC, count: u32) -> u64 {
     let mut total = UNTOUCHED_TOTAL;
     // SAFETY: desc is valid, and the arrays may be null.
@@ -419,7 +453,6 @@ pub(crate) fn footprint_total(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC,
     total
 }
 
-/// `GetCopyableFootprints1`.
 pub(crate) fn footprint_total1(device: &ID3D12Device8, desc: &D3D12_RESOURCE_DESC1, count: u32) -> u64 {
     let mut total = UNTOUCHED_TOTAL;
     // SAFETY: desc is valid, and the arrays may be null.
@@ -427,7 +460,7 @@ pub(crate) fn footprint_total1(device: &ID3D12Device8, desc: &D3D12_RESOURCE_DES
     total
 }
 
-/// What `GetResourceTiling` writes.
+/// The output of `GetResourceTiling`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tiling {
     pub(crate) tile_count: u32,
@@ -461,7 +494,7 @@ pub(crate) fn tiling(device: &ID3D12Device, resource: &ID3D12Resource, count: u3
     found
 }
 
-/// A description of the second generation.
+/// Converts a `D3D12_RESOURCE_DESC` to a `D3D12_RESOURCE_DESC1`.
 pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
     D3D12_RESOURCE_DESC1 {
         Dimension: desc.Dimension,
@@ -478,7 +511,7 @@ pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
     }
 }
 
-/// A description of the first generation.
+/// Converts a `D3D12_RESOURCE_DESC1` to a `D3D12_RESOURCE_DESC`.
 pub(crate) fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: desc.Dimension,

@@ -4,8 +4,9 @@ use std::mem::ManuallyDrop;
 
 use heapwright_d3d12::*;
 
-use super::commands::{List, made};
-use super::{Result, created};
+use super::commands::List;
+use super::{created, returned};
+use crate::answer::Answer;
 
 // Containers in the format DXBC, as words: the letters, a checksum of what follows, the version, the size and the parts. The tokens of the
 // shaders are those of d3d11TokenizedProgramFormat.hpp.
@@ -38,39 +39,40 @@ const VERTEX_SHADER: [u32; 46] = [
     0x0000_4002, 0x0000_0000, 0x0000_0000, 0x0000_0000, 0x0000_0000, 0x0100_003e,
 ];
 
-/// `CreateRootSignature` of an empty one.
-pub(crate) fn create_root_signature(device: &ID3D12Device) -> Result<ID3D12RootSignature> {
+/// Creates an empty root signature.
+pub(crate) fn create_root_signature(device: &ID3D12Device) -> Answer<ID3D12RootSignature> {
     let blob: Vec<u8> = ROOT_SIGNATURE.iter().flat_map(|word| word.to_le_bytes()).collect();
     // SAFETY: the slice is the blob.
-    made(unsafe { device.CreateRootSignature(0, &blob) })
+    returned("CreateRootSignature", unsafe { device.CreateRootSignature(0, &blob) })
 }
 
 fn shader(words: &'static [u32]) -> D3D12_SHADER_BYTECODE {
     D3D12_SHADER_BYTECODE { pShaderBytecode: words.as_ptr().cast(), BytecodeLength: size_of_val(words) }
 }
 
-/// `CreateComputePipelineState` of a shader that does nothing.
+/// Creates a compute pipeline state with a shader that does nothing.
 pub(crate) fn create_compute_state(
     device: &ID3D12Device,
     signature: &ID3D12RootSignature,
-) -> Result<ID3D12PipelineState> {
+) -> Answer<ID3D12PipelineState> {
     let mut desc = D3D12_COMPUTE_PIPELINE_STATE_DESC {
         pRootSignature: ManuallyDrop::new(Some(signature.clone())),
         CS: shader(&COMPUTE_SHADER),
         ..Default::default()
     };
     // SAFETY: desc is valid, and the shader is static.
-    let state = made(unsafe { device.CreateComputePipelineState(&raw const desc) });
+    let state =
+        returned("CreateComputePipelineState", unsafe { device.CreateComputePipelineState(&raw const desc) });
     // SAFETY: desc is not used any more.
     unsafe { ManuallyDrop::drop(&mut desc.pRootSignature) };
     state
 }
 
-/// `CreateGraphicsPipelineState` of triangles without a pixel shader and without a target.
+/// Creates a graphics pipeline state for triangles, without a pixel shader and without render targets.
 pub(crate) fn create_graphics_state(
     device: &ID3D12Device,
     signature: &ID3D12RootSignature,
-) -> Result<ID3D12PipelineState> {
+) -> Answer<ID3D12PipelineState> {
     let mut desc = D3D12_GRAPHICS_PIPELINE_STATE_DESC {
         pRootSignature: ManuallyDrop::new(Some(signature.clone())),
         VS: shader(&VERTEX_SHADER),
@@ -85,14 +87,16 @@ pub(crate) fn create_graphics_state(
         ..Default::default()
     };
     // SAFETY: desc is valid, and the shader is static.
-    let state = made(unsafe { device.CreateGraphicsPipelineState(&raw const desc) });
+    let state = returned("CreateGraphicsPipelineState", unsafe {
+        device.CreateGraphicsPipelineState(&raw const desc)
+    });
     // SAFETY: desc is not used any more.
     unsafe { ManuallyDrop::drop(&mut desc.pRootSignature) };
     state
 }
 
-/// `CreateCommandSignature` of draws, without a root signature.
-pub(crate) fn create_command_signature(device: &ID3D12Device) -> Result<ID3D12CommandSignature> {
+/// Creates a command signature for draws, without a root signature.
+pub(crate) fn create_command_signature(device: &ID3D12Device) -> Answer<ID3D12CommandSignature> {
     let draw = D3D12_INDIRECT_ARGUMENT_DESC { Type: D3D12_INDIRECT_ARGUMENT_TYPE_DRAW, ..Default::default() };
     let desc = D3D12_COMMAND_SIGNATURE_DESC {
         ByteStride: super::device::size_of_u32::<D3D12_DRAW_ARGUMENTS>(),
@@ -102,7 +106,11 @@ pub(crate) fn create_command_signature(device: &ID3D12Device) -> Result<ID3D12Co
     };
     let mut signature = None;
     // SAFETY: desc has one argument, signature takes one interface.
-    created(unsafe { device.CreateCommandSignature(&raw const desc, None, &mut signature) }, signature)
+    created(
+        "CreateCommandSignature",
+        unsafe { device.CreateCommandSignature(&raw const desc, None, &mut signature) },
+        signature,
+    )
 }
 
 impl List {
@@ -127,19 +135,17 @@ impl List {
         }
     }
 
-    /// `ExecuteBundle`.
     pub(crate) fn execute_bundle(&self, bundle: &List) {
         // SAFETY: as in dispatch.
         unsafe { self.0.ExecuteBundle(&bundle.0) };
     }
 
-    /// `EndQuery` of a timestamp.
     pub(crate) fn end_timestamp(&self, heap: &ID3D12QueryHeap, index: u32) {
         // SAFETY: as in dispatch.
         unsafe { self.0.EndQuery(heap, D3D12_QUERY_TYPE_TIMESTAMP, index) };
     }
 
-    /// `ResolveQueryData` of a heap's first timestamps.
+    /// Resolves the first `count` timestamps of a heap.
     pub(crate) fn resolve_timestamps(
         &self,
         heap: &ID3D12QueryHeap,

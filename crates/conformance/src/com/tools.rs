@@ -1,11 +1,12 @@
-//! The tools' interfaces: where objects are, where the next one is to be, and what a device reserves.
+//! `ID3D12PageableTools`, `ID3D12DeviceTools` and `ID3D12Tools1`: the GPU virtual addresses of objects.
 
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
-use super::{Result, created, done};
+use super::{cast, created, done, returned};
+use crate::answer::Answer;
 
-/// GPU virtual addresses: the first, and how many bytes.
+/// A range of GPU virtual addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allocation {
     pub(crate) start: u64,
@@ -13,7 +14,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// The first address behind it; the largest there is where that has more than 64 bits.
+    /// Returns the first address after the range, saturating at `u64::MAX`.
     pub(crate) fn end(self) -> u64 {
         self.start.saturating_add(self.size)
     }
@@ -28,30 +29,33 @@ impl Allocation {
 }
 
 /// `ID3D12PageableTools::GetAllocation` of a heap or a resource.
-pub(crate) fn allocation<I: Interface>(object: &I) -> Result<Allocation> {
-    let tools: ID3D12PageableTools = object.cast().map_err(|error| error.code())?;
+pub(crate) fn allocation<I: Interface>(object: &I) -> Answer<Allocation> {
     let mut found = D3D12_GPU_VIRTUAL_ADDRESS_RANGE::default();
-    // SAFETY: the object is live, found takes a range.
-    done(unsafe { tools.GetAllocation(&mut found) })?;
-    Ok(Allocation { start: found.StartAddress.0, size: found.SizeInBytes })
+    let result = object.cast::<ID3D12PageableTools>().and_then(|tools| {
+        // SAFETY: the object is live, and found is the structure that the call writes.
+        unsafe { tools.GetAllocation(&mut found) }.ok()
+    });
+    returned("GetAllocation", result)
+        .map(|()| Allocation { start: found.StartAddress.0, size: found.SizeInBytes })
 }
 
 /// `ID3D12DeviceTools::SetNextAllocationAddress`.
-pub(crate) fn set_next_address(device: &ID3D12Device, address: u64) -> Result<()> {
-    let tools: ID3D12DeviceTools = device.cast().map_err(|error| error.code())?;
-    // SAFETY: the device is live.
-    unsafe { tools.SetNextAllocationAddress(D3D12_GPU_VIRTUAL_ADDRESS(address)) };
-    Ok(())
+pub(crate) fn set_next_address(device: &ID3D12Device, address: u64) -> Answer<()> {
+    let tools = cast::<ID3D12DeviceTools>(device).map(|tools| {
+        // SAFETY: the device is live.
+        unsafe { tools.SetNextAllocationAddress(D3D12_GPU_VIRTUAL_ADDRESS(address)) };
+    });
+    Answer::new("QueryInterface for ID3D12DeviceTools", tools)
 }
 
-/// The tools of a device factory.
-pub(crate) fn of_factory(factory: &ID3D12DeviceFactory) -> Result<ID3D12Tools1> {
+/// Returns the tools of a device factory.
+pub(crate) fn of_factory(factory: &ID3D12DeviceFactory) -> Answer<ID3D12Tools1> {
     // SAFETY: the factory is live.
-    unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Tools) }.map_err(|error| error.code())
+    let tools = unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Tools) };
+    returned("GetConfigurationInterface of D3D12Tools", tools)
 }
 
-/// `ReserveGPUVARangesAtCreate`.
-pub(crate) fn reserve(tools: &ID3D12Tools1, ranges: &[Allocation]) -> Result<()> {
+pub(crate) fn reserve(tools: &ID3D12Tools1, ranges: &[Allocation]) -> Answer<()> {
     let ranges: Vec<_> = ranges
         .iter()
         .map(|range| D3D12_GPU_VIRTUAL_ADDRESS_RANGE {
@@ -60,22 +64,23 @@ pub(crate) fn reserve(tools: &ID3D12Tools1, ranges: &[Allocation]) -> Result<()>
         })
         .collect();
     // SAFETY: the tools are live, the slice is the array.
-    done(unsafe { tools.ReserveGPUVARangesAtCreate(&ranges) })
+    done("ReserveGPUVARangesAtCreate", unsafe { tools.ReserveGPUVARangesAtCreate(&ranges) })
 }
 
-/// `ClearReservedGPUVARangesList`.
 pub(crate) fn clear(tools: &ID3D12Tools1) {
     // SAFETY: the tools are live.
     unsafe { tools.ClearReservedGPUVARangesList() };
 }
 
-/// `ID3D12DeviceFactory::CreateDevice` of the lowest feature level.
+/// `ID3D12DeviceFactory::CreateDevice` with feature level 11_0.
 pub(crate) fn create_device(
     factory: &ID3D12DeviceFactory,
     adapter: Option<&IDXGIAdapter3>,
-) -> Result<ID3D12Device> {
-    let adapter = adapter.map(Interface::cast::<IUnknown>).transpose().map_err(|error| error.code())?;
+) -> Answer<ID3D12Device> {
     let mut device = None;
-    // SAFETY: factory and adapter are live, device takes one interface.
-    created(unsafe { factory.CreateDevice(adapter.as_ref(), D3D_FEATURE_LEVEL_11_0, &mut device) }, device)
+    let result = adapter.map(Interface::cast::<IUnknown>).transpose().and_then(|adapter| {
+        // SAFETY: factory and adapter are live, and device takes one interface.
+        unsafe { factory.CreateDevice(adapter.as_ref(), D3D_FEATURE_LEVEL_11_0, &mut device) }
+    });
+    created("ID3D12DeviceFactory::CreateDevice", result, device)
 }

@@ -1,4 +1,4 @@
-//! `IHeapwrightAliasing`: what a device that judges aliasing says.
+//! `IHeapwrightAliasing`, the interface of devices that track aliasing.
 
 use heapwright_d3d12::aliasing::{
     AliasingLaws, HEAPWRIGHT_ALIASING_CONTENTS, HEAPWRIGHT_ALIASING_MODEL, HEAPWRIGHT_ALIASING_MODEL_OFF,
@@ -7,9 +7,10 @@ use heapwright_d3d12::aliasing::{
 use heapwright_d3d12::{E_FAIL, ID3D12Device, ID3D12Resource, S_OK};
 use windows_core::Interface;
 
-use super::{Result, done};
+use super::{cast, done};
+use crate::answer::Answer;
 
-/// A device that tracks. Dropping it ends that.
+/// A device that tracks aliasing. Dropping it turns tracking off.
 #[derive(Debug)]
 pub(crate) struct Tracker(IHeapwrightAliasing);
 
@@ -20,48 +21,54 @@ const OFF: HEAPWRIGHT_ALIASING_TRACKING = HEAPWRIGHT_ALIASING_TRACKING {
     Laws: AliasingLaws::D3D12,
 };
 
-/// Whether the device has a tracker.
-pub(crate) fn is_there(device: &ID3D12Device) -> bool {
+/// Returns whether the device can track aliasing.
+pub(crate) fn is_available(device: &ID3D12Device) -> bool {
     device.cast::<IHeapwrightAliasing>().is_ok()
 }
 
 impl Tracker {
-    /// `SetTracking`: begins to track by a model and laws. With a seed, what becomes undefined is overwritten.
+    /// Turns tracking on. With a seed, memory whose contents become undefined is overwritten.
     pub(crate) fn begin(
         device: &ID3D12Device,
         model: HEAPWRIGHT_ALIASING_MODEL,
         laws: AliasingLaws,
         scramble_seed: Option<u64>,
-    ) -> Result<Self> {
-        let tracker: IHeapwrightAliasing = device.cast().map_err(|error| error.code())?;
+    ) -> Answer<Self> {
         let tracking = HEAPWRIGHT_ALIASING_TRACKING {
             Model: model,
             Scramble: scramble_seed.is_some().into(),
             ScrambleSeed: scramble_seed.unwrap_or(0),
             Laws: laws,
         };
-        // SAFETY: tracking is a valid structure.
-        done(unsafe { tracker.SetTracking(&raw const tracking) })?;
-        Ok(Self(tracker))
+        let tracker = cast::<IHeapwrightAliasing>(device).and_then(|tracker| {
+            // SAFETY: tracking is a valid structure.
+            let hresult = unsafe { tracker.SetTracking(&raw const tracking) };
+            if hresult.is_ok() { Ok(Self(tracker)) } else { Err(hresult) }
+        });
+        Answer::new("IHeapwrightAliasing::SetTracking", tracker)
     }
 
-    /// `GetTracking`.
-    pub(crate) fn tracking(&self) -> Result<HEAPWRIGHT_ALIASING_TRACKING> {
+    pub(crate) fn tracking(&self) -> Answer<HEAPWRIGHT_ALIASING_TRACKING> {
         let mut tracking = OFF;
-        // SAFETY: tracking takes the structure.
-        done(unsafe { self.0.GetTracking(&raw mut tracking) })?;
-        Ok(tracking)
+        // SAFETY: tracking is the structure that the call writes.
+        let hresult = unsafe { self.0.GetTracking(&raw mut tracking) };
+        done("IHeapwrightAliasing::GetTracking", hresult).map(|()| tracking)
     }
 
-    /// All violations that were found, each with its message.
-    pub(crate) fn violations(&self) -> Result<Vec<(HEAPWRIGHT_ALIASING_VIOLATION, String)>> {
+    /// Returns all violations with their messages.
+    pub(crate) fn violations(&self) -> Answer<Vec<(HEAPWRIGHT_ALIASING_VIOLATION, String)>> {
         // SAFETY: the tracker is live.
         let count = unsafe { self.0.GetViolationCount() };
-        (0..count).map(|index| self.violation(index)?.ok_or(E_FAIL)).collect()
+        let found = (0..count).map(|index| self.read_violation(index)?.ok_or(E_FAIL)).collect();
+        Answer::new("IHeapwrightAliasing::GetViolation", found)
     }
 
-    /// `GetViolation` and `GetViolationText`; `None` for one that does not exist or is not kept.
-    pub(crate) fn violation(&self, index: u64) -> Result<Option<(HEAPWRIGHT_ALIASING_VIOLATION, String)>> {
+    /// Returns a violation and its message, or `None` if it does not exist or was not kept.
+    pub(crate) fn violation(&self, index: u64) -> Answer<Option<(HEAPWRIGHT_ALIASING_VIOLATION, String)>> {
+        Answer::new("IHeapwrightAliasing::GetViolation", self.read_violation(index))
+    }
+
+    fn read_violation(&self, index: u64) -> super::Result<Option<(HEAPWRIGHT_ALIASING_VIOLATION, String)>> {
         let mut violation = HEAPWRIGHT_ALIASING_VIOLATION {
             Rule: [0; 8],
             Because: [0; 8],
@@ -74,45 +81,44 @@ impl Tracker {
             List: 0,
             Call: 0,
         };
-        // SAFETY: violation takes the structure.
+        // SAFETY: violation is the structure that the call writes.
         let hresult = unsafe { self.0.GetViolation(index, &raw mut violation) };
-        done(hresult)?;
         if hresult != S_OK {
-            return Ok(None);
+            return if hresult.is_ok() { Ok(None) } else { Err(hresult) };
         }
         let mut size = 0;
-        // SAFETY: without text only the size is written.
-        done(unsafe { self.0.GetViolationText(index, &raw mut size, std::ptr::null_mut()) })?;
+        // SAFETY: with a null pointer only the size is written.
+        let hresult = unsafe { self.0.GetViolationText(index, &raw mut size, std::ptr::null_mut()) };
+        hresult.ok().map_err(|error| error.code())?;
         let mut text = vec![0_u8; size];
         // SAFETY: text has size bytes.
-        done(unsafe { self.0.GetViolationText(index, &raw mut size, text.as_mut_ptr()) })?;
+        let hresult = unsafe { self.0.GetViolationText(index, &raw mut size, text.as_mut_ptr()) };
+        hresult.ok().map_err(|error| error.code())?;
         Ok(Some((violation, String::from_utf8_lossy(&text).into_owned())))
     }
 
-    /// `ClearViolations`.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn clear_violations(&self) {
         // SAFETY: the tracker is live.
         unsafe { self.0.ClearViolations() };
     }
 
-    /// `GetContents`; `None` where the unit is not tracked.
+    /// Returns the state of a unit's contents, or `None` if the unit is not tracked.
     pub(crate) fn contents(
         &self,
         resource: &ID3D12Resource,
         unit: u32,
-    ) -> Result<Option<HEAPWRIGHT_ALIASING_CONTENTS>> {
+    ) -> Answer<Option<HEAPWRIGHT_ALIASING_CONTENTS>> {
         let mut contents = -1;
-        // SAFETY: the resource is live, contents takes the number.
+        // SAFETY: the resource is live, and contents is the number that the call writes.
         let hresult = unsafe { self.0.GetContents(resource.as_raw(), unit, &raw mut contents) };
-        done(hresult)?;
-        Ok((hresult == S_OK).then_some(contents))
+        done("IHeapwrightAliasing::GetContents", hresult).map(|()| (hresult == S_OK).then_some(contents))
     }
 }
 
 impl Drop for Tracker {
     fn drop(&mut self) {
         let off = OFF;
-        // SAFETY: off is a valid structure. A device that was removed may refuse; there is nobody to tell.
+        // SAFETY: off is a valid structure. A removed device may refuse, which is of no consequence.
         let _ = unsafe { self.0.SetTracking(&raw const off) };
     }
 }

@@ -3,13 +3,12 @@
 use heapwright_d3d12::*;
 
 use super::scene::{
-    ALL, BUFFERS, COMMON, COPY_DEST, GRANULE, RENDER_TARGET, Scene, TARGETS, accepted, refused, square, tall,
-    target,
+    ALL, BUFFERS, GRANULE, Scene, TARGETS, accepted_scene, refused_scene, square, tall, target,
 };
-use crate::answer::{Answer, Stop};
+use crate::answer::{Answer, Stop, each};
 use crate::check::{Check, Need};
 use crate::com::barriers::{Enhanced, Scope};
-use crate::desc::{buffer, rgba};
+use crate::desc::{COMMON, COPY_DEST, RENDER_TARGET, buffer, rgba};
 
 const SPEC: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, resource aliasing";
 const BARRIER: &str = "DirectX-Specs, D3D12EnhancedBarriers.md, barrier validation";
@@ -22,9 +21,9 @@ const BOTH: &[Need] =
 const TO_COPY: Scope = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_COPY_DEST);
 const FROM_COPY: Scope = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_COPY_SOURCE);
 const TO_TARGET: Scope = (D3D12_BARRIER_SYNC_RENDER_TARGET, D3D12_BARRIER_ACCESS_RENDER_TARGET);
-/// Copies, without access: what is deactivated or activated.
+/// Scope COPY without access, for deactivation and activation.
 const COPIES: Scope = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_ACCESS_NO_ACCESS);
-/// Nothing came before, or comes after.
+/// No scope and no access: the resource is not used before or after.
 const NOTHING: Scope = (D3D12_BARRIER_SYNC_NONE, D3D12_BARRIER_ACCESS_NO_ACCESS);
 
 const UNDEFINED: D3D12_BARRIER_LAYOUT = D3D12_BARRIER_LAYOUT_UNDEFINED;
@@ -36,158 +35,132 @@ const WHOLE: (u64, u64) = (0, u64::MAX);
 const RED: [f32; 4] = [1.0, 0.0, 0.0, 1.0];
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    accepted("aliasing/e-1-waits-for-the-copy", "E-1", SPEC, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        two_buffers(&scene, (TO_COPY, COPIES))?;
+    accepted_scene("aliasing/e-1-waits-for-the-copy", "E-1", SPEC, BUFFER, |scene| {
+        two_buffers(scene, (TO_COPY, COPIES))?;
         scene.accepts()
     }),
-    accepted("aliasing/e-1-nothing-between-calls", "E-1", SPEC, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (one, other) = buffers(&scene)?;
+    accepted_scene("aliasing/e-1-nothing-between-calls", "E-1", SPEC, BUFFER, |scene| {
+        let (one, other) = buffers(scene)?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.read(list, &other, 0))?;
         scene.carried(&other, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/e-1-waits-for-something-else", "E-1", SPEC, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/e-1-waits-for-something-else", "E-1", SPEC, BUFFER, |scene| {
         let draws = (D3D12_BARRIER_SYNC_VERTEX_SHADING, D3D12_BARRIER_ACCESS_VERTEX_BUFFER);
-        two_buffers(&scene, (draws, COPIES))?;
+        two_buffers(scene, (draws, COPIES))?;
         scene.refuses(&[("E-1", "")])
     }),
-    accepted("aliasing/e-2-activation-from-undefined", "E-2", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = placed_target(&scene)?;
-        closes(&scene, &activation(&texture, NOTHING, false))?.ok("NO_ACCESS and UNDEFINED")?;
+    accepted_scene("aliasing/e-2-activation-from-undefined", "E-2", SPEC, TEXTURE, |scene| {
+        let texture = placed_target(scene)?;
+        closes(scene, &activation(&texture, NOTHING, false))?.ok("NO_ACCESS and UNDEFINED")?;
         Ok("closed".to_owned())
     }),
-    refused("aliasing/e-2-undefined-with-an-access", "E-2", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = placed_target(&scene)?;
+    refused_scene("aliasing/e-2-undefined-with-an-access", "E-2", SPEC, TEXTURE, |scene| {
+        let texture = placed_target(scene)?;
         let barrier = activation(&texture, TO_COPY, false);
-        ctx.reported("UNDEFINED with AccessBefore COPY_DEST", || closes(&scene, &barrier))
+        scene.ctx.reported("UNDEFINED with AccessBefore COPY_DEST", || closes(scene, &barrier))
     }),
-    accepted("aliasing/e-3-discard-initialises", "E-3", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        activated(&scene, true)?;
+    accepted_scene("aliasing/e-3-discard-initialises", "E-3", SPEC, TEXTURE, |scene| {
+        activated(scene, true)?;
         scene.accepts()
     }),
-    accepted("aliasing/e-3-clear-initialises", "E-3", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = placed_target(&scene)?;
+    accepted_scene("aliasing/e-3-clear-initialises", "E-3", SPEC, TEXTURE, |scene| {
+        let texture = placed_target(scene)?;
         let view = scene.target_view(&texture, 0, 0)?;
-        scene.try_run(|list| {
+        scene.accepts_run(|list| {
             scene.enhanced(list, &[activation(&texture, NOTHING, false)])?;
-            list.clear_render_target(view, RED);
+            list.clear_target(view, RED, &[]);
             scene.enhanced(
                 list,
                 &[layout(&texture, (TO_TARGET, FROM_COPY), (LAYOUT_TARGET, LAYOUT_COPY_SOURCE))],
             )?;
             scene.read(list, &texture, 0);
             Ok(())
-        })?;
-        scene.accepts()
+        })
     }),
-    refused("aliasing/e-3-nothing-initialises", "E-3", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        activated(&scene, false)?;
+    refused_scene("aliasing/e-3-nothing-initialises", "E-3", SPEC, TEXTURE, |scene| {
+        activated(scene, false)?;
         scene.refuses(&[("E-3", "")])
     }),
-    refused("aliasing/e-3-discard-of-a-defined-layout", "E-3", BARRIER, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = placed_target(&scene)?;
+    refused_scene("aliasing/e-3-discard-of-a-defined-layout", "E-3", BARRIER, TEXTURE, |scene| {
+        let texture = placed_target(scene)?;
         let barrier = Enhanced::Texture {
             resource: &texture,
             scopes: (TO_TARGET, TO_TARGET),
             layouts: (LAYOUT_TARGET, LAYOUT_TARGET),
+            slice: None,
             discards: true,
         };
-        ctx.reported("DISCARD with LayoutBefore RENDER_TARGET", || closes(&scene, &barrier))
+        scene.ctx.reported("DISCARD with LayoutBefore RENDER_TARGET", || closes(scene, &barrier))
     }),
-    accepted("aliasing/e-4-back-from-no-access", "E-4", SPEC, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        no_access(&scene, true)?;
+    accepted_scene("aliasing/e-4-back-from-no-access", "E-4", SPEC, BUFFER, |scene| {
+        no_access(scene, true)?;
         scene.accepts()
     }),
-    refused("aliasing/e-4-access-after-no-access", "E-4", SPEC, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        no_access(&scene, false)?;
+    refused_scene("aliasing/e-4-access-after-no-access", "E-4", SPEC, BUFFER, |scene| {
+        no_access(scene, false)?;
         scene.refuses(&[("E-4", "")])
     }),
-    accepted("aliasing/e-5-discard-in-a-call-of-its-own", "E-5", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        discards_beside(&scene, true)?;
+    accepted_scene("aliasing/e-5-discard-in-a-call-of-its-own", "E-5", SPEC, TEXTURE, |scene| {
+        discards_beside(scene, true)?;
         scene.accepts()
     }),
-    refused("aliasing/e-5-discard-beside-a-flush", "E-5", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        discards_beside(&scene, false)?;
+    refused_scene("aliasing/e-5-discard-beside-a-flush", "E-5", SPEC, TEXTURE, |scene| {
+        discards_beside(scene, false)?;
         scene.refuses(&[("E-5", "")])
     }),
-    accepted("aliasing/e-6-changes-in-two-calls", "E-6", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        layouts_beside(&scene, true)?;
+    accepted_scene("aliasing/e-6-changes-in-two-calls", "E-6", SPEC, TEXTURE, |scene| {
+        layouts_beside(scene, true)?;
         scene.accepts()
     }),
-    refused("aliasing/e-6-changes-in-one-call", "E-6", SPEC, TEXTURE, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        layouts_beside(&scene, false)?;
+    refused_scene("aliasing/e-6-changes-in-one-call", "E-6", SPEC, TEXTURE, |scene| {
+        layouts_beside(scene, false)?;
         scene.refuses(&[("E-6", "")])
     }),
-    accepted("aliasing/e-7-sync-none-comes-first", "E-7", BARRIER, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (one, _) = buffers(&scene)?;
-        scene.try_run(|list| {
+    accepted_scene("aliasing/e-7-sync-none-comes-first", "E-7", BARRIER, BUFFER, |scene| {
+        let (one, _) = buffers(scene)?;
+        scene.accepts_run(|list| {
             scene.enhanced(list, &[whole(&one, (NOTHING, TO_COPY))])?;
             scene.write(list, &one, 0);
             Ok(())
-        })?;
-        scene.accepts()
+        })
     }),
-    refused("aliasing/e-7-sync-none-after-an-access", "E-7", BARRIER, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (one, _) = buffers(&scene)?;
-        scene.try_run(|list| {
+    refused_scene("aliasing/e-7-sync-none-after-an-access", "E-7", BARRIER, BUFFER, |scene| {
+        let (one, _) = buffers(scene)?;
+        scene.refuses_run(&[("E-7", "")], |list| {
             scene.write(list, &one, 0);
             scene.enhanced(list, &[whole(&one, (NOTHING, FROM_COPY))])
-        })?;
-        scene.refuses(&[("E-7", "")])
+        })
     }),
-    refused("aliasing/e-7-access-after-sync-none", "E-7", BARRIER, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (one, _) = buffers(&scene)?;
-        scene.try_run(|list| {
+    refused_scene("aliasing/e-7-access-after-sync-none", "E-7", BARRIER, BUFFER, |scene| {
+        let (one, _) = buffers(scene)?;
+        scene.refuses_run(&[("E-7", "")], |list| {
             scene.write(list, &one, 0);
             scene.enhanced(list, &[whole(&one, (TO_COPY, NOTHING))])?;
             scene.enhanced(list, &[whole(&one, (COPIES, FROM_COPY))])
-        })?;
-        scene.refuses(&[("E-7", "")])
+        })
     }),
-    accepted("aliasing/e-8-whole-buffer", "E-8", BARRIER, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (one, _) = buffers(&scene)?;
-        for range in [WHOLE, (0, GRANULE)] {
+    accepted_scene("aliasing/e-8-whole-buffer", "E-8", BARRIER, BUFFER, |scene| {
+        let (one, _) = buffers(scene)?;
+        each([WHOLE, (0, GRANULE)], |range| {
             let barrier = Enhanced::Buffer { resource: &one, scopes: (TO_COPY, FROM_COPY), range };
-            closes(&scene, &barrier)?.ok("the whole buffer")?;
-        }
-        Ok("UINT64_MAX and the width".to_owned())
+            closes(scene, &barrier)?.ok("the whole buffer")
+        })
     }),
-    refused("aliasing/e-8-part-of-a-buffer", "E-8", BARRIER, BUFFER, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (one, _) = buffers(&scene)?;
-        for range in [(256, GRANULE - 256), (0, 256)] {
+    refused_scene("aliasing/e-8-part-of-a-buffer", "E-8", BARRIER, BUFFER, |scene| {
+        let (one, _) = buffers(scene)?;
+        each([(256, GRANULE - 256), (0, 256)], |range| {
             let barrier = Enhanced::Buffer { resource: &one, scopes: (TO_COPY, FROM_COPY), range };
-            ctx.reported("a part of the buffer", || closes(&scene, &barrier))?;
-        }
-        Ok("neither from the middle nor to it".to_owned())
+            scene.ctx.reported("a part of the buffer", || closes(scene, &barrier))
+        })
     }),
-    accepted("aliasing/e-9-the-example", "E-9", SPEC, BOTH, |ctx| {
+    accepted_scene("aliasing/e-9-the-example", "E-9", SPEC, BOTH, |scene| {
         // An index buffer goes, a texture comes, in one call.
-        let scene = Scene::advanced(ctx)?;
         let heap = scene.heap(8, ALL)?;
         let indices = scene.place(&heap, 0, &buffer(GRANULE), COMMON)?;
         let texture = scene.place(&heap, 0, &rgba(128, 128), COMMON)?;
-        scene.try_run(|list| {
+        scene.accepts_run(|list| {
             let input = (D3D12_BARRIER_SYNC_INDEX_INPUT, D3D12_BARRIER_ACCESS_INDEX_BUFFER);
             let gone = (D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_ACCESS_NO_ACCESS);
             let shader = (D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_ACCESS_SHADER_RESOURCE);
@@ -200,37 +173,43 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
                         resource: &texture,
                         scopes: (came, shader),
                         layouts: (UNDEFINED, D3D12_BARRIER_LAYOUT_SHADER_RESOURCE),
+                        slice: None,
                         discards: true,
                     },
                 ],
             )
-        })?;
-        scene.accepts()
+        })
     }),
 ];
 
-/// Two buffers of a granule that share it.
+/// Creates two buffers of one granule that share it.
 fn buffers(scene: &Scene<'_>) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
     scene.pair(BUFFERS, (&buffer(GRANULE), COMMON), (&buffer(GRANULE), COMMON))
 }
 
-/// A barrier of all of a buffer.
+/// Returns a barrier of a whole buffer.
 fn whole(resource: &ID3D12Resource, scopes: (Scope, Scope)) -> Enhanced<'_> {
     Enhanced::Buffer { resource, scopes, range: WHOLE }
 }
 
-/// A barrier of all of a texture.
+/// Returns a barrier of a whole texture.
 fn layout(
     resource: &ID3D12Resource,
     scopes: (Scope, Scope),
     layouts: (D3D12_BARRIER_LAYOUT, D3D12_BARRIER_LAYOUT),
 ) -> Enhanced<'_> {
-    Enhanced::Texture { resource, scopes, layouts, discards: false }
+    Enhanced::Texture { resource, scopes, layouts, slice: None, discards: false }
 }
 
-/// A render target becomes one, whatever it was before.
+/// Returns a barrier from UNDEFINED to RENDER_TARGET.
 fn activation(resource: &ID3D12Resource, before: Scope, discards: bool) -> Enhanced<'_> {
-    Enhanced::Texture { resource, scopes: (before, TO_TARGET), layouts: (UNDEFINED, LAYOUT_TARGET), discards }
+    Enhanced::Texture {
+        resource,
+        scopes: (before, TO_TARGET),
+        layouts: (UNDEFINED, LAYOUT_TARGET),
+        slice: None,
+        discards,
+    }
 }
 
 fn placed_target(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
@@ -238,15 +217,15 @@ fn placed_target(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
     scene.place(&heap, 0, &target(square()), RENDER_TARGET)
 }
 
-/// What `Close` answers to a list with one barrier.
+/// Returns the result of `Close` of a list with one barrier.
 fn closes(scene: &Scene<'_>, barrier: &Enhanced<'_>) -> Result<Answer<()>, Stop> {
     scene.close(|list| scene.enhanced(list, &[*barrier]))
 }
 
-/// In one call a buffer is written and another over it is read, with barriers of these scopes for the first.
+/// Writes a buffer and reads an overlapping one in one call, with a barrier of these scopes for the first.
 fn two_buffers(scene: &Scene<'_>, first: (Scope, Scope)) -> Result<(), Stop> {
     let (one, other) = buffers(scene)?;
-    scene.try_run(|list| {
+    scene.run(|list| {
         scene.write(list, &one, 0);
         scene.enhanced(list, &[whole(&one, first), whole(&other, (COPIES, FROM_COPY))])?;
         scene.read(list, &other, 0);
@@ -254,10 +233,10 @@ fn two_buffers(scene: &Scene<'_>, first: (Scope, Scope)) -> Result<(), Stop> {
     })
 }
 
-/// A render target goes from UNDEFINED to RENDER_TARGET and is then written in part.
+/// Activates a render target and writes a part of it.
 fn activated(scene: &Scene<'_>, discards: bool) -> Result<(), Stop> {
     let texture = placed_target(scene)?;
-    scene.try_run(|list| {
+    scene.run(|list| {
         scene.enhanced(list, &[activation(&texture, NOTHING, discards)])?;
         scene.enhanced(list, &[layout(&texture, (TO_TARGET, TO_COPY), (LAYOUT_TARGET, LAYOUT_COPY_DEST))])?;
         scene.write_box(list, &texture, 0, [0, 0, 1, 1]);
@@ -265,10 +244,10 @@ fn activated(scene: &Scene<'_>, discards: bool) -> Result<(), Stop> {
     })
 }
 
-/// A buffer is written, goes to NO_ACCESS and is written again, perhaps after it came back.
+/// Writes a buffer, deactivates it, activates it again if `comes_back`, and writes it again.
 fn no_access(scene: &Scene<'_>, comes_back: bool) -> Result<(), Stop> {
     let (one, _) = buffers(scene)?;
-    scene.try_run(|list| {
+    scene.run(|list| {
         scene.write(list, &one, 0);
         scene.enhanced(list, &[whole(&one, (TO_COPY, COPIES))])?;
         if comes_back {
@@ -279,16 +258,17 @@ fn no_access(scene: &Scene<'_>, comes_back: bool) -> Result<(), Stop> {
     })
 }
 
-/// Two render targets over one another: the first is written and goes to NO_ACCESS, the second comes with DISCARD.
+/// Writes a render target, deactivates it, and activates an overlapping one with DISCARD.
 fn discards_beside(scene: &Scene<'_>, in_two_calls: bool) -> Result<(), Stop> {
     let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
-    scene.try_run(|list| {
+    scene.run(|list| {
         scene.write(list, &one, 0);
         let goes = layout(&one, (TO_COPY, COPIES), (LAYOUT_COPY_DEST, LAYOUT_COPY_DEST));
         let comes = Enhanced::Texture {
             resource: &other,
             scopes: (COPIES, TO_COPY),
             layouts: (UNDEFINED, LAYOUT_COPY_DEST),
+            slice: None,
             discards: true,
         };
         if in_two_calls {
@@ -302,11 +282,11 @@ fn discards_beside(scene: &Scene<'_>, in_two_calls: bool) -> Result<(), Stop> {
     })
 }
 
-/// Two textures over one another: the first, which nothing wrote in this call, changes its layout as it goes; the second comes.
+/// Deactivates a texture with a change of its layout, and activates an overlapping one.
 fn layouts_beside(scene: &Scene<'_>, in_two_calls: bool) -> Result<(), Stop> {
     let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
     scene.run(|list| scene.write(list, &one, 0))?;
-    scene.try_run(|list| {
+    scene.run(|list| {
         let goes = layout(&one, (COPIES, COPIES), (LAYOUT_COPY_DEST, LAYOUT_COPY_SOURCE));
         let comes = layout(&other, (COPIES, TO_COPY), (UNDEFINED, LAYOUT_COPY_DEST));
         if in_two_calls {

@@ -1,28 +1,33 @@
-//! Section G: where resources may be, and how much memory belongs to each.
+//! Section G: placement of resources and the granularity of their memory.
 
 use heapwright_d3d12::*;
 
 use super::scene::{
-    ALL, COMMON, COPY_DEST, COPY_SOURCE, GRANULE, MIXED, MIXED_TILED, RENDER_TARGET, Scene, TARGETS,
-    TEXTURES, WITH_TEXTURES, accepted, refused, square, target, tiled,
+    ALL, GRANULE, MIXED, MIXED_TILED, Scene, TARGETS, TEXTURES, WITH_TEXTURES, accepted, accepted_scene,
+    refused, refused_scene, square, target, tiled,
 };
-use crate::answer::{Stop, require, require_eq, skipped};
+use crate::answer::{Stop, each, require, require_eq, skipped};
 use crate::check::{Check, Need};
 use crate::com::device::Home;
 use crate::context::Context;
 use crate::desc::{
-    KIB, MIB, buffer, buffer_heap, multisampled, properties, render_target, rgba, tight_buffer,
+    COMMON, COPY_DEST, COPY_SOURCE, DEFAULT, KIB, MIB, RENDER_TARGET, aligned, buffer, buffer_heap,
+    multisampled, properties, render_target, rgba, tight_buffer,
 };
 
 const PLACED: &str = "D3D12, CreatePlacedResource";
 const INFO: &str = "D3D12, GetResourceAllocationInfo";
 const ALIAS: &str = "ALIAS, alignment granularity";
-/// No document says what tight alignment means for aliasing.
+/// The documents do not define aliasing of tightly aligned resources.
 const CHOICE: &str = "heapwright's choice: tight alignment and aliasing";
+const ALIGNMENT: &str = "D3D12, D3D12_RESOURCE_DESC::Alignment";
+const TIER: &str = "D3D12, D3D12_RESOURCE_HEAP_TIER";
 
 const YES: &[Need] = &[Need::Textures];
 const TIGHT: &[Need] =
     &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2, Need::TightAlignment];
+const TIGHT_BUFFERS: &[Need] = &[Need::AliasingTracker, Need::TightAlignment];
+const TIER_2: &[Need] = &[Need::Textures, Need::HeapTier2];
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
     accepted("aliasing/g-1-offset-at-the-alignment", "G-1", PLACED, YES, |ctx| {
@@ -35,30 +40,28 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let heap = ctx.create_heap(&target_heap(32 * MIB)).ok("32 MiB")?;
         let home = Home::Placed(&heap, alignment / 2);
         ctx.create_resource(home, &desc, RENDER_TARGET, None)
-            .refused(format!("half of the alignment {alignment:#x}"))?;
-        Ok("E_INVALIDARG".to_owned())
+            .refused(format!("half of the alignment {alignment:#x}"))
     }),
     accepted("aliasing/g-2-end-is-the-end-of-the-heap", "G-2", PLACED, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 2 * GRANULE)).ok("128 KiB")?;
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 2 * GRANULE)).ok("128 KiB")?;
         ctx.place(&heap, GRANULE, &buffer(GRANULE)).ok("the second half")?;
         Ok("64 KiB at 64 KiB of 128 KiB".to_owned())
     }),
     refused("aliasing/g-2-beyond-the-heap", "G-2", PLACED, &[], |ctx| {
-        let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 2 * GRANULE)).ok("128 KiB")?;
-        ctx.place(&heap, GRANULE, &buffer(GRANULE + 1)).refused("a byte more than the second half")?;
-        Ok("E_INVALIDARG".to_owned())
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 2 * GRANULE)).ok("128 KiB")?;
+        ctx.place(&heap, GRANULE, &buffer(GRANULE + 1)).refused("a byte more than the second half")
     }),
     accepted("aliasing/g-3-buffers-are-whole-granules", "G-3", INFO, &[], |ctx| {
-        for (width, size) in [(1, GRANULE), (GRANULE, GRANULE), (GRANULE + 1, 2 * GRANULE)] {
+        each([(1, GRANULE), (GRANULE, GRANULE), (GRANULE + 1, 2 * GRANULE)], |(width, size)| {
             let found = ctx.valid_allocation("a buffer", &buffer(width))?;
-            require_eq(format!("SizeInBytes of a buffer of {width}"), found.size, size)?;
-        }
-        Ok("64 KiB, 64 KiB and 128 KiB".to_owned())
+            require_eq(format!("SizeInBytes of a buffer of {width}"), found.size, size)
+        })
     }),
     refused("aliasing/g-3-less-than-the-adapter-says", "G-3", INFO, YES, |ctx| {
         let desc = rgba(512, 512);
         let size = ctx.valid_allocation("a texture", &desc)?.size;
-        let heap = ctx.create_heap(&crate::desc::texture_heap(size - GRANULE)).ok("too little")?;
+        let heap =
+            ctx.create_heap(&crate::desc::texture_heap(size - GRANULE)).ok("a heap that is too small")?;
         ctx.place(&heap, 0, &desc).refused(format!("{size} bytes in 64 KiB less"))?;
         Ok(format!("{size} bytes in 64 KiB less"))
     }),
@@ -74,7 +77,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let size = ctx.valid_allocation("the large one", &large)?.size;
         let middle = ctx.allocation(&[small, large, small]);
         require(middle.size > middle.alignment + size, || {
-            format!("{} bytes hold one small one beside the large one, and there are two", middle.size)
+            format!("{} bytes: too small for a resource on each side of the large one", middle.size)
         })?;
         Ok(format!("{} bytes", middle.size))
     }),
@@ -88,47 +91,25 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         ctx.place(&heap, 4 * KIB, &desc).ok("offset 4 KiB")?;
         Ok("at 4 KiB".to_owned())
     }),
-    refused(
-        "aliasing/g-5-render-targets-are-not-small",
-        "G-5",
-        "D3D12, D3D12_RESOURCE_DESC::Alignment",
-        YES,
-        |ctx| {
-            let desc = D3D12_RESOURCE_DESC { Alignment: 4 * KIB, ..render_target(16, 16) };
-            let heap = ctx.create_heap(&target_heap(MIB)).ok("1 MiB")?;
-            let home = Home::Placed(&heap, 4 * KIB);
-            ctx.create_resource(home, &desc, RENDER_TARGET, None).refused("a render target at 4 KiB")?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
-    accepted(
-        "aliasing/g-6-one-heap-for-all-on-tier-2",
-        "G-6",
-        "D3D12, D3D12_RESOURCE_HEAP_TIER",
-        &[Need::Textures, Need::HeapTier2],
-        |ctx| {
-            let desc = D3D12_HEAP_DESC { Flags: ALL, ..buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 4 * MIB) };
-            let heap = ctx.create_heap(&desc).ok("ALLOW_ALL_BUFFERS_AND_TEXTURES")?;
-            for (place, desc) in (0..).zip([buffer(GRANULE), square(), target(square())]) {
-                ctx.place(&heap, place * MIB, &desc).ok("each of the three kinds")?;
-            }
-            Ok("a buffer, a texture and a render target".to_owned())
-        },
-    ),
-    refused(
-        "aliasing/g-6-another-kind-than-the-heaps",
-        "G-6",
-        "D3D12, D3D12_RESOURCE_HEAP_TIER",
-        YES,
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(D3D12_HEAP_TYPE_DEFAULT, 4 * MIB)).ok("for buffers")?;
-            ctx.place(&heap, 0, &square()).refused("a texture in a heap for buffers")?;
-            ctx.place(&heap, 0, &target(square())).refused("a render target in a heap for buffers")?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
-    accepted("aliasing/g-7-neighbours-touch", "G-7", "ALIAS", WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused("aliasing/g-5-render-targets-are-not-small", "G-5", ALIGNMENT, YES, |ctx| {
+        let desc = aligned(render_target(16, 16), 4 * KIB);
+        let heap = ctx.create_heap(&target_heap(MIB)).ok("1 MiB")?;
+        let home = Home::Placed(&heap, 4 * KIB);
+        ctx.create_resource(home, &desc, RENDER_TARGET, None).refused("a render target at 4 KiB")
+    }),
+    accepted("aliasing/g-6-one-heap-for-all-on-tier-2", "G-6", TIER, TIER_2, |ctx| {
+        let desc = D3D12_HEAP_DESC { Flags: ALL, ..buffer_heap(DEFAULT, 4 * MIB) };
+        let heap = ctx.create_heap(&desc).ok("ALLOW_ALL_BUFFERS_AND_TEXTURES")?;
+        each((0..).zip([buffer(GRANULE), square(), target(square())]), |(place, desc)| {
+            ctx.place(&heap, place * MIB, &desc).ok("each of the three kinds")
+        })
+    }),
+    refused("aliasing/g-6-another-kind-than-the-heaps", "G-6", TIER, YES, |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("for buffers")?;
+        ctx.place(&heap, 0, &square()).refused("a texture in a heap for buffers")?;
+        ctx.place(&heap, 0, &target(square())).refused("a render target in a heap for buffers")
+    }),
+    accepted_scene("aliasing/g-7-neighbours-touch", "G-7", "ALIAS", WITH_TEXTURES, |scene| {
         let heap = scene.heap(2, TEXTURES)?;
         let one = scene.place(&heap, 0, &square(), COPY_DEST)?;
         let other = scene.place(&heap, 1, &square(), COPY_DEST)?;
@@ -141,22 +122,19 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.carried(&one, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/g-7-one-granule-in-common", "G-7", "ALIAS", WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/g-7-one-granule-in-common", "G-7", "ALIAS", WITH_TEXTURES, |scene| {
         let heap = scene.heap(3, TEXTURES)?;
         let one = scene.place(&heap, 0, &rgba(256, 128), COPY_DEST)?;
         let other = scene.place(&heap, 1, &rgba(128, 256), COPY_DEST)?;
-        scene.run(|list| {
+        scene.refuses_run(&[("B-1", "")], |list| {
             scene.write(list, &one, 0);
             scene.write(list, &other, 0);
-        })?;
-        scene.refuses(&[("B-1", "")])
+        })
     }),
-    accepted("aliasing/g-8-small-textures-side-by-side", "G-8", ALIAS, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    accepted_scene("aliasing/g-8-small-textures-side-by-side", "G-8", ALIAS, WITH_TEXTURES, |scene| {
         let heap = scene.heap(1, TEXTURES)?;
-        let one = small_at(ctx, &scene, &heap, 0)?;
-        let other = small_at(ctx, &scene, &heap, 4 * KIB)?;
+        let one = small_at(scene, &heap, 0)?;
+        let other = small_at(scene, &heap, 4 * KIB)?;
         scene.run(|list| {
             scene.write(list, &one, 0);
             scene.write(list, &other, 0);
@@ -166,76 +144,60 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.carried(&one, 0)?;
         scene.accepts()
     }),
-    accepted("aliasing/g-8-small-texture-before-a-buffer", "G-8", ALIAS, MIXED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        small_and_buffer(ctx, &scene, GRANULE, &buffer(16))?;
+    accepted_scene("aliasing/g-8-small-texture-before-a-buffer", "G-8", ALIAS, MIXED, |scene| {
+        small_and_buffer(scene, GRANULE, &buffer(16))?;
         scene.accepts()
     }),
-    refused("aliasing/g-8-buffer-owns-the-granule", "G-8", ALIAS, MIXED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        small_and_buffer(ctx, &scene, 0, &buffer(16))?;
+    refused_scene("aliasing/g-8-buffer-owns-the-granule", "G-8", ALIAS, MIXED, |scene| {
+        small_and_buffer(scene, 0, &buffer(16))?;
         scene.refuses(&[("I-2", "G-8")])
     }),
-    accepted("aliasing/g-9-other-granules-stay", "G-9", ALIAS, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        one_byte(&scene, [128, 0, 256, 128])?;
+    accepted_scene("aliasing/g-9-other-granules-stay", "G-9", ALIAS, MIXED_TILED, |scene| {
+        one_byte(scene, [128, 0, 256, 128])?;
         scene.accepts()
     }),
-    refused("aliasing/g-9-one-byte-takes-the-granule", "G-9", ALIAS, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/g-9-one-byte-takes-the-granule", "G-9", ALIAS, MIXED_TILED, |scene| {
         // The last texel of the tile is 64 KiB away from the byte that was written.
-        one_byte(&scene, [127, 127, 128, 128])?;
+        one_byte(scene, [127, 127, 128, 128])?;
         scene.refuses(&[("I-2", "H-7")])
     }),
-    accepted(
-        "aliasing/g-10-tight-buffers-side-by-side",
-        "G-10",
-        CHOICE,
-        &[Need::AliasingTracker, Need::TightAlignment],
-        |ctx| {
-            let scene = Scene::advanced(ctx)?;
-            let heap = scene.heap(1, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS)?;
-            let size = ctx.valid_allocation("a tight buffer", &tight_buffer(256))?.size;
-            let one = scene.place_at(&heap, 0, &tight_buffer(256), COMMON, None)?;
-            let other = scene.place_at(&heap, size, &tight_buffer(256), COMMON, None)?;
-            scene.run(|list| {
-                scene.write(list, &one, 0);
-                scene.write(list, &other, 0);
-                list.transition(&one, COPY_DEST, COPY_SOURCE);
-                scene.read(list, &one, 0);
-            })?;
-            scene.carried(&one, 0)?;
-            scene.accepts()
-        },
-    ),
-    refused("aliasing/g-10-tight-buffer-beside-a-small-texture", "G-10", CHOICE, TIGHT, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        small_and_buffer(ctx, &scene, 0, &tight_buffer(256))?;
+    accepted_scene("aliasing/g-10-tight-buffers-side-by-side", "G-10", CHOICE, TIGHT_BUFFERS, |scene| {
+        let heap = scene.heap(1, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS)?;
+        let size = scene.ctx.valid_allocation("a tight buffer", &tight_buffer(256))?.size;
+        let one = scene.place_at(&heap, 0, &tight_buffer(256), COMMON, None)?;
+        let other = scene.place_at(&heap, size, &tight_buffer(256), COMMON, None)?;
+        scene.run(|list| {
+            scene.write(list, &one, 0);
+            scene.write(list, &other, 0);
+            list.transition(&one, COPY_DEST, COPY_SOURCE);
+            scene.read(list, &one, 0);
+        })?;
+        scene.carried(&one, 0)?;
+        scene.accepts()
+    }),
+    refused_scene("aliasing/g-10-tight-buffer-beside-a-small-texture", "G-10", CHOICE, TIGHT, |scene| {
+        small_and_buffer(scene, 0, &tight_buffer(256))?;
         scene.refuses(&[("I-2", "G-8")])
     }),
 ];
 
 /// A heap for multisampled render targets.
 fn target_heap(size: u64) -> D3D12_HEAP_DESC {
-    D3D12_HEAP_DESC {
-        SizeInBytes: size,
-        Properties: properties(D3D12_HEAP_TYPE_DEFAULT),
-        Alignment: 4 * MIB,
-        Flags: TARGETS,
-    }
+    D3D12_HEAP_DESC { SizeInBytes: size, Properties: properties(DEFAULT), Alignment: 4 * MIB, Flags: TARGETS }
 }
 
-/// A multisampled render target at an offset made from its alignment; the alignment.
+/// Places a multisampled render target at an offset computed from its alignment. Returns the alignment.
 fn multisampled_at(ctx: &Context, offset: fn(u64) -> u64) -> Result<u64, Stop> {
     let desc = multisampled(1024, 1024, 4);
     let found = ctx.valid_allocation("4 samples", &desc)?;
-    let heap = ctx.create_heap(&target_heap(offset(found.alignment) + found.size)).ok("room for one")?;
+    let heap =
+        ctx.create_heap(&target_heap(offset(found.alignment) + found.size)).ok("a heap for one texture")?;
     let home = Home::Placed(&heap, offset(found.alignment));
     ctx.create_resource(home, &desc, RENDER_TARGET, None).ok(format!("at {:#x}", found.alignment))?;
     Ok(found.alignment)
 }
 
-/// Two descriptions of which one has the larger alignment.
+/// Returns two descriptions, of which the second has the larger alignment.
 fn small_and_large(ctx: &Context) -> Result<(D3D12_RESOURCE_DESC, D3D12_RESOURCE_DESC), Stop> {
     let (small, large) = (rgba(16, 16), multisampled(512, 512, 4));
     let (one, other) = (ctx.valid_allocation("small", &small)?, ctx.valid_allocation("large", &large)?);
@@ -245,32 +207,22 @@ fn small_and_large(ctx: &Context) -> Result<(D3D12_RESOURCE_DESC, D3D12_RESOURCE
     Ok((small, large))
 }
 
-/// A texture of 4 KiB, with an alignment as small.
+/// A texture of 4 KiB with an alignment of 4 KiB.
 fn small_texture() -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC { Alignment: 4 * KIB, ..rgba(32, 32) }
+    aligned(rgba(32, 32), 4 * KIB)
 }
 
-fn small_at(
-    ctx: &Context,
-    scene: &Scene<'_>,
-    heap: &ID3D12Heap,
-    offset: u64,
-) -> Result<ID3D12Resource, Stop> {
-    if ctx.allocation(&[small_texture()]).alignment != 4 * KIB {
+fn small_at(scene: &Scene<'_>, heap: &ID3D12Heap, offset: u64) -> Result<ID3D12Resource, Stop> {
+    if scene.ctx.allocation(&[small_texture()]).alignment != 4 * KIB {
         return skipped("the device aligns small textures to 64 KiB");
     }
     scene.place_at(heap, offset, &small_texture(), COPY_DEST, None)
 }
 
-/// A small texture in the last 4 KiB of a granule is written; then a byte of a buffer, which has other bytes; then it is read.
-fn small_and_buffer(
-    ctx: &Context,
-    scene: &Scene<'_>,
-    buffer_offset: u64,
-    desc: &D3D12_RESOURCE_DESC,
-) -> Result<(), Stop> {
+/// Writes a small texture in the last 4 KiB of a granule, then a byte of a buffer elsewhere, then reads the texture.
+fn small_and_buffer(scene: &Scene<'_>, buffer_offset: u64, desc: &D3D12_RESOURCE_DESC) -> Result<(), Stop> {
     let heap = scene.heap(2, ALL)?;
-    let small = small_at(ctx, scene, &heap, 60 * KIB)?;
+    let small = small_at(scene, &heap, 60 * KIB)?;
     let buffer = scene.place_at(&heap, buffer_offset, desc, COMMON, None)?;
     scene.run(|list| scene.write(list, &small, 0))?;
     scene.run(|list| scene.write_bytes(list, &buffer, 0, 1))?;
@@ -280,7 +232,7 @@ fn small_and_buffer(
     })
 }
 
-/// A texture of two tiles is written, then the first byte of a buffer in its first tile; then texels of it are read.
+/// Writes a texture of two tiles, then the first byte of a buffer over its first tile, then reads texels of the texture.
 fn one_byte(scene: &Scene<'_>, rect: super::scene::Rect) -> Result<(), Stop> {
     let desc = tiled(rgba(256, 128));
     let (texture, bytes) = scene.pair(ALL, (&desc, COPY_DEST), (&buffer(GRANULE), COMMON))?;

@@ -1,4 +1,4 @@
-//! Section I: what becomes of contents, and who has to initialise what.
+//! Section I: invalidation and initialisation of contents.
 
 use heapwright_d3d12::aliasing::{
     AliasingLaws, HEAPWRIGHT_ALIASING_CONTENTS_INVALID, HEAPWRIGHT_ALIASING_CONTENTS_VALID,
@@ -7,14 +7,16 @@ use heapwright_d3d12::aliasing::{
 use heapwright_d3d12::*;
 
 use super::scene::{
-    ALL, COMMON, COPY_DEST, COPY_SOURCE, GRANULE, MIXED, MIXED_TILED, RENDER_TARGET, SHARED, Scene, TARGETS,
-    TEXTURES, TILED, WITH_TEXTURES, accepted, refused, square, tall, target, tiled,
+    ALL, GRANULE, MIXED, MIXED_TILED, SHARED, Scene, TARGETS, TEXTURES, TILED, WITH_TEXTURES, accepted,
+    accepted_scene, refused, refused_scene, square, tall, target, tiled,
 };
-use crate::answer::{Stop, require, require_eq, skipped};
+use crate::answer::{Stop, ensure, require_eq, skipped};
 use crate::check::{Check, Need};
 use crate::com::commands::List;
-use crate::context::Context;
-use crate::desc::{buffer, depth_buffer, rgba, texture2d, with_flags};
+use crate::desc::{
+    COMMON, COPY_DEST, COPY_SOURCE, RENDER_TARGET, buffer, depth_buffer, rgba, texture2d, with_flags,
+    with_format, with_layout, with_mips, with_slices,
+};
 
 const INVALID: &str = "ALIAS, After a resource is accessed";
 const WRITES: &str = "D3D12, Memory Aliasing and Data Inheritance, writes to invalidated resources";
@@ -23,48 +25,44 @@ const TILES: &str = "ALIAS, Tile-initialization";
 const SCOPE: &str = "ALIAS, Overlapping invalidations";
 const HIDDEN: &str = "ALIAS, extra memory";
 const SIMPLE: &str = "D3D12, CreatePlacedResource, simple usage model";
+const DISCARD: &str = "D3D12, ID3D12GraphicsCommandList::DiscardResource";
 
-/// What a check needs that looks at textures in rows, and at buffers in one heap with them.
+/// Needs of checks with row-major textures and buffers in one heap.
 const ROWS: &[Need] =
     &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2, Need::CrossAdapterRowMajor];
 
-/// One texel.
+/// A box of one texel.
 const TEXEL: [u32; 4] = [0, 0, 1, 1];
 const RED: [f32; 4] = [1.0, 0.0, 0.0, 1.0];
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    accepted("aliasing/i-1-elsewhere-stays-valid", "I-1", INVALID, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    accepted_scene("aliasing/i-1-elsewhere-stays-valid", "I-1", INVALID, WITH_TEXTURES, |scene| {
         let heap = scene.heap(2, TEXTURES)?;
         let one = scene.place(&heap, 0, &square(), COPY_DEST)?;
         let other = scene.place(&heap, 1, &tall(), COPY_DEST)?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.write(list, &other, 0))?;
-        scene.run(|list| read(&scene, list, &one))?;
+        scene.run(|list| read(scene, list, &one))?;
         scene.carried(&one, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/i-1-writes-invalidate", "I-1", INVALID, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/i-1-writes-invalidate", "I-1", INVALID, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.write_box(list, &other, 0, TEXEL))?;
         scene.contents(&one, 0, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
-        scene.run(|list| read(&scene, list, &one))?;
-        scene.refuses(&[("I-2", "H-1")])
+        scene.refuses_run(&[("I-2", "H-1")], |list| read(scene, list, &one))
     }),
-    refused("aliasing/i-1-reads-invalidate", "I-1", INVALID, WITH_TEXTURES, |ctx| {
+    refused_scene("aliasing/i-1-reads-invalidate", "I-1", INVALID, WITH_TEXTURES, |scene| {
         // The first is read where it is invalid, without a transition; the second, which was valid, is not any more.
-        let scene = Scene::advanced(ctx)?;
         let (one, other) = scene.pair(TEXTURES, (&square(), COMMON), (&tall(), COPY_DEST))?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.run(|list| scene.read(list, &one, 0))?;
         scene.contents(&other, 0, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
         scene.refuses(&[("I-2", "H-1")])
     }),
-    refused("aliasing/i-1-use-in-another-state-invalidates", "I-1", INVALID, WITH_TEXTURES, |ctx| {
+    refused_scene("aliasing/i-1-use-in-another-state-invalidates", "I-1", INVALID, WITH_TEXTURES, |scene| {
         // Both have the bytes, as long as both are in COMMON. Then one is read in another state, and nothing is written.
-        let scene = Scene::advanced(ctx)?;
         let (one, other) = scene.pair(TEXTURES | SHARED, (&square(), COPY_DEST), (&square(), COMMON))?;
         scene.run(|list| {
             scene.write(list, &one, 0);
@@ -81,29 +79,25 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             list.transition(&one, COMMON, COPY_SOURCE);
             scene.read(list, &one, 0);
         })?;
-        scene.run(|list| {
+        scene.refuses_run(&[("I-2", "H-6")], |list| {
             list.transition(&other, COMMON, COPY_SOURCE);
             scene.read(list, &other, 0);
-        })?;
-        scene.refuses(&[("I-2", "H-6")])
+        })
     }),
-    accepted("aliasing/i-2-valid-is-read", "I-2", INVALID, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    accepted_scene("aliasing/i-2-valid-is-read", "I-2", INVALID, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.contents(&other, 0, HEAPWRIGHT_ALIASING_CONTENTS_VALID)?;
-        scene.run(|list| read(&scene, list, &other))?;
+        scene.run(|list| read(scene, list, &other))?;
         scene.carried(&other, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/i-2-invalid-is-read", "I-2", INVALID, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/i-2-invalid-is-read", "I-2", INVALID, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &one, 0))?;
         scene.run(|list| scene.write(list, &other, 0))?;
-        scene.run(|list| read(&scene, list, &one))?;
-        scene.refuses(&[("I-2", "H-1")])
+        scene.refuses_run(&[("I-2", "H-1")], |list| read(scene, list, &one))
     }),
     refused("aliasing/i-2-invalid-bytes-are-others", "I-2", INVALID, WITH_TEXTURES, |ctx| {
         // One texel is written through the other: without help all the rest would still be there.
@@ -113,24 +107,21 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.run(|list| scene.write_box(list, &other, 0, TEXEL))?;
         scene.run(|list| read(&scene, list, &one))?;
         let (same, all) = scene.kept(&one, 0)?;
-        require(same < all / 16, || format!("{same} of {all} bytes are those of before"))?;
+        ensure!(same < all / 16, "{same} of {all} bytes are unchanged");
         scene.refuses(&[("I-2", "H-1")])
     }),
-    accepted("aliasing/i-3-partial-write-of-a-texture", "I-3", WRITES, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    accepted_scene("aliasing/i-3-partial-write-of-a-texture", "I-3", WRITES, WITH_TEXTURES, |scene| {
         let (one, other) = scene.strangers()?;
         scene.run(|list| scene.write(list, &other, 0))?;
         scene.run(|list| scene.write(list, &one, 0))?;
-        scene.run(|list| {
+        scene.accepts_run(|list| {
             scene.write_box(list, &other, 0, [0, 0, 32, 32]);
             list.transition(&other, COPY_DEST, COPY_SOURCE);
             scene.read_box(list, &other, 0, [0, 0, 32, 32]);
-        })?;
-        scene.accepts()
+        })
     }),
-    accepted("aliasing/i-3-whole-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let other = invalid_target(&scene)?;
+    accepted_scene("aliasing/i-3-whole-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |scene| {
+        let other = invalid_target(scene)?;
         scene.run(|list| {
             scene.write(list, &other, 0);
             list.transition(&other, COPY_DEST, COPY_SOURCE);
@@ -139,17 +130,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.carried(&other, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/i-3-partial-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let other = invalid_target(&scene)?;
-        scene.run(|list| scene.write_box(list, &other, 0, [0, 0, 32, 32]))?;
-        scene.refuses(&[("I-3", "H-1")])
+    refused_scene("aliasing/i-3-partial-write-of-a-render-target", "I-3", WRITES, WITH_TEXTURES, |scene| {
+        let other = invalid_target(scene)?;
+        scene.refuses_run(&[("I-3", "H-1")], |list| scene.write_box(list, &other, 0, [0, 0, 32, 32]))
     }),
-    accepted("aliasing/i-4-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (texture, view) = cleared_target(&scene, &target(square()))?;
+    accepted_scene("aliasing/i-4-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
+        let (texture, view) = cleared_target(scene, &target(square()))?;
         scene.run(|list| {
-            list.clear_render_target(view, RED);
+            list.clear_target(view, RED, &[]);
             list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
             scene.read(list, &texture, 0);
         })?;
@@ -164,8 +152,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let scene = Scene::with_laws(ctx, AliasingLaws::INVALID_NEEDS_WHOLE_UNITS)?;
         part_of_invalid(&scene)?.refuses(&[("I-2", "H-1")])
     }),
-    accepted("aliasing/i-4-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    accepted_scene("aliasing/i-4-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
         let heap = scene.heap(8, TARGETS)?;
         let texture = scene.place(&heap, 0, &target(square()), COPY_DEST)?;
         scene.run(|list| {
@@ -176,23 +163,18 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.carried(&texture, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/i-4-read-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/i-4-read-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
         let heap = scene.heap(8, TARGETS)?;
         let texture = scene.place(&heap, 0, &target(square()), COPY_SOURCE)?;
-        scene.run(|list| scene.read(list, &texture, 0))?;
-        scene.refuses(&[("I-4", "")])
+        scene.refuses_run(&[("I-4", "")], |list| scene.read(list, &texture, 0))
     }),
-    refused("aliasing/i-4-partial-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/i-4-partial-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
         let heap = scene.heap(8, TARGETS)?;
         let texture = scene.place(&heap, 0, &target(square()), COPY_DEST)?;
-        scene.run(|list| scene.write_box(list, &texture, 0, TEXEL))?;
-        scene.refuses(&[("I-4", "")])
+        scene.refuses_run(&[("I-4", "")], |list| scene.write_box(list, &texture, 0, TEXEL))
     }),
-    refused("aliasing/i-4-unordered-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        unordered_clear_first(&scene)?;
+    refused_scene("aliasing/i-4-unordered-clear-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
+        unordered_clear_first(scene)?;
         scene.refuses(&[("I-4", "")])
     }),
     accepted("aliasing/i-4-unordered-clear-first-read-mildly", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
@@ -201,174 +183,124 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         unordered_clear_first(&scene)?;
         scene.accepts()
     }),
-    accepted("aliasing/i-5-barrier-then-clear", "I-5", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (texture, view) = cleared_target(&scene, &target(square()))?;
-        scene.run(|list| {
+    accepted_scene("aliasing/i-5-barrier-then-clear", "I-5", INITIALISE, WITH_TEXTURES, |scene| {
+        let (texture, view) = cleared_target(scene, &target(square()))?;
+        scene.accepts_run(|list| {
             list.alias(None, Some(&texture));
-            list.clear_render_target(view, RED);
+            list.clear_target(view, RED, &[]);
             list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
             scene.read(list, &texture, 0);
-        })?;
-        scene.accepts()
+        })
     }),
-    refused("aliasing/i-5-clear-then-barrier", "I-5", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (texture, view) = cleared_target(&scene, &target(square()))?;
-        scene.run(|list| {
-            list.clear_render_target(view, RED);
+    refused_scene("aliasing/i-5-clear-then-barrier", "I-5", INITIALISE, WITH_TEXTURES, |scene| {
+        let (texture, view) = cleared_target(scene, &target(square()))?;
+        scene.refuses_run(&[("I-5", "")], |list| {
+            list.clear_target(view, RED, &[]);
             list.alias(None, Some(&texture));
             list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
             scene.read(list, &texture, 0);
-        })?;
-        scene.refuses(&[("I-5", "")])
+        })
     }),
-    accepted("aliasing/i-6-a-tile-of-a-tiled-layout", "I-6", TILES, TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    accepted_scene("aliasing/i-6-a-tile-of-a-tiled-layout", "I-6", TILES, TILED, |scene| {
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
-        scene.run(|list| {
+        scene.accepts_run(|list| {
             scene.write_box(list, &texture, 0, [128, 0, 256, 128]);
             list.transition(&texture, COPY_DEST, COPY_SOURCE);
             scene.read_box(list, &texture, 0, [128, 0, 256, 128]);
-        })?;
-        scene.accepts()
+        })
     }),
-    refused("aliasing/i-6-a-tile-of-an-unknown-layout", "I-6", TILES, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/i-6-a-tile-of-an-unknown-layout", "I-6", TILES, WITH_TEXTURES, |scene| {
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &target(rgba(256, 256)), COPY_DEST)?;
-        scene.run(|list| scene.write_box(list, &texture, 0, [128, 0, 256, 128]))?;
-        scene.refuses(&[("I-4", "I-6")])
+        scene.refuses_run(&[("I-4", "I-6")], |list| scene.write_box(list, &texture, 0, [128, 0, 256, 128]))
     }),
-    refused("aliasing/i-6-half-of-a-tile", "I-6", TILES, TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
+    refused_scene("aliasing/i-6-half-of-a-tile", "I-6", TILES, TILED, |scene| {
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &tiled(target(rgba(256, 256))), COPY_DEST)?;
-        scene.run(|list| scene.write_box(list, &texture, 0, [0, 0, 64, 128]))?;
-        scene.refuses(&[("I-4", "")])
+        scene.refuses_run(&[("I-4", "")], |list| scene.write_box(list, &texture, 0, [0, 0, 64, 128]))
     }),
-    accepted("aliasing/i-7-each-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (texture, views) = two_mips(&scene)?;
-        scene.run(|list| {
+    accepted_scene("aliasing/i-7-each-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |scene| {
+        let (texture, views) = two_mips(scene)?;
+        scene.accepts_run(|list| {
             for view in views {
-                list.clear_render_target(view, RED);
+                list.clear_target(view, RED, &[]);
             }
             list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
             scene.read(list, &texture, 0);
             scene.read(list, &texture, 1);
-        })?;
-        scene.accepts()
+        })
     }),
-    refused("aliasing/i-7-one-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let (texture, views) = two_mips(&scene)?;
-        scene.run(|list| {
-            list.clear_render_target(views[0], RED);
+    refused_scene("aliasing/i-7-one-mip-is-cleared", "I-7", INITIALISE, WITH_TEXTURES, |scene| {
+        let (texture, views) = two_mips(scene)?;
+        scene.refuses_run(&[("I-4", "I-7")], |list| {
+            list.clear_target(views[0], RED, &[]);
             list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
             scene.read(list, &texture, 1);
-        })?;
-        scene.refuses(&[("I-4", "I-7")])
+        })
     }),
-    refused("aliasing/i-7-depth-without-stencil", "I-7", INITIALISE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let desc = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT_S8X24_UINT, ..depth_buffer(64, 64) };
+    refused_scene("aliasing/i-7-depth-without-stencil", "I-7", INITIALISE, WITH_TEXTURES, |scene| {
+        let desc = with_format(depth_buffer(64, 64), DXGI_FORMAT_D32_FLOAT_S8X24_UINT);
         let heap = scene.heap(16, TARGETS)?;
         let texture = scene.place(&heap, 0, &desc, D3D12_RESOURCE_STATE_DEPTH_WRITE)?;
         let view = scene.depth_view(&texture)?;
-        scene.run(|list| {
-            list.clear_depth(view, 0.5);
+        scene.refuses_run(&[("I-4", "I-7")], |list| {
+            list.clear_depth(view, 0.5, &[]);
             list.transition(&texture, D3D12_RESOURCE_STATE_DEPTH_WRITE, COPY_SOURCE);
             scene.read(list, &texture, 0);
             scene.read(list, &texture, 1);
-        })?;
-        scene.refuses(&[("I-4", "I-7")])
+        })
     }),
-    accepted(
-        "aliasing/i-8-discard-then-write",
-        "I-8",
-        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
-        WITH_TEXTURES,
-        |ctx| {
-            let scene = Scene::advanced(ctx)?;
-            let (texture, _) = cleared_target(&scene, &target(square()))?;
-            scene.run(|list| {
-                list.discard(&texture);
-                list.transition(&texture, RENDER_TARGET, COPY_DEST);
-                scene.write_box(list, &texture, 0, [0, 0, 32, 32]);
-            })?;
-            scene.accepts()
-        },
-    ),
-    refused(
-        "aliasing/i-8-discard-then-read",
-        "I-8",
-        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
-        WITH_TEXTURES,
-        |ctx| {
-            let scene = Scene::scrambling(ctx, 9)?;
-            let (texture, view) = cleared_target(&scene, &target(square()))?;
-            scene.run(|list| {
-                list.clear_render_target(view, RED);
-                list.discard(&texture);
-                list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
-                scene.read(list, &texture, 0);
-            })?;
-            let brought = scene.brought(128 * 128 * 4)?;
-            let red = brought.chunks(4).filter(|texel| *texel == [255, 0, 0, 255]).count();
-            require(red < 1024, || format!("{red} of 16384 texels are those of before the discard"))?;
-            scene.refuses(&[("I-8", "")])
-        },
-    ),
-    refused(
-        "aliasing/i-8-discard-of-one-mip",
-        "I-8",
-        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
-        WITH_TEXTURES,
-        |ctx| {
-            // A region counts for the subresources that it names: mip 1 is not initialised.
-            let scene = Scene::advanced(ctx)?;
-            let (texture, _) = two_mips(&scene)?;
-            scene.run(|list| {
-                list.discard_subresource(&texture, 0);
-                list.transition(&texture, RENDER_TARGET, COPY_DEST);
-                scene.write_box(list, &texture, 1, TEXEL);
-            })?;
-            scene.refuses(&[("I-4", "I-7")])
-        },
-    ),
-    refused(
-        "aliasing/i-8-discard-in-another-state",
-        "I-8",
-        "D3D12, ID3D12GraphicsCommandList::DiscardResource",
-        WITH_TEXTURES,
-        |ctx| {
-            let scene = Scene::advanced(ctx)?;
-            let heap = scene.heap(8, TARGETS)?;
-            let texture = scene.place(&heap, 0, &target(square()), COMMON)?;
-            scene.run(|list| list.discard(&texture))?;
-            scene.refuses(&[("I-8", "")])
-        },
-    ),
-    accepted("aliasing/i-9-tiles-beside-stay-valid", "I-9", SCOPE, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        buffer_over_the_second_half(&scene, &tiled(rgba(256, 128)), COMMON)?;
+    accepted_scene("aliasing/i-8-discard-then-write", "I-8", DISCARD, WITH_TEXTURES, |scene| {
+        let (texture, _) = cleared_target(scene, &target(square()))?;
+        scene.accepts_run(|list| {
+            list.discard(&texture, None);
+            list.transition(&texture, RENDER_TARGET, COPY_DEST);
+            scene.write_box(list, &texture, 0, [0, 0, 32, 32]);
+        })
+    }),
+    refused("aliasing/i-8-discard-then-read", "I-8", DISCARD, WITH_TEXTURES, |ctx| {
+        let scene = Scene::scrambling(ctx, 9)?;
+        let (texture, view) = cleared_target(&scene, &target(square()))?;
+        scene.run(|list| {
+            list.clear_target(view, RED, &[]);
+            list.discard(&texture, None);
+            list.transition(&texture, RENDER_TARGET, COPY_SOURCE);
+            scene.read(list, &texture, 0);
+        })?;
+        let brought = scene.brought(128 * 128 * 4)?;
+        let red = brought.chunks(4).filter(|texel| *texel == [255, 0, 0, 255]).count();
+        ensure!(red < 1024, "{red} of 16384 texels are unchanged after the discard");
+        scene.refuses(&[("I-8", "")])
+    }),
+    refused_scene("aliasing/i-8-discard-of-one-mip", "I-8", DISCARD, WITH_TEXTURES, |scene| {
+        // A region counts for the subresources that it names: mip 1 is not initialised.
+        let (texture, _) = two_mips(scene)?;
+        scene.refuses_run(&[("I-4", "I-7")], |list| {
+            list.discard(&texture, Some(0));
+            list.transition(&texture, RENDER_TARGET, COPY_DEST);
+            scene.write_box(list, &texture, 1, TEXEL);
+        })
+    }),
+    refused_scene("aliasing/i-8-discard-in-another-state", "I-8", DISCARD, WITH_TEXTURES, |scene| {
+        let heap = scene.heap(8, TARGETS)?;
+        let texture = scene.place(&heap, 0, &target(square()), COMMON)?;
+        scene.refuses_run(&[("I-8", "")], |list| list.discard(&texture, None))
+    }),
+    accepted_scene("aliasing/i-9-tiles-beside-stay-valid", "I-9", SCOPE, MIXED_TILED, |scene| {
+        buffer_over_the_second_half(scene, &tiled(rgba(256, 128)), COMMON)?;
         scene.accepts()
     }),
-    refused("aliasing/i-9-unknown-layout-is-one", "I-9", SCOPE, MIXED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        buffer_over_the_second_half(&scene, &rgba(256, 128), COMMON)?;
+    refused_scene("aliasing/i-9-unknown-layout-is-one", "I-9", SCOPE, MIXED, |scene| {
+        buffer_over_the_second_half(scene, &rgba(256, 128), COMMON)?;
         scene.refuses(&[("I-2", "I-9")])
     }),
-    refused("aliasing/i-9-tiles-in-another-state", "I-9", SCOPE, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        buffer_over_the_second_half(&scene, &tiled(rgba(256, 128)), COPY_SOURCE)?;
+    refused_scene("aliasing/i-9-tiles-in-another-state", "I-9", SCOPE, MIXED_TILED, |scene| {
+        buffer_over_the_second_half(scene, &tiled(rgba(256, 128)), COPY_SOURCE)?;
         scene.refuses(&[("I-2", "I-9")])
     }),
-    accepted("aliasing/i-10-slice-1-of-the-example", "I-10", SCOPE, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = example(&scene, true, 1, (0, 100))?;
+    accepted_scene("aliasing/i-10-slice-1-of-the-example", "I-10", SCOPE, MIXED_TILED, |scene| {
+        let texture = example(scene, true, 1, (0, 100))?;
         scene.run(|list| {
             list.transition(&texture, COMMON, COPY_SOURCE);
             scene.read_box(list, &texture, 1, TEXEL);
@@ -376,69 +308,56 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         require_eq("the texel", scene.brought(4)?, vec![255, 0, 0, 255])?;
         scene.accepts()
     }),
-    accepted("aliasing/i-10-a-tile-of-the-example-is-copied", "I-10", SCOPE, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = example(&scene, true, 1, (100, 1))?;
-        scene.run(|list| {
+    accepted_scene("aliasing/i-10-a-tile-of-the-example-is-copied", "I-10", SCOPE, MIXED_TILED, |scene| {
+        let texture = example(scene, true, 1, (100, 1))?;
+        scene.accepts_run(|list| {
             list.transition(&texture, COMMON, COPY_DEST);
             scene.write_box(list, &texture, 1, [0, 0, 128, 128]);
             list.transition(&texture, COPY_DEST, COPY_SOURCE);
             scene.read_box(list, &texture, 1, [0, 0, 256, 128]);
-        })?;
-        scene.accepts()
+        })
     }),
-    refused("aliasing/i-10-slice-0-of-the-example", "I-10", SCOPE, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = example(&scene, true, 0, (0, 100))?;
-        scene.run(|list| {
+    refused_scene("aliasing/i-10-slice-0-of-the-example", "I-10", SCOPE, MIXED_TILED, |scene| {
+        let texture = example(scene, true, 0, (0, 100))?;
+        scene.refuses_run(&[("I-2", "H-7")], |list| {
             list.transition(&texture, COMMON, COPY_SOURCE);
             scene.read_box(list, &texture, 0, TEXEL);
-        })?;
-        scene.refuses(&[("I-2", "H-7")])
+        })
     }),
-    refused("aliasing/i-10-half-a-tile-of-the-example", "I-10", SCOPE, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = example(&scene, true, 1, (100, 1))?;
-        scene.run(|list| {
+    refused_scene("aliasing/i-10-half-a-tile-of-the-example", "I-10", SCOPE, MIXED_TILED, |scene| {
+        let texture = example(scene, true, 1, (100, 1))?;
+        scene.refuses_run(&[("I-3", "H-7")], |list| {
             list.transition(&texture, COMMON, COPY_DEST);
             scene.write_box(list, &texture, 1, [0, 0, 64, 128]);
-        })?;
-        scene.refuses(&[("I-3", "H-7")])
+        })
     }),
-    refused("aliasing/i-10-the-example-with-an-unknown-layout", "I-10", SCOPE, MIXED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = example(&scene, false, 1, (0, 1))?;
+    refused_scene("aliasing/i-10-the-example-with-an-unknown-layout", "I-10", SCOPE, MIXED, |scene| {
+        let texture = example(scene, false, 1, (0, 1))?;
         // Slice 1 does not begin before tile 100.
         scene.contents(&texture, 1, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
-        scene.run(|list| {
+        scene.refuses_run(&[("I-2", "I-9")], |list| {
             list.transition(&texture, COMMON, COPY_SOURCE);
             scene.read_box(list, &texture, 1, TEXEL);
-        })?;
-        scene.refuses(&[("I-2", "I-9")])
+        })
     }),
-    accepted("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        hidden(ctx, &scene, |size, _| size)?;
+    accepted_scene("aliasing/i-11-behind-the-allocation", "I-11", HIDDEN, MIXED_TILED, |scene| {
+        hidden(scene, |size, _| size)?;
         scene.accepts()
     }),
-    refused("aliasing/i-11-hidden-memory", "I-11", HIDDEN, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        hidden(ctx, &scene, |_, tiles| tiles)?;
+    refused_scene("aliasing/i-11-hidden-memory", "I-11", HIDDEN, MIXED_TILED, |scene| {
+        hidden(scene, |_, tiles| tiles)?;
         scene.refuses(&[("I-2", "I-11")])
     }),
-    accepted("aliasing/i-11-rows-with-nothing-in-their-hidden-memory", "I-11", HIDDEN, ROWS, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        hidden_behind_rows(ctx, &scene, |size, _| size)?;
+    accepted_scene("aliasing/i-11-rows-with-nothing-in-their-hidden-memory", "I-11", HIDDEN, ROWS, |scene| {
+        hidden_behind_rows(scene, |size, _| size)?;
         scene.accepts()
     }),
-    refused("aliasing/i-11-memory-behind-rows", "I-11", HIDDEN, ROWS, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        hidden_behind_rows(ctx, &scene, |_, rows| rows)?;
+    refused_scene("aliasing/i-11-memory-behind-rows", "I-11", HIDDEN, ROWS, |scene| {
+        hidden_behind_rows(scene, |_, rows| rows)?;
         scene.refuses(&[("I-2", "I-11")])
     }),
-    accepted("aliasing/i-11-mips-before-the-packed-ones", "I-11", HIDDEN, MIXED_TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = packed_mips(&scene, &rgba(256, 256), 4)?;
+    accepted_scene("aliasing/i-11-mips-before-the-packed-ones", "I-11", HIDDEN, MIXED_TILED, |scene| {
+        let texture = packed_mips(scene, &rgba(256, 256), 4)?;
         scene.run(|list| {
             list.transition(&texture, COMMON, COPY_SOURCE);
             scene.read(list, &texture, 0);
@@ -446,16 +365,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.carried(&texture, 0)?;
         scene.accepts()
     }),
-    refused("aliasing/i-11-packed-mips-are-one", "I-11", HIDDEN, MIXED_TILED, |ctx| {
+    refused_scene("aliasing/i-11-packed-mips-are-one", "I-11", HIDDEN, MIXED_TILED, |scene| {
         // Less high than a tile: both mips are packed, into more than 4 tiles.
-        let scene = Scene::advanced(ctx)?;
-        let texture = packed_mips(&scene, &rgba(1024, 64), 2)?;
+        let texture = packed_mips(scene, &rgba(1024, 64), 2)?;
         scene.contents(&texture, 0, HEAPWRIGHT_ALIASING_CONTENTS_INVALID)?;
-        scene.run(|list| {
+        scene.refuses_run(&[("I-2", "H-7")], |list| {
             list.transition(&texture, COMMON, COPY_SOURCE);
             scene.read_box(list, &texture, 0, TEXEL);
-        })?;
-        scene.refuses(&[("I-2", "H-7")])
+        })
     }),
     accepted("aliasing/i-12-activated-then-used", "I-12", SIMPLE, WITH_TEXTURES, |ctx| {
         let scene = Scene::simple(ctx)?;
@@ -473,8 +390,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         let scene = Scene::simple(ctx)?;
         let heap = scene.heap(1, TEXTURES)?;
         let texture = scene.place(&heap, 0, &square(), COPY_DEST)?;
-        scene.run(|list| scene.write(list, &texture, 0))?;
-        scene.refuses(&[("I-12", "")])
+        scene.refuses_run(&[("I-12", "")], |list| scene.write(list, &texture, 0))
     }),
     refused("aliasing/i-12-first-use-in-the-advanced-model", "I-12", SIMPLE, WITH_TEXTURES, |ctx| {
         let scene = Scene::with_laws(ctx, AliasingLaws::ADVANCED_BEGINS_INACTIVE)?;
@@ -505,34 +421,41 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             list.alias(Some(&one), Some(&other));
             scene.write(list, &other, 0);
         })?;
-        scene.run(|list| scene.write(list, &one, 0))?;
-        scene.refuses(&[("I-13", "")])
+        scene.refuses_run(&[("I-13", "")], |list| scene.write(list, &one, 0))
     }),
-    accepted("aliasing/i-14-new-tile-is-copied-whole", "I-14", "D3D12, UpdateTileMappings", TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = remapped(&scene)?;
-        scene.run(|list| {
-            scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
-            list.transition(&texture, COPY_DEST, COPY_SOURCE);
-            scene.read_box(list, &texture, 0, [0, 0, 128, 128]);
-        })?;
-        scene.accepts()
-    }),
-    refused("aliasing/i-14-new-tile-is-written-in-part", "I-14", "D3D12, UpdateTileMappings", TILED, |ctx| {
-        let scene = Scene::advanced(ctx)?;
-        let texture = remapped(&scene)?;
-        scene.run(|list| scene.write_box(list, &texture, 0, TEXEL))?;
-        scene.refuses(&[("I-14", "")])
-    }),
+    accepted_scene(
+        "aliasing/i-14-new-tile-is-copied-whole",
+        "I-14",
+        "D3D12, UpdateTileMappings",
+        TILED,
+        |scene| {
+            let texture = remapped(scene)?;
+            scene.accepts_run(|list| {
+                scene.write_box(list, &texture, 0, [0, 0, 128, 128]);
+                list.transition(&texture, COPY_DEST, COPY_SOURCE);
+                scene.read_box(list, &texture, 0, [0, 0, 128, 128]);
+            })
+        },
+    ),
+    refused_scene(
+        "aliasing/i-14-new-tile-is-written-in-part",
+        "I-14",
+        "D3D12, UpdateTileMappings",
+        TILED,
+        |scene| {
+            let texture = remapped(scene)?;
+            scene.refuses_run(&[("I-14", "")], |list| scene.write_box(list, &texture, 0, TEXEL))
+        },
+    ),
 ];
 
-/// To COPY_SOURCE, and to where the CPU sees it.
+/// Transitions a texture from COPY_DEST to COPY_SOURCE and reads it.
 fn read(scene: &Scene<'_>, list: &List, texture: &ID3D12Resource) {
     list.transition(texture, COPY_DEST, COPY_SOURCE);
     scene.read(list, texture, 0);
 }
 
-/// A render target in COPY_DEST that was valid until a texture over it was written.
+/// Creates a render target in COPY_DEST whose contents an overlapping texture has invalidated.
 fn invalid_target(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
     let (one, other) = scene.pair(TARGETS, (&target(square()), COPY_DEST), (&target(tall()), COPY_DEST))?;
     scene.run(|list| scene.write(list, &other, 0))?;
@@ -540,7 +463,7 @@ fn invalid_target(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
     Ok(other)
 }
 
-/// A render target in its state, and a view of it.
+/// Creates a render target in state RENDER_TARGET with a view.
 fn cleared_target(
     scene: &Scene<'_>,
     desc: &D3D12_RESOURCE_DESC,
@@ -551,25 +474,25 @@ fn cleared_target(
     Ok((texture, view))
 }
 
-/// A render target of two mip levels, and a view of each.
+/// Creates a render target of two mip levels with a view of each.
 fn two_mips(scene: &Scene<'_>) -> Result<(ID3D12Resource, [D3D12_CPU_DESCRIPTOR_HANDLE; 2]), Stop> {
-    let desc = D3D12_RESOURCE_DESC { MipLevels: 2, ..target(square()) };
+    let desc = with_mips(target(square()), 2);
     let (texture, view) = cleared_target(scene, &desc)?;
     let second = scene.target_view(&texture, 1, 0)?;
     Ok((texture, [view, second]))
 }
 
-/// The first operation on a render target is a clear through an unordered access view; then it is read.
+/// Initialises a render target with a clear through an unordered access view.
 fn unordered_clear_first(scene: &Scene<'_>) -> Result<(), Stop> {
     let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
     let desc = target(texture2d(DXGI_FORMAT_R32_UINT, 128, 128));
     let desc = with_flags(desc, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     let heap = scene.heap(8, TARGETS)?;
     let texture = scene.place(&heap, 0, &desc, state)?;
-    scene.try_run(|list| scene.clear_unordered(list, &texture))
+    scene.run(|list| scene.clear_unordered(list, &texture))
 }
 
-/// Writes a texture of two granules, then a buffer that shares its second one; then reads texels of the first.
+/// Writes a texture of two granules, then a buffer over its second granule, then reads a texel in the first granule.
 fn buffer_over_the_second_half(
     scene: &Scene<'_>,
     desc: &D3D12_RESOURCE_DESC,
@@ -591,22 +514,22 @@ fn buffer_over_the_second_half(
     })
 }
 
-/// ALIAS's example: a render target of two slices, 100 tiles each, of which one is cleared, in COMMON; and then a buffer over
-/// some tiles of it, of which a byte in each granule is written.
+/// Sets up the example of document ALIAS: clears one of the two slices, of 100 tiles each, of a render target, leaves it in
+/// COMMON, and writes a byte in each granule of a buffer over some of its tiles.
 fn example(
     scene: &Scene<'_>,
     has_tiles: bool,
     slice: u32,
     (first_tile, tile_count): (u64, u64),
 ) -> Result<ID3D12Resource, Stop> {
-    let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target(rgba(1280, 1280)) };
+    let desc = with_slices(target(rgba(1280, 1280)), 2);
     let desc = if has_tiles { tiled(desc) } else { desc };
     let heap = scene.heap(300, ALL)?;
     let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
     let bytes = scene.place(&heap, first_tile, &buffer(tile_count * GRANULE), COMMON)?;
     let view = scene.target_view(&texture, 0, slice)?;
     scene.run(|list| {
-        list.clear_render_target(view, RED);
+        list.clear_target(view, RED, &[]);
         list.transition(&texture, RENDER_TARGET, COMMON);
     })?;
     scene.run(|list| {
@@ -617,7 +540,7 @@ fn example(
     Ok(texture)
 }
 
-/// Two textures share memory; the first is written, then the second, then a part of the first, which is read.
+/// Writes two overlapping textures in turn, then writes and reads a texel of the first.
 fn part_of_invalid<'a, 'b>(scene: &'b Scene<'a>) -> Result<&'b Scene<'a>, Stop> {
     let (one, other) = scene.strangers()?;
     scene.run(|list| scene.write(list, &one, 0))?;
@@ -630,20 +553,20 @@ fn part_of_invalid<'a, 'b>(scene: &'b Scene<'a>) -> Result<&'b Scene<'a>, Stop> 
     Ok(scene)
 }
 
-/// A render target of tiles with hidden memory is cleared, a buffer elsewhere is written; then it is read. Where the buffer is
-/// follows from the target's allocated size and the size of its tiles.
-fn hidden(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
+/// Clears a tiled render target with hidden memory, writes a buffer, and reads the render target. `place` computes the
+/// buffer's offset from the allocation size and the size of the tiles.
+fn hidden(scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
     let desc = tiled(target(rgba(512, 512)));
-    let (size, tiles) = (ctx.valid_allocation("16 tiles", &desc)?.size, 16 * GRANULE);
+    let (size, tiles) = (scene.ctx.valid_allocation("16 tiles", &desc)?.size, 16 * GRANULE);
     if size == tiles {
-        return skipped("the device hides no memory behind render targets");
+        return skipped("the device has no hidden memory behind render targets");
     }
     let heap = scene.heap(size / GRANULE + 1, ALL)?;
     let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
     let bytes = scene.place_at(&heap, place(size, tiles), &buffer(GRANULE), COMMON, None)?;
     let view = scene.target_view(&texture, 0, 0)?;
     scene.run(|list| {
-        list.clear_render_target(view, RED);
+        list.clear_target(view, RED, &[]);
         list.transition(&texture, RENDER_TARGET, COMMON);
     })?;
     scene.run(|list| scene.write_bytes(list, &bytes, 0, 1))?;
@@ -653,14 +576,14 @@ fn hidden(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Resul
     })
 }
 
-/// The same of a render target in rows, which only adapters share, as its heap and the buffer are.
-fn hidden_behind_rows(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
+/// As [`hidden`], with a row-major cross-adapter render target.
+fn hidden_behind_rows(scene: &Scene<'_>, place: fn(u64, u64) -> u64) -> Result<(), Stop> {
     let across = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
     let layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
-    let desc = D3D12_RESOURCE_DESC { Layout: layout, ..with_flags(target(rgba(512, 512)), across) };
-    let (size, rows) = (ctx.valid_allocation("512 rows of 2 KiB", &desc)?.size, 16 * GRANULE);
+    let desc = with_layout(with_flags(target(rgba(512, 512)), across), layout);
+    let (size, rows) = (scene.ctx.valid_allocation("512 rows of 2 KiB", &desc)?.size, 16 * GRANULE);
     if size == rows {
-        return skipped("the device hides no memory behind render targets in rows");
+        return skipped("the device has no hidden memory behind row-major render targets");
     }
     let heap = scene.heap(size / GRANULE + 1, ALL | SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER)?;
     let texture = scene.place(&heap, 0, &desc, RENDER_TARGET)?;
@@ -668,7 +591,7 @@ fn hidden_behind_rows(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u
     let bytes = scene.place_at(&heap, place(size, rows), &bytes, COMMON, None)?;
     let view = scene.target_view(&texture, 0, 0)?;
     scene.run(|list| {
-        list.clear_render_target(view, RED);
+        list.clear_target(view, RED, &[]);
         list.transition(&texture, RENDER_TARGET, COMMON);
     })?;
     scene.run(|list| scene.write_bytes(list, &bytes, 0, 1))?;
@@ -678,9 +601,9 @@ fn hidden_behind_rows(ctx: &Context, scene: &Scene<'_>, place: fn(u64, u64) -> u
     })
 }
 
-/// A texture of 3 mips in tiles is written and left in COMMON; then a byte of a buffer over one of its tiles.
+/// Writes a tiled texture of 3 mips, leaves it in COMMON, and writes a byte of a buffer over one of its tiles.
 fn packed_mips(scene: &Scene<'_>, desc: &D3D12_RESOURCE_DESC, tile: u64) -> Result<ID3D12Resource, Stop> {
-    let desc = D3D12_RESOURCE_DESC { MipLevels: 3, ..tiled(*desc) };
+    let desc = with_mips(tiled(*desc), 3);
     let heap = scene.heap(16, ALL)?;
     let texture = scene.place(&heap, 0, &desc, COPY_DEST)?;
     let bytes = scene.place(&heap, tile, &buffer(GRANULE), COMMON)?;
@@ -694,7 +617,7 @@ fn packed_mips(scene: &Scene<'_>, desc: &D3D12_RESOURCE_DESC, tile: u64) -> Resu
     Ok(texture)
 }
 
-/// A reserved render target of one tile in COPY_DEST that was valid until its tile was mapped elsewhere.
+/// Creates a valid reserved render target of one tile in COPY_DEST and maps its tile to other memory.
 fn remapped(scene: &Scene<'_>) -> Result<ID3D12Resource, Stop> {
     let heap = scene.heap(4, TARGETS)?;
     let texture = scene.reserve(&tiled(target(square())), COPY_DEST)?;

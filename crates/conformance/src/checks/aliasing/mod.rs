@@ -1,12 +1,12 @@
-//! Aliasing: which resources may share memory, what becomes of their contents, and what has to be said to the GPU.
+//! Aliasing: resources that share memory, the validity of their contents, and the barriers between their uses.
 //!
-//! One file for each section of rules, whose ids the checks carry: [`granularity`] (G), [`invalidation`] (I), [`barriers`]
-//! (B), [`inheritance`] (H) and [`enhanced`] barriers (E). Of each rule there is a check of something that keeps it, and one of
-//! something that breaks it. What a GPU does with bytes nobody promised is not to be seen from outside, so most of them ask the
-//! device itself, by `IHeapwrightAliasing`; devices without it are not asked.
+//! There is one file for each section of rules: [`granularity`] (G), [`invalidation`] (I), [`barriers`] (B), [`inheritance`]
+//! (H) and [`enhanced`] barriers (E). The ids of the checks contain the number of their rule. Each rule has a check that follows
+//! it and one that violates it. The effect of most violations cannot be observed from outside the device, so most checks
+//! read the violations that the device reports by `IHeapwrightAliasing` and are skipped on devices without it.
 //!
-//! * [`tracker`]: that interface itself.
-//! * `scene`: a device that tracks, and resources that share memory.
+//! * [`tracker`]: the interface `IHeapwrightAliasing` itself.
+//! * `scene`: the fixture of the checks.
 
 pub(super) mod barriers;
 pub(super) mod enhanced;
@@ -15,3 +15,5 @@ pub(super) mod inheritance;
 pub(super) mod invalidation;
 mod scene;
 pub(super) mod tracker;
+
+pub(crate) use scene::Scene;

@@ -1,4 +1,4 @@
-//! What the checks of aliasing play on: a device that tracks, a queue, and resources that share memory.
+//! The fixture of the aliasing checks: a device that tracks, a queue, and resources that share memory.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -6,51 +6,47 @@ use std::sync::LazyLock;
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 
-use crate::answer::{Stop, Verdict, failed, require, require_eq};
-use crate::check::{Check, Need, check};
+use crate::answer::{Answer, Stop, Verdict, require, require_eq};
+use crate::check::{Body, Check, Need, check, check_by};
 use crate::com::barriers::Enhanced;
 use crate::com::commands::{self, CopyLocation, List};
 use crate::com::device::{self, Home};
-use crate::com::memory;
 use crate::com::tracker::Tracker;
-use crate::context::{Context, Queue};
-use crate::desc::{KIB, buffer, properties, rgba, with_flags};
-use crate::hresult::Named;
+use crate::com::{memory, views};
+use crate::context::{Context, Queue, Recorded, open_list};
+use crate::desc::{
+    COPY_DEST, DEFAULT, DIRECT, KIB, READBACK, UPLOAD, buffer, properties, rgba, with_flags, with_layout,
+};
 
-pub(super) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
-pub(super) const COPY_DEST: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_DEST;
-pub(super) const COPY_SOURCE: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_SOURCE;
-pub(super) const RENDER_TARGET: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET;
-
-/// A heap for textures that are no render targets.
+/// Flags of a heap for textures other than render targets and depth buffers.
 pub(super) const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
-/// A heap for render targets and depth stencils.
+/// Flags of a heap for render targets and depth buffers.
 pub(super) const TARGETS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES;
-/// A heap for buffers.
+/// Flags of a heap for buffers.
 pub(super) const BUFFERS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
-/// A heap for everything, on resource heap tier 2.
+/// Flags of a heap for all resources, on resource heap tier 2.
 pub(super) const ALL: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;
-/// A heap of which textures inherit.
+/// The flag of heaps in which textures of unknown layout inherit data.
 pub(super) const SHARED: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_SHARED;
 
-/// A granule of buffers and of most textures, and a tile, in bytes.
+/// Size of a granule of buffers and of most textures, and of a tile, in bytes.
 pub(super) const GRANULE: u64 = 64 * KIB;
 
-/// What a check needs that only looks at buffers.
+/// Needs of checks with buffers.
 pub(super) const TRACKED: &[Need] = &[Need::AliasingTracker];
-/// What a check needs that looks at textures.
+/// Needs of checks with textures.
 pub(super) const WITH_TEXTURES: &[Need] = &[Need::AliasingTracker, Need::Textures, Need::Footprints];
-/// What a check needs that looks at textures and buffers in one heap.
+/// Needs of checks with textures and buffers in one heap.
 pub(super) const MIXED: &[Need] = &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2];
-/// What a check needs that looks at textures in 64 KiB tiles, reserved or not.
+/// Needs of checks with textures in 64 KiB tiles, reserved or not.
 pub(super) const TILED: &[Need] =
     &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::TiledResources];
 
-/// What a check needs that looks at textures in 64 KiB tiles and buffers in one heap.
+/// Needs of checks with textures in 64 KiB tiles and buffers in one heap.
 pub(super) const MIXED_TILED: &[Need] =
     &[Need::AliasingTracker, Need::Textures, Need::Footprints, Need::HeapTier2, Need::TiledResources];
 
-/// A check of something that keeps `rule`: the tracker says nothing.
+/// A check that follows `rule`: the tracker reports nothing.
 pub(super) const fn accepted(
     id: &'static str,
     rule: &'static str,
@@ -61,7 +57,18 @@ pub(super) const fn accepted(
     check(id, spec, needs, body).accepts(rule)
 }
 
-/// A check of something that breaks `rule`: the tracker says so.
+/// As [`accepted`], with a scene that tracks with the advanced usage model.
+pub(super) const fn accepted_scene(
+    id: &'static str,
+    rule: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Scene<'_>) -> Verdict,
+) -> Check {
+    check_by(id, spec, needs, Body::Scene(body)).accepts(rule)
+}
+
+/// A check that violates `rule`: the tracker reports it.
 pub(super) const fn refused(
     id: &'static str,
     rule: &'static str,
@@ -72,71 +79,82 @@ pub(super) const fn refused(
     check(id, spec, needs, body).refuses(rule)
 }
 
-/// A texture of one granule, of unknown layout.
+/// As [`refused`], with a scene that tracks with the advanced usage model.
+pub(super) const fn refused_scene(
+    id: &'static str,
+    rule: &'static str,
+    spec: &'static str,
+    needs: &'static [Need],
+    body: fn(&Scene<'_>) -> Verdict,
+) -> Check {
+    check_by(id, spec, needs, Body::Scene(body)).refuses(rule)
+}
+
+/// A texture of one granule with an unknown layout.
 pub(super) fn square() -> D3D12_RESOURCE_DESC {
     rgba(128, 128)
 }
 
-/// Another as large.
+/// A texture of the same size with another description.
 pub(super) fn tall() -> D3D12_RESOURCE_DESC {
     rgba(64, 256)
 }
 
-/// The same as a render target.
+/// `desc` as a render target.
 pub(super) fn target(desc: D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
     with_flags(desc, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET)
 }
 
-/// The same in 64 KiB tiles, 128 by 128 texels each.
+/// `desc` in 64 KiB tiles of 128 by 128 texels each.
 pub(super) fn tiled(desc: D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..desc }
+    with_layout(desc, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE)
 }
 
-/// A rule, and the rule that made it so; empty without one.
+/// The violated rule, and the rule that is its cause or "".
 pub(super) type Finding = (&'static str, &'static str);
 
-/// A box of texels: left, top, right, bottom.
+/// A box of texels: left, top, right and bottom.
 pub(super) type Rect = [u32; 4];
 
-/// Bytes of the staging buffers.
+/// Size of the staging buffers, in bytes.
 const STAGING: u64 = 256 * KIB;
 
-/// A device that tracks, with a direct queue and bytes to copy.
-pub(super) struct Scene<'a> {
-    ctx: &'a Context,
+/// A device that tracks aliasing, with a direct queue and staging buffers.
+pub(crate) struct Scene<'a> {
+    pub(super) ctx: &'a Context,
     tracker: Tracker,
     pub(super) queue: Queue<'a>,
     source: ID3D12Resource,
     back: ID3D12Resource,
-    /// Views that clears name.
+    /// The descriptor heaps of views that recorded commands name.
     views: RefCell<Vec<ID3D12DescriptorHeap>>,
-    /// Heaps, which stand behind tiles as long as the scene lasts.
+    /// The heaps that tiles may be mapped to.
     heaps: RefCell<Vec<ID3D12Heap>>,
 }
 
-/// The bytes of the source: none is 0, and no two granules are alike.
+/// The bytes of the source: none is 0, and all granules differ.
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let byte = |place: u64| u8::try_from((place + place / 251) % 251 + 1).unwrap_or(1);
     (0..STAGING).map(byte).collect()
 });
 
 impl<'a> Scene<'a> {
-    /// Tracks by the advanced model.
-    pub(super) fn advanced(ctx: &'a Context) -> Result<Self, Stop> {
+    /// Tracks with the advanced usage model.
+    pub(crate) fn advanced(ctx: &'a Context) -> Result<Self, Stop> {
         Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12, None)
     }
 
-    /// Tracks by the simple model.
+    /// Tracks with the simple usage model.
     pub(super) fn simple(ctx: &'a Context) -> Result<Self, Stop> {
         Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_SIMPLE, AliasingLaws::D3D12, None)
     }
 
-    /// Tracks by the advanced model, with more laws than D3D12's.
+    /// Tracks with the advanced usage model and laws beyond those of D3D12.
     pub(super) fn with_laws(ctx: &'a Context, more: AliasingLaws) -> Result<Self, Stop> {
         Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12 | more, None)
     }
 
-    /// Tracks by the advanced model; what becomes undefined is overwritten.
+    /// Tracks with the advanced usage model and overwrites contents that become undefined.
     pub(super) fn scrambling(ctx: &'a Context, seed: u64) -> Result<Self, Stop> {
         Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12, Some(seed))
     }
@@ -147,33 +165,32 @@ impl<'a> Scene<'a> {
         laws: AliasingLaws,
         scramble_seed: Option<u64>,
     ) -> Result<Self, Stop> {
-        let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(STAGING)).ok("bytes to copy")?;
+        let source = ctx.commit(UPLOAD, &buffer(STAGING)).ok("bytes to copy")?;
         ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &PATTERN);
-        let back = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(STAGING)).ok("room for bytes")?;
-        let tracker = Tracker::begin(ctx.device(), model, laws, scramble_seed);
-        let tracker = ctx.answer("IHeapwrightAliasing::SetTracking", tracker).ok("a model and laws")?;
-        let queue = ctx.queue(D3D12_COMMAND_LIST_TYPE_DIRECT)?;
+        let back = ctx.commit(READBACK, &buffer(STAGING)).ok("a READBACK buffer")?;
+        let tracker = Tracker::begin(ctx.device(), model, laws, scramble_seed).ok("a model and laws")?;
+        let queue = ctx.queue(DIRECT)?;
         Ok(Self { ctx, tracker, queue, source, back, views: RefCell::default(), heaps: RefCell::default() })
     }
 
-    /// The READBACK buffer that reads copy to.
+    /// Returns the READBACK buffer that reads copy to.
     pub(super) fn back(&self) -> &ID3D12Resource {
         &self.back
     }
 
-    /// The first bytes that writes copy.
+    /// Returns the first `len` bytes that writes copy.
     pub(super) fn written(&self, len: usize) -> Vec<u8> {
         PATTERN[..len].to_vec()
     }
 
-    /// Whether a granule of the source is in the same place of what reads copied to.
+    /// Returns whether a granule of the READBACK buffer equals the same granule of the source.
     pub(super) fn granule_came(&self, granule: usize) -> Result<bool, Stop> {
         let len = usize::try_from(GRANULE).unwrap_or(0);
         let places = granule * len..(granule + 1) * len;
         Ok(self.brought(places.end)?[places.clone()] == PATTERN[places])
     }
 
-    /// An UPLOAD buffer of bytes that are not zero.
+    /// Returns the UPLOAD buffer that writes copy from.
     pub(super) fn source(&self) -> &ID3D12Resource {
         &self.source
     }
@@ -182,11 +199,11 @@ impl<'a> Scene<'a> {
         &self.tracker
     }
 
-    /// A DEFAULT heap of as many granules.
+    /// Creates a DEFAULT heap, which lives as long as the scene.
     pub(super) fn heap(&self, granules: u64, flags: D3D12_HEAP_FLAGS) -> Result<ID3D12Heap, Stop> {
         let desc = D3D12_HEAP_DESC {
             SizeInBytes: granules * GRANULE,
-            Properties: properties(D3D12_HEAP_TYPE_DEFAULT),
+            Properties: properties(DEFAULT),
             Alignment: 0,
             Flags: flags,
         };
@@ -195,7 +212,7 @@ impl<'a> Scene<'a> {
         Ok(heap)
     }
 
-    /// A resource in a heap, from a granule on.
+    /// Creates a resource in a heap at an offset in granules.
     pub(super) fn place(
         &self,
         heap: &ID3D12Heap,
@@ -206,7 +223,7 @@ impl<'a> Scene<'a> {
         self.place_at(heap, granule * GRANULE, desc, state, None)
     }
 
-    /// A resource in a heap, from a byte on.
+    /// Creates a resource in a heap at an offset in bytes.
     pub(super) fn place_at(
         &self,
         heap: &ID3D12Heap,
@@ -219,7 +236,7 @@ impl<'a> Scene<'a> {
         self.ctx.create_resource(home, desc, state, clear).ok(format!("offset {offset:#x}"))
     }
 
-    /// Two resources in a heap of 8 granules, both from its beginning.
+    /// Creates two resources at the beginning of a heap of 8 granules.
     pub(super) fn pair(
         &self,
         flags: D3D12_HEAP_FLAGS,
@@ -230,12 +247,12 @@ impl<'a> Scene<'a> {
         Ok((self.place(&heap, 0, one, one_state)?, self.place(&heap, 0, other, other_state)?))
     }
 
-    /// Two textures of different descriptions that share a granule, to be copied to; nothing is inherited.
+    /// Creates two textures in COPY_DEST that share a granule and inherit nothing from each other.
     pub(super) fn strangers(&self) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
         self.pair(TEXTURES, (&square(), COPY_DEST), (&tall(), COPY_DEST))
     }
 
-    /// A reserved resource without memory.
+    /// Creates a reserved resource without mapped tiles.
     pub(super) fn reserve(
         &self,
         desc: &D3D12_RESOURCE_DESC,
@@ -244,12 +261,12 @@ impl<'a> Scene<'a> {
         self.ctx.create_resource(Home::Reserved, desc, state, None).ok("a reserved resource")
     }
 
-    /// Puts tiles of a heap behind the first tiles of a reserved resource.
+    /// Maps the first tiles of a reserved resource to tiles of a heap.
     pub(super) fn map_tiles(&self, resource: &ID3D12Resource, count: u32, heap: &ID3D12Heap, first: u32) {
         commands::map_tiles(&self.queue.queue, resource, 0, count, Some((heap, first)));
     }
 
-    /// A view of one mip level and slice of a render target.
+    /// Creates a view of one mip level and slice of a render target.
     pub(super) fn target_view(
         &self,
         resource: &ID3D12Resource,
@@ -258,23 +275,24 @@ impl<'a> Scene<'a> {
     ) -> Result<D3D12_CPU_DESCRIPTOR_HANDLE, Stop> {
         let heap = self.descriptors(D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
         let part = (memory::desc(resource).Format, mip, slice);
-        Ok(commands::create_slice_view(self.ctx.device(), resource, part, &heap))
+        Ok(views::create_target_view(self.ctx.device(), resource, Some(part), &heap))
     }
 
-    /// A view of a depth stencil.
+    /// Creates a view of a depth buffer.
     pub(super) fn depth_view(&self, resource: &ID3D12Resource) -> Result<D3D12_CPU_DESCRIPTOR_HANDLE, Stop> {
         let heap = self.descriptors(D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        Ok(commands::create_depth_stencil_view(self.ctx.device(), resource, &heap))
+        Ok(views::create_depth_view(self.ctx.device(), resource, None, &heap))
     }
 
-    /// `ClearUnorderedAccessViewUint` of a texture, with the views that it takes.
+    /// Clears a texture with `ClearUnorderedAccessViewUint`.
     pub(super) fn clear_unordered(&self, list: &List, resource: &ID3D12Resource) -> Result<(), Stop> {
         let kind = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
         let visible = self.descriptors(kind, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE)?;
         let hidden = self.descriptors(kind, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)?;
-        commands::create_texture_view(self.ctx.device(), resource, &visible);
-        let view = commands::create_texture_view(self.ctx.device(), resource, &hidden);
-        list.clear_unordered_access(resource, &visible, view, [1, 2, 3, 4]);
+        views::create_unordered_view(self.ctx.device(), resource, None, &visible);
+        let view = views::create_unordered_view(self.ctx.device(), resource, None, &hidden);
+        list.set_descriptor_heap(&visible);
+        list.clear_unordered(resource, &visible, view, [1, 2, 3, 4], &[]);
         Ok(())
     }
 
@@ -285,44 +303,31 @@ impl<'a> Scene<'a> {
     ) -> Result<ID3D12DescriptorHeap, Stop> {
         let desc =
             D3D12_DESCRIPTOR_HEAP_DESC { Type: heap_type, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
-        let heap = commands::create_descriptor_heap(self.ctx.device(), &desc);
-        let heap = self.ctx.answer("CreateDescriptorHeap", heap).ok("one descriptor")?;
+        let heap = views::create_descriptor_heap(self.ctx.device(), &desc).ok("one descriptor")?;
         self.views.borrow_mut().push(heap.clone());
         Ok(heap)
     }
 
-    /// One `ExecuteCommandLists` with one list; waits for it.
-    pub(super) fn run(&self, commands: impl FnOnce(&List)) -> Result<(), Stop> {
+    /// Executes one list with one `ExecuteCommandLists` and waits.
+    pub(super) fn run<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<(), Stop> {
         self.queue.run(commands)
     }
 
-    /// The same, of commands that can fail.
-    pub(super) fn try_run(&self, commands: impl FnOnce(&List) -> Result<(), Stop>) -> Result<(), Stop> {
-        self.queue.record(commands)?;
-        self.queue.wait(self.queue.submit()?)
-    }
-
-    /// One `ExecuteCommandLists` with several lists; waits for it.
+    /// Executes several lists with one `ExecuteCommandLists` and waits.
     pub(super) fn run_together(&self, lists: &[&dyn Fn(&List)]) -> Result<(), Stop> {
         self.queue.wait(self.queue.submit_together(lists)?)
     }
 
-    /// What `Close` answers to a list.
-    pub(super) fn close(
-        &self,
-        commands: impl FnOnce(&List) -> Result<(), Stop>,
-    ) -> Result<crate::answer::Answer<()>, Stop> {
-        let allocator = commands::create_allocator(self.ctx.device(), D3D12_COMMAND_LIST_TYPE_DIRECT);
-        let allocator = self.ctx.answer("CreateCommandAllocator", allocator).ok("a direct list")?;
-        let list = commands::create_list(self.ctx.device(), D3D12_COMMAND_LIST_TYPE_DIRECT, &allocator);
-        let list = self.ctx.answer("CreateCommandList", list).ok("a direct list")?;
-        commands(&list)?;
-        Ok(self.ctx.answer("ID3D12GraphicsCommandList::Close", list.close()))
+    /// Records commands and returns the result of `Close`.
+    pub(super) fn close<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Result<Answer<()>, Stop> {
+        let (list, _allocator) = open_list(self.ctx.device(), DIRECT)?;
+        commands(&list).into_result()?;
+        Ok(list.close())
     }
 
-    /// `Barrier` with these, in one call.
+    /// Records one call of `Barrier`.
     pub(super) fn enhanced(&self, list: &List, barriers: &[Enhanced<'_>]) -> Result<(), Stop> {
-        self.ctx.answer("ID3D12GraphicsCommandList7::Barrier", list.enhanced(barriers)).ok("a call")
+        list.enhanced(barriers).ok("a call")
     }
 
     fn footprint(&self, resource: &ID3D12Resource, subresource: u32) -> Footprint {
@@ -335,27 +340,27 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Copies the source's bytes to all of a buffer, or to one whole subresource of a texture.
+    /// Copies the source to a whole buffer or a whole subresource of a texture.
     pub(super) fn write(&self, list: &List, resource: &ID3D12Resource, subresource: u32) {
         let desc = memory::desc(resource);
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
             return list.copy_buffer((resource, 0), (&self.source, 0), desc.Width);
         }
         let from = CopyLocation::Footprint(&self.source, self.footprint(resource, subresource).placed);
-        list.copy_texture(CopyLocation::Subresource(resource, subresource), (0, 0, 0), from, None);
+        list.copy_texture(CopyLocation::Subresource(resource, subresource), from);
     }
 
-    /// Copies all of a buffer, or one whole subresource of a texture, to where the CPU sees it.
+    /// Copies a whole buffer or a whole subresource of a texture to the READBACK buffer.
     pub(super) fn read(&self, list: &List, resource: &ID3D12Resource, subresource: u32) {
         let desc = memory::desc(resource);
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
             return list.copy_buffer((&self.back, 0), (resource, 0), desc.Width);
         }
         let to = CopyLocation::Footprint(&self.back, self.footprint(resource, subresource).placed);
-        list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(resource, subresource), None);
+        list.copy_texture(to, CopyLocation::Subresource(resource, subresource));
     }
 
-    /// Copies texels of a subresource to where they are in a buffer.
+    /// Copies a box of texels from the source to a subresource.
     pub(super) fn write_box(&self, list: &List, resource: &ID3D12Resource, subresource: u32, rect: Rect) {
         let from = CopyLocation::Footprint(&self.source, small_footprint(resource, rect));
         let size = D3D12_BOX {
@@ -367,35 +372,35 @@ impl<'a> Scene<'a> {
             back: 1,
         };
         let to = CopyLocation::Subresource(resource, subresource);
-        list.copy_texture(to, (rect[0], rect[1], 0), from, Some(size));
+        list.copy_texture_to(to, (rect[0], rect[1], 0), from, Some(size));
     }
 
-    /// Copies texels of a subresource to the beginning of where the CPU sees them.
+    /// Copies a box of texels from a subresource to the beginning of the READBACK buffer.
     pub(super) fn read_box(&self, list: &List, resource: &ID3D12Resource, subresource: u32, rect: Rect) {
         let to = CopyLocation::Footprint(&self.back, small_footprint(resource, rect));
         let [left, top, right, bottom] = rect;
         let region = D3D12_BOX { left, top, front: 0, right, bottom, back: 1 };
-        list.copy_texture(to, (0, 0, 0), CopyLocation::Subresource(resource, subresource), Some(region));
+        list.copy_texture_to(to, (0, 0, 0), CopyLocation::Subresource(resource, subresource), Some(region));
     }
 
-    /// Copies bytes of the source to a buffer.
+    /// Copies a range of the source to the same range of a buffer.
     pub(super) fn write_bytes(&self, list: &List, buffer: &ID3D12Resource, offset: u64, len: u64) {
         list.copy_buffer((buffer, offset), (&self.source, offset), len);
     }
 
-    /// The bytes that the last reads brought.
+    /// Returns the first `len` bytes of the READBACK buffer.
     pub(super) fn brought(&self, len: usize) -> Result<Vec<u8>, Stop> {
         Ok(self.ctx.map(&self.back).ok("a READBACK buffer")?.read(0, len))
     }
 
-    /// Forgets what reads brought.
+    /// Fills the READBACK buffer with zeros.
     pub(super) fn wipe(&self) -> Result<(), Stop> {
         let zeroes = vec![0; usize::try_from(STAGING).unwrap_or(0)];
         self.ctx.map(&self.back).ok("a READBACK buffer")?.write(0, &zeroes);
         Ok(())
     }
 
-    /// How many bytes of what `read` brought of a resource are those that `write` copied, and of how many.
+    /// Compares the bytes that `read` copied with those that `write` copied. Returns the numbers of equal and of all bytes.
     pub(super) fn kept(&self, resource: &ID3D12Resource, subresource: u32) -> Result<(usize, usize), Stop> {
         let desc = memory::desc(resource);
         let rows = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
@@ -418,30 +423,29 @@ impl<'a> Scene<'a> {
         Ok(counts)
     }
 
-    /// Fails unless `read` brought what `write` copied.
+    /// Fails the check unless `read` copied the bytes that `write` copied.
     pub(super) fn carried(&self, resource: &ID3D12Resource, subresource: u32) -> Result<(), Stop> {
         let (same, all) = self.kept(resource, subresource)?;
         require(same == all, || format!("{same} of {all} bytes are those that were written"))
     }
 
-    /// Fails unless the contents of a unit are such.
+    /// Fails the check unless the contents of a unit have the expected state.
     pub(super) fn contents(
         &self,
         resource: &ID3D12Resource,
         unit: u32,
         expected: HEAPWRIGHT_ALIASING_CONTENTS,
     ) -> Result<(), Stop> {
-        let found = self.tracker.contents(resource, unit);
-        let found = self.ctx.answer("IHeapwrightAliasing::GetContents", found).ok("a unit")?;
-        require_eq(format!("contents of unit {unit}"), found, Some(expected))
+        let found = self.tracker.contents(resource, unit).ok("a unit")?;
+        require_eq(format!("contents of unit {unit}"), found, Some(expected)).map(drop)
     }
 
-    /// Fails unless the tracker has nothing to say.
+    /// Fails the check unless the tracker reports nothing.
     pub(super) fn accepts(&self) -> Verdict {
-        self.says(&[]).map(|_| "nothing was reported".to_owned())
+        self.says(&[]).map(|_| "no violations reported".to_owned())
     }
 
-    /// Fails unless the tracker says just these.
+    /// Fails the check unless the tracker reports exactly these findings.
     pub(super) fn refuses(&self, expected: &[Finding]) -> Verdict {
         if expected.is_empty() {
             return self.accepts();
@@ -455,23 +459,37 @@ impl<'a> Scene<'a> {
         Ok(format!("reported: {}", rules.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Fails unless the tracker says just these, as warnings or remarks.
+    /// Runs commands and fails the check unless the tracker reports nothing.
+    pub(super) fn accepts_run<R: Recorded>(&self, commands: impl FnOnce(&List) -> R) -> Verdict {
+        self.run(commands)?;
+        self.accepts()
+    }
+
+    /// Runs commands and fails the check unless the tracker reports exactly these findings.
+    pub(super) fn refuses_run<R: Recorded>(
+        &self,
+        expected: &[Finding],
+        commands: impl FnOnce(&List) -> R,
+    ) -> Verdict {
+        self.run(commands)?;
+        self.refuses(expected)
+    }
+
+    /// Fails the check unless the tracker reports exactly these findings with this severity.
     pub(super) fn remarks(&self, expected: &[Finding], severity: HEAPWRIGHT_ALIASING_SEVERITY) -> Verdict {
         for (violation, text) in self.violations()? {
             require(violation.Severity == severity, || {
-                format!("severity {} and not {severity}: {text}", violation.Severity)
+                format!("expected severity {severity}, found {}: {text}", violation.Severity)
             })?;
         }
         self.refuses(expected)
     }
 
     fn violations(&self) -> Result<Vec<(HEAPWRIGHT_ALIASING_VIOLATION, String)>, Stop> {
-        self.tracker
-            .violations()
-            .or_else(|hresult| failed(format!("IHeapwrightAliasing::GetViolation: {}", Named(hresult))))
+        self.tracker.violations().ok("all")
     }
 
-    /// The messages of all violations, which must be of these rules.
+    /// Returns the messages of all violations. Fails the check unless they are violations of exactly these rules.
     fn says(&self, expected: &[Finding]) -> Result<Vec<String>, Stop> {
         let violations = self.violations()?;
         let id = |bytes: &[u8; 8]| HEAPWRIGHT_ALIASING_VIOLATION::id(bytes).to_owned();
@@ -500,14 +518,14 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Where a subresource's texels are in a staging buffer.
+/// The layout of a subresource in a staging buffer.
 struct Footprint {
     placed: D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
     rows: u32,
     row_size: usize,
 }
 
-/// A footprint at the beginning of a buffer for a box of 4-byte texels.
+/// Returns a footprint at the beginning of a buffer for a box of 4-byte texels.
 fn small_footprint(
     resource: &ID3D12Resource,
     [left, top, right, bottom]: Rect,

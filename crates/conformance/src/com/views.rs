@@ -1,0 +1,86 @@
+//! Descriptor heaps of one descriptor, and views in them.
+
+use heapwright_d3d12::*;
+
+use super::returned;
+use crate::answer::Answer;
+
+pub(crate) fn create_descriptor_heap(
+    device: &ID3D12Device,
+    desc: &D3D12_DESCRIPTOR_HEAP_DESC,
+) -> Answer<ID3D12DescriptorHeap> {
+    // SAFETY: desc is valid.
+    returned("CreateDescriptorHeap", unsafe { device.CreateDescriptorHeap(desc) })
+}
+
+/// Returns the handle of a heap's first descriptor.
+fn start(heap: &ID3D12DescriptorHeap) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    // SAFETY: the heap is live.
+    unsafe { heap.GetCPUDescriptorHandleForHeapStart() }
+}
+
+/// Calls `CreateRenderTargetView` for the whole resource, or for one mip level and array slice of a 2D texture.
+pub(crate) fn create_target_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    part: Option<(DXGI_FORMAT, u32, u32)>,
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    let desc = part.map(|(format, mip, slice)| D3D12_RENDER_TARGET_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
+        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
+            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
+                MipSlice: mip,
+                FirstArraySlice: slice,
+                ArraySize: 1,
+                PlaneSlice: 0,
+            },
+        },
+    });
+    // SAFETY: the heap has one descriptor for render target views; the description is valid for a 2D texture.
+    unsafe { device.CreateRenderTargetView(resource, desc.as_ref().map(std::ptr::from_ref), start(heap)) };
+    start(heap)
+}
+
+/// Calls `CreateDepthStencilView` for the whole resource, or for the first mip level of a 2D texture.
+pub(crate) fn create_depth_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    part: Option<(DXGI_FORMAT, D3D12_DSV_FLAGS)>,
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    let desc = part.map(|(format, flags)| D3D12_DEPTH_STENCIL_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_DSV_DIMENSION_TEXTURE2D,
+        Flags: flags,
+        ..Default::default()
+    });
+    // SAFETY: the heap has one descriptor for depth stencil views; the description is valid for a 2D texture.
+    unsafe { device.CreateDepthStencilView(resource, desc.as_ref().map(std::ptr::from_ref), start(heap)) };
+    start(heap)
+}
+
+/// Calls `CreateUnorderedAccessView` for a texture's first mip level, or for a buffer's first 4-byte elements.
+pub(crate) fn create_unordered_view(
+    device: &ID3D12Device,
+    resource: &ID3D12Resource,
+    element_count: Option<u32>,
+    heap: &ID3D12DescriptorHeap,
+) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+    let desc = element_count.map(|count| D3D12_UNORDERED_ACCESS_VIEW_DESC {
+        Format: DXGI_FORMAT_R32_TYPELESS,
+        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
+        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
+            Buffer: D3D12_BUFFER_UAV {
+                NumElements: count,
+                Flags: D3D12_BUFFER_UAV_FLAG_RAW,
+                ..Default::default()
+            },
+        },
+    });
+    let desc = desc.as_ref().map(std::ptr::from_ref);
+    // SAFETY: the heap has one descriptor for unordered access views; the description is valid for a buffer.
+    unsafe { device.CreateUnorderedAccessView(resource, None, desc, start(heap)) };
+    start(heap)
+}
