@@ -1,4 +1,4 @@
-//! What is not sound without a promise of the caller does not compile without one.
+//! Checks that calls which rely on a promise of the caller do not compile outside of `unsafe`.
 //!
 //! Not on Windows: what compiles is the same on every system, and in Wine, where cross-compiled tests run, there is no cargo.
 #![cfg(not(windows))]

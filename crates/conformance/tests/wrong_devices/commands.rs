@@ -1,4 +1,4 @@
-//! Queues and command lists with replaced methods.
+//! Replacements for methods of queues and command lists.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use crate::intercept::{behind, identity, intercept, is_intercepted};
 use crate::lies::{Command, Lies, Refused};
 use crate::{barriers, fences};
 
-/// The newest command list interface, whose table holds those of all older ones.
+/// The newest command list interface, whose method table contains those of all older ones.
 type NewestList = ID3D12GraphicsCommandList10;
 pub(crate) type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
 
@@ -62,7 +62,7 @@ pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lie
     }
 }
 
-/// The first command list interface's part of the newest one's table.
+/// Returns the part of the newest interface's table that belongs to the first command list interface.
 pub(crate) fn first(table: &NewestListTable) -> &ID3D12GraphicsCommandList_Vtbl {
     &table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
 }
@@ -174,11 +174,11 @@ unsafe extern "system" fn copy_buffer_region(
     }
 }
 
-/// The methods of a list as they were, unless it forgets this command.
+/// Returns the original methods of a list, or `None` if the list drops this command.
 ///
 /// # Safety
 ///
-/// `this` is an intercepted list.
+/// `this` must be an intercepted list.
 pub(crate) unsafe fn recorded(
     this: *mut c_void,
     command: Command,
@@ -188,11 +188,11 @@ pub(crate) unsafe fn recorded(
     (lies.forgets != Some(command)).then(|| first(table))
 }
 
-/// Whether a list refuses this, and its `Close` is to fail.
+/// Returns whether a list refuses a command, so that its `Close` must fail.
 ///
 /// # Safety
 ///
-/// `this` is an intercepted list.
+/// `this` must be an intercepted list.
 unsafe fn refuses(this: *mut c_void, refused: Refused, is_that: impl FnOnce() -> bool) -> bool {
     // SAFETY: the caller's promise; a copy without resources is a mistake that Close answers to.
     unsafe {
@@ -205,11 +205,11 @@ unsafe fn refuses(this: *mut c_void, refused: Refused, is_that: impl FnOnce() ->
     }
 }
 
-/// The format of a resource.
+/// Returns the format of a resource.
 ///
 /// # Safety
 ///
-/// `resource` is a live resource.
+/// `resource` must be a live resource.
 unsafe fn format(resource: *mut c_void) -> DXGI_FORMAT {
     // SAFETY: the caller's promise.
     unsafe { ID3D12Resource::from_raw_borrowed(&resource).expect("a resource").GetDesc().Format }
@@ -382,11 +382,11 @@ unsafe extern "system" fn clear_unordered(
     }
 }
 
-/// The rectangles of a clear, unless the list takes them for none.
+/// Returns the rectangles of a clear, or none if the list ignores them.
 ///
 /// # Safety
 ///
-/// `this` is an intercepted list.
+/// `this` must be an intercepted list.
 unsafe fn rects_of(this: *mut c_void, count: u32, rects: *const D3D12_RECT) -> (u32, *const D3D12_RECT) {
     // SAFETY: the caller's promise.
     let (lies, _) = unsafe { behind::<NewestListTable>(this) };

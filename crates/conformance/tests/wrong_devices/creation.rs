@@ -1,4 +1,4 @@
-//! A device's calls that create views and what is no memory, replaced.
+//! Replacements for device methods that create views and objects other than heaps and resources.
 
 use std::ffi::c_void;
 
@@ -22,7 +22,7 @@ pub(crate) fn replace(table: &mut ID3D12Device_Vtbl) {
 // The methods below are only in the tables of intercepted devices, and pass their arguments on as they came or as a
 // lie changed them: what a caller owes the original method, it owes these.
 
-/// A method that refuses what a wrong device refuses.
+/// Defines a replacement that refuses calls as the lies require.
 macro_rules! refusable {
     ($name:ident, $method:ident, $refused:expr, $($argument:ident: $type:ty),*) => {
         unsafe extern "system" fn $name(

@@ -203,7 +203,7 @@ unsafe fn requested<T: Copy>(
     descs
 }
 
-/// Tells the lies about an answer.
+/// Applies the lies to allocation info.
 unsafe fn answered(
     lies: &Lies,
     descs: &[D3D12_RESOURCE_DESC1],
@@ -314,7 +314,7 @@ unsafe extern "system" fn allocation_info3(
     }
 }
 
-/// What a creation call answers in the end, with the lies about what it made.
+/// Applies the lies about a created object and returns the final HRESULT.
 unsafe fn made(lies: &'static Lies, hresult: HRESULT, out: *mut *mut c_void) -> HRESULT {
     // SAFETY: see above: after success out is null or points to a heap or a resource.
     unsafe {
@@ -423,7 +423,7 @@ fn soil(resource: &ID3D12Resource) {
     }
 }
 
-/// What a call that creates a committed resource is asked for.
+/// The arguments of a call that creates a committed resource.
 unsafe fn committed(
     properties: *const D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
@@ -444,7 +444,7 @@ unsafe fn committed(
     })
 }
 
-/// What a call that creates a placed resource is asked for.
+/// The arguments of a call that creates a placed resource.
 unsafe fn placed(
     heap: *mut c_void,
     offset: u64,

@@ -1,4 +1,4 @@
-//! Other functions in the method tables of live COM objects.
+//! Replacement of methods in the method tables of live COM objects.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -8,17 +8,17 @@ use windows_core::Interface;
 
 use crate::lies::Lies;
 
-/// A method table with some methods replaced, followed by what the replacements need.
+/// A method table with some replaced methods, followed by the data that the replacements need.
 #[repr(C)]
 pub(crate) struct Table<V> {
     replaced: V,
-    /// The table as it was.
+    /// The original table.
     original: *const V,
     lies: &'static Lies,
 }
 
-/// Tables that were made, by the original's address and the lies' address: objects of one kind share one. They live
-/// as long as the process, for objects may outlive a test.
+/// The tables by the addresses of the original table and of the lies; objects of one kind share one. The tables live
+/// as long as the process, since objects may outlive a test.
 static TABLES: LazyLock<Mutex<HashMap<(usize, usize), usize>>> = LazyLock::new(Mutex::default);
 
 /// Replaces methods of the object behind `interface`, for all of its interfaces in the same chain.
@@ -45,14 +45,14 @@ pub(crate) fn intercept<I: Interface>(
     unsafe { object.write(std::ptr::with_exposed_provenance(table)) };
 }
 
-/// Whether the object's methods are replaced already.
+/// Returns whether the object's methods are already replaced.
 pub(crate) fn is_intercepted<I: Interface>(interface: &I) -> bool {
     // SAFETY: a COM object begins with the pointer to its method table.
     let table = unsafe { *interface.as_raw().cast::<*const c_void>() }.addr();
     TABLES.lock().unwrap_or_else(PoisonError::into_inner).values().any(|&made| made == table)
 }
 
-/// The lies of an intercepted object, and its table as it was.
+/// Returns the lies of an intercepted object and its original table.
 ///
 /// # Safety
 ///
@@ -65,7 +65,7 @@ pub(crate) unsafe fn behind<V>(this: *mut c_void) -> (&'static Lies, &'static V)
     }
 }
 
-/// What tells an object from those of other wrong devices, which may have had its address.
+/// Returns a key that distinguishes an object from objects of other wrong devices that had the same address.
 pub(crate) fn identity(this: *mut c_void, lies: &'static Lies) -> (usize, usize) {
     (this.addr(), std::ptr::from_ref(lies).addr())
 }

@@ -1,4 +1,4 @@
-//! What a wrong device can falsify. Each lie is a plain function; `None` is the truth.
+//! The lies of wrong devices. Each lie is a function that falsifies a call; `None` leaves the call alone.
 
 use heapwright_conformance as _;
 use heapwright_d3d12::aliasing::*;
@@ -8,49 +8,49 @@ use windows_core::{GUID, HRESULT};
 /// The lies of one device.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lies {
-    /// Changes what `CheckFeatureSupport` answered: feature, size, data, and the HRESULT.
+    /// Changes the result of `CheckFeatureSupport`: feature, size, data, and the HRESULT.
     pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)>,
     /// Changes the size that `CheckFeatureSupport` is called with.
     pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32>,
-    /// Changes what `GetCustomHeapProperties` answered for a heap type.
+    /// Changes the result of `GetCustomHeapProperties` for a heap type.
     pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)>,
-    /// Changes what `GetResourceAllocationInfo` and its successors answered for some descriptions.
+    /// Changes the result of `GetResourceAllocationInfo` and its successors for some descriptions.
     pub(crate) allocation: Option<fn(&[D3D12_RESOURCE_DESC1], &mut D3D12_RESOURCE_ALLOCATION_INFO)>,
-    /// Changes descriptions before they are answered.
+    /// Changes the descriptions passed to `GetResourceAllocationInfo`.
     pub(crate) allocation_request: Option<fn(&mut D3D12_RESOURCE_DESC1)>,
-    /// Changes the parts that `GetResourceAllocationInfo1` answered.
+    /// Changes the elements that `GetResourceAllocationInfo1` writes.
     pub(crate) parts: Option<fn(&mut [D3D12_RESOURCE_ALLOCATION_INFO1])>,
-    /// Changes what `GetResourceAllocationInfo2` alone answered.
+    /// Changes the result of `GetResourceAllocationInfo2` only.
     pub(crate) newer_allocation: Option<fn(&mut D3D12_RESOURCE_ALLOCATION_INFO)>,
-    /// Changes what `CreateHeap` is asked for: what must be refused becomes something that is not.
+    /// Changes the arguments of `CreateHeap` so that invalid ones become valid.
     pub(crate) heap: Option<fn(&mut D3D12_HEAP_DESC)>,
-    /// Changes what a resource creation call is asked for.
+    /// Changes the arguments of a resource creation call.
     pub(crate) resource: Option<fn(&mut Request)>,
-    /// Changes the HRESULT of creation calls that only check.
+    /// Changes the HRESULT of creation calls that only validate.
     pub(crate) check_only: Option<fn(HRESULT) -> HRESULT>,
     /// Fills new CPU-accessible memory.
     pub(crate) dirt: Option<Dirt>,
     /// Keeps a reference to the device for each heap.
     pub(crate) leaks_device: bool,
-    /// Changes what `ID3D12Heap::GetDesc` answered.
+    /// Changes the result of `ID3D12Heap::GetDesc`.
     pub(crate) heap_desc: Option<fn(&mut D3D12_HEAP_DESC)>,
-    /// Changes what `ID3D12Resource::GetDesc` answered.
+    /// Changes the result of `ID3D12Resource::GetDesc`.
     pub(crate) desc: Option<fn(&mut D3D12_RESOURCE_DESC)>,
     /// Changes a GPU virtual address.
     pub(crate) address: Option<fn(&D3D12_RESOURCE_DESC, u64) -> u64>,
-    /// Changes what `GetHeapProperties` answered.
+    /// Changes the result of `GetHeapProperties`.
     pub(crate) heap_properties: Option<fn(&mut D3D12_HEAP_PROPERTIES)>,
-    /// Changes what `Map` answered.
+    /// Changes the result of `Map`.
     pub(crate) map: Option<fn(&mut Map)>,
-    /// What is wrong with private data of resources.
+    /// The lie about private data of resources.
     pub(crate) private_data: Option<PrivateData>,
     /// Whether `WriteToSubresource` and `ReadFromSubresource` of a box are refused: for whether the resource was the last to be mapped.
     pub(crate) refuses_texels: Option<fn(bool, Option<&D3D12_BOX>) -> bool>,
-    /// A placed resource counts in the references to its heap.
+    /// Whether a placed resource holds a public reference to its heap.
     pub(crate) counts_placed: bool,
-    /// Changes what `QueryVideoMemoryInfo` answered.
+    /// Changes the result of `QueryVideoMemoryInfo`.
     pub(crate) video_memory: Option<fn(DXGI_MEMORY_SEGMENT_GROUP, &mut DXGI_QUERY_VIDEO_MEMORY_INFO)>,
-    /// Changes the segment group that `QueryVideoMemoryInfo` is asked for.
+    /// Changes the segment group passed to `QueryVideoMemoryInfo`.
     pub(crate) segment_group: Option<fn(DXGI_MEMORY_SEGMENT_GROUP) -> DXGI_MEMORY_SEGMENT_GROUP>,
     /// Changes the adapter's LUID.
     pub(crate) luid: Option<fn(&mut LUID)>,
@@ -58,7 +58,7 @@ pub(crate) struct Lies {
     pub(crate) node_count: Option<u32>,
     /// An interface that the device denies.
     pub(crate) denies: Option<GUID>,
-    /// Changes what `GetCopyableFootprints` answered.
+    /// Changes the result of `GetCopyableFootprints`.
     pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)>,
     /// Changes the offsets and the length of `CopyBufferRegion`.
     pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)>,
@@ -66,9 +66,9 @@ pub(crate) struct Lies {
     pub(crate) ignores_wait: bool,
     /// A queue that waits for a fence keeps it alive.
     pub(crate) keeps_fences: bool,
-    /// A queue looks at a fence that it waits for when what was queued before is done.
+    /// A queue reads the fence of a queued wait only after the commands before it have finished.
     pub(crate) waits_take_turns: bool,
-    /// Of `ID3D12Fence::Signal`s in a row only the last one is seen.
+    /// Only the last of several consecutive `ID3D12Fence::Signal` calls takes effect.
     pub(crate) coalesces_signals: bool,
     /// `ExecuteCommandLists` closes lists that are open.
     pub(crate) closes_lists: bool,
@@ -82,19 +82,19 @@ pub(crate) struct Lies {
     pub(crate) tile_count: Option<fn(u32) -> u32>,
     /// Changes the tile shape that `GetResourceTiling` answered.
     pub(crate) tile_shape: Option<fn(&mut D3D12_TILE_SHAPE)>,
-    /// Changes what `CreateReservedResource` is asked for.
+    /// Changes the arguments of `CreateReservedResource`.
     pub(crate) reserved: Option<fn(&mut D3D12_RESOURCE_DESC)>,
     /// Changes the flags of a range of `UpdateTileMappings`.
     pub(crate) tile_flags: Option<fn(D3D12_TILE_RANGE_FLAGS) -> D3D12_TILE_RANGE_FLAGS>,
-    /// Changes where `CopyTileMappings` begins, in both resources.
+    /// Changes the start coordinates of `CopyTileMappings`.
     pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)>,
     /// `UpdateTileMappings` that maps another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
     /// Changes the color of a clear.
     pub(crate) clear_color: Option<fn(&mut f32)>,
-    /// Changes what `CreateDepthStencilView` is asked for.
+    /// Changes the arguments of `CreateDepthStencilView`.
     pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)>,
-    /// What is refused though D3D12 takes it.
+    /// A valid call that is refused.
     pub(crate) refuses: Option<Refused>,
     /// Clears that take the rectangles for none.
     pub(crate) ignores_rects: bool,
@@ -102,66 +102,66 @@ pub(crate) struct Lies {
     pub(crate) pass_ending: Option<fn(&mut D3D12_RENDER_PASS_ENDING_ACCESS_TYPE)>,
     /// A command that lists do not record.
     pub(crate) forgets: Option<Command>,
-    /// What `GetDeviceRemovedReason` answers.
+    /// The result of `GetDeviceRemovedReason`.
     pub(crate) removed: Option<HRESULT>,
-    /// Heaps and resources that do not know their device.
+    /// Heaps and resources fail to return their device.
     pub(crate) orphans: bool,
-    /// Evict and MakeResident do nothing and say so with this HRESULT.
+    /// `Evict` and `MakeResident` do nothing and return this HRESULT.
     pub(crate) residency: Option<HRESULT>,
-    /// MakeResident does nothing and says so with this HRESULT.
+    /// `MakeResident` does nothing and returns this HRESULT.
     pub(crate) make_resident: Option<HRESULT>,
-    /// MakeResident has success and counts nothing.
+    /// `MakeResident` succeeds without adding a reference.
     pub(crate) uncounted: bool,
-    /// Changes what `IHeapwrightAliasing::SetTracking` is asked for.
+    /// Changes the arguments of `IHeapwrightAliasing::SetTracking`.
     pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)>,
-    /// Says that there are no violations of aliasing.
+    /// Reports no violations of aliasing.
     pub(crate) hides_violations: bool,
     /// Changes a violation of aliasing.
     pub(crate) violation: Option<fn(&mut HEAPWRIGHT_ALIASING_VIOLATION)>,
-    /// What is said of the contents of every unit.
+    /// The state reported for the contents of every unit.
     pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS>,
-    /// Changes what `ResourceBarrier` is called with.
+    /// Changes the arguments of `ResourceBarrier`.
     pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)>,
     /// Changes the barriers of textures that `Barrier` is called with.
     pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)>,
     /// Changes the barriers of buffers that `Barrier` is called with.
     pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)>,
-    /// Takes each group of `Barrier` in a call of its own.
+    /// Calls `Barrier` once for each group.
     pub(crate) splits_barriers: bool,
     /// Lets `DiscardResource` discard the whole resource, whatever region it is asked for.
     pub(crate) ignores_discard_region: bool,
-    /// What is wrong with addresses of one's choice.
+    /// The lie about creation at given addresses.
     pub(crate) recreate: Option<Recreate>,
 }
 
 /// A lie of the tools' interfaces.
 #[derive(Clone, Copy)]
 pub(crate) enum Recreate {
-    /// Changes what `GetAllocation` answered for a heap.
+    /// Changes the result of `GetAllocation` for a heap.
     HeapAllocation(fn(&mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE)),
-    /// Changes what `GetAllocation` answered for a resource.
+    /// Changes the result of `GetAllocation` for a resource.
     ResourceAllocation(fn(&mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE)),
-    /// Changes the address that `SetNextAllocationAddress` is given.
+    /// Changes the address passed to `SetNextAllocationAddress`.
     NextAddress(fn(u64) -> u64),
     /// The address stays until another is set.
     Stays,
     /// A refused creation clears the address.
     UsedUpByRefusals,
-    /// The address is the process's and not the thread's.
+    /// The address belongs to the process instead of the thread.
     AnyThread,
-    /// A heap that cannot be at its address is created elsewhere.
+    /// A heap whose address is unavailable is created at another one.
     HeapElsewhere,
-    /// Textures and placed buffers forget the address.
+    /// Textures and placed buffers ignore the address.
     Forgets { textures: bool, placed: bool },
     /// Changes the ranges of a call of `ReserveGPUVARangesAtCreate`.
     Ranges(fn(&mut Vec<D3D12_GPU_VIRTUAL_ADDRESS_RANGE>)),
-    /// A call of `ReserveGPUVARangesAtCreate` replaces what earlier ones named.
+    /// A call of `ReserveGPUVARangesAtCreate` replaces the ranges of earlier calls.
     Replaces,
-    /// A call of `CreateDevice` uses the list up.
+    /// A call of `CreateDevice` clears the list.
     UsesUp,
     /// `ClearReservedGPUVARangesList` clears nothing.
     KeepsList,
-    /// An address that cannot be had removes the device.
+    /// An unavailable address removes the device.
     Removes,
 }
 
@@ -172,13 +172,13 @@ pub(crate) enum PrivateData {
     Forgotten,
     /// A null pointer with a size is refused.
     SizeNeedsData,
-    /// Removing what is not there answers S_OK.
+    /// Removing absent data returns S_OK.
     RemovesNothing,
     /// A null interface removes.
     NullInterfaceRemoves,
 }
 
-/// What a wrong device or a wrong list refuses.
+/// A call that a wrong device or list refuses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     RootSignatures,
@@ -230,26 +230,26 @@ pub(crate) enum Dirt {
     Committed,
 }
 
-/// What `CheckFeatureSupport` answered.
+/// A result of `CheckFeatureSupport`.
 pub(crate) struct Feature<'a> {
     pub(crate) hresult: HRESULT,
     /// The structure, in 4-byte fields.
     pub(crate) fields: &'a mut [u32],
 }
 
-/// What a resource creation call is asked for, of whichever generation it is.
+/// The arguments of a resource creation call of any generation.
 pub(crate) struct Request {
-    /// Of a committed resource.
+    /// The heap properties and flags of a committed resource.
     pub(crate) properties: Option<D3D12_HEAP_PROPERTIES>,
     pub(crate) flags: D3D12_HEAP_FLAGS,
-    /// Of a placed resource: the offset, and the size of the heap.
+    /// The offset of a placed resource, and the size of its heap.
     pub(crate) place: Option<(u64, D3D12_HEAP_DESC)>,
     pub(crate) desc: D3D12_RESOURCE_DESC,
     pub(crate) state: D3D12_RESOURCE_STATES,
     pub(crate) has_clear_value: bool,
 }
 
-/// What `Map` was asked for and answered.
+/// The arguments and the result of `Map`.
 pub(crate) struct Map {
     pub(crate) subresource: u32,
     /// Begin of the range to read, 0 without one.

@@ -1,4 +1,4 @@
-//! The tools' interfaces with replaced methods.
+//! Replacements for methods of the tools' interfaces.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -16,7 +16,7 @@ thread_local! {
     static LAST: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The address that any thread set last, for the device that does not know threads.
+/// The address that any thread set last, for the device that ignores threads.
 static OF_ANY_THREAD: AtomicU64 = AtomicU64::new(0);
 
 /// Lets a factory tell lies, and the devices that it creates.
@@ -41,11 +41,11 @@ pub(crate) fn intercept_allocation(object: &impl Interface, lies: &'static Lies,
     });
 }
 
-/// What a wrong device does before it creates a heap or a resource.
+/// Applies the lies that precede the creation of a heap or a resource.
 ///
 /// # Safety
 ///
-/// `this` is a device that was intercepted.
+/// `this` must be an intercepted device.
 pub(crate) unsafe fn before_creation(this: *mut c_void, lies: &Lies, is_texture: bool, is_placed: bool) {
     let address = match lies.recreate {
         Some(Recreate::Stays) => LAST.get(),
@@ -57,11 +57,11 @@ pub(crate) unsafe fn before_creation(this: *mut c_void, lies: &Lies, is_texture:
     unsafe { set_address(this, address) };
 }
 
-/// Tells the honest device where this thread's next object is to be.
+/// Sets the address of this thread's next object on the honest device.
 ///
 /// # Safety
 ///
-/// `this` is a device that was intercepted.
+/// `this` must be an intercepted device.
 unsafe fn set_address(this: *mut c_void, address: u64) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -73,11 +73,11 @@ unsafe fn set_address(this: *mut c_void, address: u64) {
     }
 }
 
-/// What a wrong device answers in the end to `CreateHeap`, which answered `hresult`.
+/// Applies the lies that follow `CreateHeap`, which returned `hresult`, and returns the final HRESULT.
 ///
 /// # Safety
 ///
-/// `this` is a device that was intercepted.
+/// `this` must be an intercepted device.
 pub(crate) unsafe fn created(
     this: *mut c_void,
     lies: &Lies,

@@ -24,7 +24,7 @@ use crate::lies::{Lies, Request};
 /// A device that is wrong in one way.
 pub(crate) struct WrongDevice {
     pub(crate) name: &'static str,
-    /// What is wrong, in a sentence.
+    /// A sentence that says what is wrong with the device.
     pub(crate) what: &'static str,
     /// The profile of the device that tells the lies.
     pub(crate) profile: &'static str,
@@ -111,7 +111,7 @@ fn is_valid(info: &D3D12_RESOURCE_ALLOCATION_INFO) -> bool {
     info.SizeInBytes != u64::MAX
 }
 
-/// Every tight answer gets this alignment.
+/// Replaces the alignment of all tightly aligned resources.
 fn tight_alignment(
     alignment: u64,
     descs: &[D3D12_RESOURCE_DESC1],
