@@ -34,6 +34,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// | the budget shrinks | what is idle goes at once where notifications arrive, else within [`refresh_interval`] submissions; what is locked stays |
 /// | the device has no memory within the budget | at least [`evict_size`] bytes of others go, again and again; then an error |
 /// | making resident fails | nothing of the call is resident or executed, and nothing is counted; what was evicted for it stays evicted |
+/// | a [custom policy](crate::residency::eviction::PolicyKind::custom) panics | the panic is logged as an error, and LRU takes the place of that policy; a panic when it is created is an error of [`new`](Self::new) |
 /// | the device is removed | [`Error::is_device_removed`]; the books stay sound, so that everything can be dropped |
 /// | a worker cannot page in (devices without `ID3D12Device3`) | its lists are on the queue already, so the device is likely removed; the manager refuses everything from then on |
 ///

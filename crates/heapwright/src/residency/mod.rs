@@ -36,11 +36,13 @@
 //! | `creation` | how an object becomes a residency heap |
 //! | `submit`, `queue` | handing command lists to queues; a fence for each queue |
 //! | `standing` | how much is used, and how much could not be evicted |
+//! | `contained_policy` | policies of the user's own, whose panics stay inside |
 //! | `pager`, `worker`, `gpu_wait` | carrying plans out; paging in on a thread; waiting for the GPU |
 //!
 //! What to evict and what to page in is decided in heapwright-core (`residency`), as values that `pager` carries out.
 
 mod budget;
+mod contained_policy;
 mod creation;
 mod desc;
 mod gpu_wait;

@@ -13,6 +13,7 @@ use heapwright_d3d12::*;
 use windows_core::{HRESULT, IUnknown, Interface};
 
 use super::budget::{BackgroundUpdates, Budgets, PressureMonitor, unifies_memory};
+use super::contained_policy::create_planner;
 use super::desc::{
     ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
     ResidencyManagerStats, level,
@@ -196,7 +197,7 @@ impl Shared {
             unsafe { device.CreateFence(initial.get(), D3D12_FENCE_FLAG_NONE) };
         let paging_fence =
             paging_fence.map_err(|error| Error::device("ID3D12Device::CreateFence", error.code()))?;
-        let mut planner = ResidencyPlanner::new(is_unified, || desc.policy.create());
+        let mut planner = create_planner(is_unified, &desc.policy)?;
         let counts_time = planner.counts_time();
         planner.complete_paging(initial);
         let state = State {
