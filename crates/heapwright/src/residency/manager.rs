@@ -5,12 +5,14 @@ use std::sync::{Arc, PoisonError};
 
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
-use windows_core::Interface;
+use windows_core::{IUnknown, Interface};
 
 use super::budget::{Pressure, PressureLevel, PressureRegistration};
 use super::desc::{ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats};
-use super::shared::Shared;
-use super::{ResidencyHeap, ResidencyList, creation};
+use super::heap::ResidencyHeap;
+use super::list::ResidencyList;
+use super::parts::ManagerParts;
+use super::{creation, submit};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
 /// Keeps what the GPU uses in memory, and pages out what it does not use when memory is short: `IResidencyManager` (document GPGMM).
@@ -79,7 +81,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// ```
 #[derive(Debug, Clone)]
 pub struct ResidencyManager {
-    shared: Arc<Shared>,
+    parts: Arc<ManagerParts>,
 }
 
 impl ResidencyManager {
@@ -95,7 +97,7 @@ impl ResidencyManager {
         adapter: Option<&IDXGIAdapter3>,
         desc: ResidencyManagerDesc,
     ) -> Result<Self, Error> {
-        Shared::new(device, adapter, &desc).map(Self::from_shared)
+        ManagerParts::new(device, adapter, &desc).map(|parts| Self { parts })
     }
 
     /// A manager for a device that another version of the bindings holds, or another language.
@@ -123,18 +125,10 @@ impl ResidencyManager {
         Self::new(device, adapter, desc)
     }
 
-    pub(super) fn from_shared(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &ID3D12Device {
-        &self.shared.device
+        self.parts.pager.device.interface()
     }
 
     /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap.
@@ -151,7 +145,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         pageable: &ID3D12Pageable,
     ) -> Result<ResidencyHeap, Error> {
-        creation::adopt(desc, Some(&self.shared), pageable)
+        creation::adopt(desc, Some(&self.parts), pageable)
     }
 
     /// Makes room, has `create` create an object, and manages it.
@@ -169,7 +163,7 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        creation::create(desc, Some(&self.shared), create)
+        creation::create(desc, Some(&self.parts), create)
     }
 
     /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`. Returns the value that
@@ -216,7 +210,7 @@ impl ResidencyManager {
         lists: &[(&ID3D12CommandList, &ResidencyList)],
     ) -> Result<FenceValue, Error> {
         // SAFETY: the caller's promises.
-        unsafe { self.shared.execute(queue, lists) }
+        unsafe { submit::execute(&self.parts, queue, lists) }
     }
 
     /// Pages in what a list names before it is used, if there is room without waiting.
@@ -227,7 +221,7 @@ impl ResidencyManager {
     ///
     /// Out of memory when the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
-        self.shared.prefetch(list)
+        submit::prefetch(&self.parts, list)
     }
 
     /// The fence of a queue, which the manager signals behind each submission. It is one queue's alone, and nobody else may signal it: what
@@ -237,7 +231,7 @@ impl ResidencyManager {
     ///
     /// Invalid argument for a queue of another device.
     pub fn queue_fence(&self, queue: &ID3D12CommandQueue) -> Result<ID3D12Fence, Error> {
-        Ok(self.shared.queue(queue)?.fence.clone())
+        Ok(self.parts.pager.queue(queue)?.fence.clone())
     }
 
     /// Says that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
@@ -253,16 +247,31 @@ impl ResidencyManager {
         heap: &ResidencyHeap,
         status: ResidencyHeapStatus,
     ) -> Result<(), Error> {
-        match heap.managed() {
-            Some((number, id)) if number == self.shared.number() => self.shared.set_status(id, status),
-            _ => Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none")),
-        }
+        let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.parts.number) else {
+            return Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none"));
+        };
+        let is_resident = match status {
+            ResidencyHeapStatus::Resident => true,
+            ResidencyHeapStatus::Evicted => false,
+            ResidencyHeapStatus::Unknown => {
+                return Err(Error::invalid_argument(
+                    "status",
+                    "is unknown: evicted and resident are allowed",
+                ));
+            }
+        };
+        self.parts.pager.set_resident(id, is_resident)
     }
 
     /// Budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`. The operating system is asked.
     #[must_use]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
-        self.shared.video_memory_info(group)
+        let books = &self.parts.pager.books;
+        let current = self.parts.pager.lock();
+        books.refresh();
+        drop(current);
+        let managed = books.lock().planner.totals(group).resident;
+        books.budgets.video_memory_info(group, managed)
     }
 
     /// Reserves memory for what the manager does not manage, tells the operating system, and answers how much it is:
@@ -276,51 +285,55 @@ impl ResidencyManager {
         group: SegmentGroup,
         bytes: ByteSize,
     ) -> Result<ByteSize, Error> {
-        self.shared.set_reservation(group, bytes)
+        let books = &self.parts.pager.books;
+        let _current = self.parts.pager.lock();
+        let reserved = books.budgets.set_reservation(group, bytes)?;
+        // The adapter was queried for this group alone.
+        books.sample(&[group]);
+        Ok(reserved)
     }
 
     /// How full a segment group is. O(1), no lock.
     #[must_use]
     pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
-        self.shared.pressure.level(group)
+        self.parts.upkeep.pressure.level(group)
     }
 
     /// Has `callback` called when the pressure level of a segment group changes, so that caches can be dropped. No lock is held then.
     ///
     /// It is called by threads that submit, and by the one that waits for budgets.
     pub fn on_pressure(&self, callback: impl Fn(&Pressure) + Send + Sync + 'static) -> PressureRegistration {
-        self.shared.pressure.on_pressure(callback)
+        self.parts.upkeep.pressure.on_pressure(callback)
     }
 
     /// Asks the operating system for budgets, and evicts what is idle and above them: for an application that goes idle, or was told that
     /// memory is short.
     pub fn trim(&self) {
-        self.shared.ask_and_trim(&mut self.shared.pager());
-        self.shared.tell_pressure();
+        self.parts.upkeep.trim(&self.parts.pager);
     }
 
     /// Evicts at least so many bytes of what is idle, if there are so many, and answers how many it was.
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
-        wanted[super::shared::index(group)] = bytes;
-        self.shared.evict_at_least(wanted)
+        wanted[group.index()] = bytes;
+        self.parts.pager.evict_at_least(wanted)
     }
 
     /// What it has done and holds: `QueryStats`. O(1), under a lock.
     #[must_use]
     pub fn stats(&self) -> ResidencyManagerStats {
-        self.shared.stats()
+        self.parts.pager.books.stats(self.parts.pager.cpu_stalls())
     }
 
     /// Gives it a name, for logs and reports.
     pub fn set_debug_name(&self, name: &str) {
-        *self.shared.debug_name().lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
     }
 
     /// The name that it was given.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
-        self.shared.debug_name().lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Checks that its books agree with each other. O(heaps); for tests.
@@ -329,6 +342,77 @@ impl ResidencyManager {
     ///
     /// What disagrees, as text for people.
     pub fn audit(&self) -> Result<(), String> {
-        self.shared.audit()
+        self.parts.pager.books.lock().planner.audit()
+    }
+}
+
+/// What an allocator asks before it creates anything.
+impl ResidencyManager {
+    /// Checks whether usage never exceeds the budget.
+    #[inline]
+    pub(crate) fn is_always_in_budget(&self) -> bool {
+        self.parts.pager.always_in_budget
+    }
+
+    /// Checks that `device` is the manager's.
+    pub(crate) fn check_device(&self, device: &ID3D12Device) -> Result<(), Error> {
+        let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
+        let ours = identity(self.device());
+        if ours.is_some() && ours == identity(device) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument("residency manager", "belongs to another device"))
+    }
+
+    /// Returns current usage and budget of a segment group, from cached values (no OS query). O(1), under the lock of the books.
+    pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
+        let state = self.parts.pager.books.lock_updated();
+        (state.planner.usage(group), state.planner.memory(group).budget)
+    }
+
+    /// Returns what usage would be if everything was evicted that is not locked, and the budget. O(1), under the lock of the books.
+    pub(crate) fn needed_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
+        let state = self.parts.pager.books.lock_updated();
+        let memory = state.planner.memory(group);
+        (state.planner.totals(group).locked.saturating_add(memory.external), memory.budget)
+    }
+}
+
+impl ResidencyHeap {
+    /// Makes a residency heap of an object that exists: the simpler `CreateResidencyHeap` (document GPGMM).
+    ///
+    /// With a manager this is [`ResidencyManager::manage`]; without one nobody pages the object.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResidencyManager::manage`]. Without a manager: invalid argument for any flag but
+    /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect, and a warning says so.
+    pub fn new(
+        desc: &ResidencyHeapDesc,
+        manager: Option<&ResidencyManager>,
+        pageable: &ID3D12Pageable,
+    ) -> Result<Self, Error> {
+        creation::adopt(desc, manager.map(|manager| &manager.parts), pageable)
+    }
+
+    /// Creates an object and makes a residency heap of it: `CreateResidencyHeap` with a callback (document GPGMM).
+    ///
+    /// `create` is called once room has been made, and not at all when something is wrong before.
+    ///
+    /// # Errors
+    ///
+    /// As [`ResidencyManager::create_heap`]. Without a manager: invalid argument for any flag.
+    pub fn create_with(
+        desc: &ResidencyHeapDesc,
+        manager: Option<&ResidencyManager>,
+        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    ) -> Result<Self, Error> {
+        creation::create(desc, manager.map(|manager| &manager.parts), create)
+    }
+
+    /// Returns the manager: `GetResidencyManager`.
+    #[must_use]
+    pub fn manager(&self) -> Option<ResidencyManager> {
+        self.manager_parts().map(|parts| ResidencyManager { parts: Arc::clone(parts) })
     }
 }

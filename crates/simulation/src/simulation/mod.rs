@@ -303,7 +303,7 @@ impl<'a> Simulation<'a> {
         let submission = self.planner.begin(self.queues[work.queue], value, self.clock.now());
         let is_full = SegmentGroup::ALL.into_iter().any(|group| self.excess(group) > ByteSize::ZERO);
         let arrives = if !is_full && self.planner.are_resident(&set).map_err(refused)? {
-            self.planner.touch(&submission, &set).map_err(refused)?.arrives
+            self.planner.touch(&submission, &set).map_err(refused)?
         } else {
             let list_ends = [set.len()];
             let mut arrives = FenceValue::ZERO;

@@ -82,15 +82,6 @@ struct GroupState {
     is_warned: bool,
 }
 
-const GROUPS: [SegmentGroup; 2] = [SegmentGroup::Local, SegmentGroup::NonLocal];
-
-const fn index(group: SegmentGroup) -> usize {
-    match group {
-        SegmentGroup::Local => 0,
-        SegmentGroup::NonLocal => 1,
-    }
-}
-
 impl Budgets {
     /// Asks the adapter for the first time. The description has been [checked](ResidencyManagerDesc::check).
     ///
@@ -106,7 +97,9 @@ impl Budgets {
         let source = match &desc.budget_override {
             None if desc.max_budget.is_zero() => Source::Os { max_pct },
             None => Source::Max(desc.max_budget),
-            Some(BudgetOverride::Fixed(budgets)) => Source::Fixed(GROUPS.map(|group| budgets.of(group))),
+            Some(BudgetOverride::Fixed(budgets)) => {
+                Source::Fixed(SegmentGroup::ALL.map(|group| budgets.of(group)))
+            }
             Some(BudgetOverride::Fraction(part)) => Source::Os { max_pct: Part::new(*part) },
             Some(BudgetOverride::Schedule(steps)) => Source::Schedule { steps: steps.clone(), max_pct },
         };
@@ -139,7 +132,7 @@ impl Budgets {
         {
             let mut state = budgets.lock();
             for &group in budgets.groups_in_use() {
-                let own = &mut state[index(group)];
+                let own = &mut state[group.index()];
                 budgets.ask(group, own)?;
                 own.usage_at_creation = own.os.map_or(ByteSize::ZERO, |os| os.usage);
                 budgets.take_over(group, own);
@@ -154,21 +147,26 @@ impl Budgets {
         self.unifies_memory
     }
 
+    /// Returns the segment group that stands for `group`.
+    pub(crate) fn effective_group(&self, group: SegmentGroup) -> SegmentGroup {
+        if self.unifies_memory { SegmentGroup::Local } else { group }
+    }
+
     /// The budget in force; [`ByteSize::MAX`] is no bound. The reservation is taken off. O(1), one load.
     #[inline]
     pub(crate) fn budget(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[index(group)].budget.load(Ordering::Relaxed))
+        ByteSize::new(self.groups[group.index()].budget.load(Ordering::Relaxed))
     }
 
     /// What the process used when the operating system was asked last, all in all. O(1), one load.
     #[inline]
     pub(crate) fn usage_sample(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[index(group)].os_usage.load(Ordering::Relaxed))
+        ByteSize::new(self.groups[group.index()].os_usage.load(Ordering::Relaxed))
     }
 
     /// What is reserved for what is not managed. O(1), one load.
     pub(crate) fn reservation(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[index(group)].reservation.load(Ordering::Relaxed))
+        ByteSize::new(self.groups[group.index()].reservation.load(Ordering::Relaxed))
     }
 
     /// What the process uses beside `managed` bytes, beyond what is reserved for that: it counts against the budget.
@@ -192,7 +190,7 @@ impl Budgets {
         let mut state = self.lock();
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         for &group in self.groups_in_use() {
-            let own = &mut state[index(group)];
+            let own = &mut state[group.index()];
             self.ask(group, own)?;
             self.take_over(group, own);
         }
@@ -221,7 +219,7 @@ impl Budgets {
         let submissions = self.submissions.fetch_max(submissions, Ordering::Relaxed).max(submissions);
         self.next_step.store(self.source.next_step(submissions), Ordering::Relaxed);
         for &group in self.groups_in_use() {
-            self.take_over(group, &mut state[index(group)]);
+            self.take_over(group, &mut state[group.index()]);
         }
     }
 
@@ -231,8 +229,8 @@ impl Budgets {
         let available = {
             let state = self.lock();
             let whole = in_force(
-                state[index(group)].os,
-                self.limit(group, &state[index(group)]),
+                state[group.index()].os,
+                self.limit(group, &state[group.index()]),
                 self.reservation_cap,
                 ByteSize::MAX,
             );
@@ -259,7 +257,7 @@ impl Budgets {
             return Ok(ByteSize::ZERO);
         }
         let mut state = self.lock();
-        let own = &mut state[index(group)];
+        let own = &mut state[group.index()];
         self.ask(group, own)?;
         let before = std::mem::replace(&mut own.reservation_asked, asked);
         let wanted = self.in_force(group, own);
@@ -272,7 +270,7 @@ impl Budgets {
     }
 
     fn groups_in_use(&self) -> &'static [SegmentGroup] {
-        if self.unifies_memory { &[SegmentGroup::Local] } else { &GROUPS }
+        if self.unifies_memory { &[SegmentGroup::Local] } else { &SegmentGroup::ALL }
     }
 
     fn is_in_use(&self, group: SegmentGroup) -> bool {
@@ -292,7 +290,7 @@ impl Budgets {
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
             tracing::warn!(%group, "the adapter has no budget for this segment group: nothing bounds it");
         }
-        self.groups[index(group)].os_usage.store(info.current_usage.get(), Ordering::Relaxed);
+        self.groups[group.index()].os_usage.store(info.current_usage.get(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -308,7 +306,7 @@ impl Budgets {
     }
 
     fn publish(&self, group: SegmentGroup, in_force: InForce) {
-        let shown = &self.groups[index(group)];
+        let shown = &self.groups[group.index()];
         shown.budget.store(in_force.budget.get(), Ordering::Relaxed);
         shown.reservation.store(in_force.reservation.get(), Ordering::Relaxed);
     }
@@ -321,7 +319,7 @@ impl Budgets {
         match &self.source {
             Source::Os { max_pct } => Limit::PartOfOs(*max_pct),
             Source::Max(bytes) => Limit::AtMost(bytes.saturating_add(state.usage_at_creation)),
-            Source::Fixed(budgets) => Limit::Exactly(budgets[index(group)]),
+            Source::Fixed(budgets) => Limit::Exactly(budgets[group.index()]),
             Source::Schedule { steps, max_pct } => {
                 let begun = steps
                     .partition_point(|step| step.from_submission <= self.submissions.load(Ordering::Relaxed));
@@ -357,7 +355,7 @@ impl Drop for Budgets {
         let mut state = self.lock();
         for &group in self.groups_in_use() {
             // What the operating system holds for this manager is nobody's any more.
-            if let Err(error) = self.tell(group, &mut state[index(group)], ByteSize::ZERO) {
+            if let Err(error) = self.tell(group, &mut state[group.index()], ByteSize::ZERO) {
                 tracing::debug!(%group, %error, "the reservation is not taken back");
             }
         }

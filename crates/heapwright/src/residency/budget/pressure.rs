@@ -134,7 +134,7 @@ pub struct PressureRegistration {
 impl PressureMonitor {
     /// The level of a group. O(1), one load.
     pub(crate) fn level(&self, group: SegmentGroup) -> PressureLevel {
-        PressureLevel::from_number(self.levels[index(group)].load(Ordering::Relaxed))
+        PressureLevel::from_number(self.levels[group.index()].load(Ordering::Relaxed))
     }
 
     /// Tells `callback` of changes from now on.
@@ -154,7 +154,7 @@ impl PressureMonitor {
     /// O(1) while the level stays, and takes no lock. Called without any lock held; callbacks may call everything, this too. When
     /// several threads do at the same time, callbacks may hear of the changes in another order.
     pub(crate) fn update(&self, group: SegmentGroup, usage: ByteSize, budget: ByteSize) {
-        let level = &self.levels[index(group)];
+        let level = &self.levels[group.index()];
         let mut number = level.load(Ordering::Relaxed);
         let (before, after) = loop {
             let before = PressureLevel::from_number(number);
@@ -203,13 +203,6 @@ impl Drop for PressureRegistration {
 impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callbacks").field("count", &self.lock().list.len()).finish()
-    }
-}
-
-const fn index(group: SegmentGroup) -> usize {
-    match group {
-        SegmentGroup::Local => 0,
-        SegmentGroup::NonLocal => 1,
     }
 }
 
