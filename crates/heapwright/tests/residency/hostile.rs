@@ -185,7 +185,7 @@ fn descriptions_that_are_wrong() {
     refused(scene.manager.manage(&in_budget, &heap), &["ResidencyHeapDesc::flags", "CREATE_IN_BUDGET"]);
     let fence: Result<ID3D12Pageable, _> = scene.fence().cast();
     let fence = fence.expect("D3D12 calls it one");
-    refused(scene.manager.manage(&ResidencyHeapDesc::default(), &fence), &["pageable", "is none of heap"]);
+    refused(scene.manager.manage(&ResidencyHeapDesc::default(), &fence), &["pageable", "cannot be paged"]);
     let error = scene
         .manager
         .create_heap(&ResidencyHeapDesc::default(), || Err(E_NOTIMPL.into()))
