@@ -14,23 +14,32 @@ use super::paged_object::PagedObject;
 use super::parts::ManagerParts;
 use crate::Error;
 
+/// Makes a residency heap without a manager of an object that exists.
+pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    let needs_manager = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
+    if !needs_manager.is_empty() {
+        let rule = format!("{needs_manager:?} needs a residency manager");
+        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
+    }
+    if !desc.flags.is_empty() {
+        tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
+    }
+    let device =
+        device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
+    let caps = crate::DeviceCaps::query(&device)?;
+    let names = DeviceNames { shown: &device, behind: None };
+    let (object, info) = PagedObject::inspect(names, &caps, true, pageable, desc)?;
+    Ok(ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, None))
+}
+
 /// Makes a residency heap of an object that exists.
 pub(super) fn adopt(
     desc: &ResidencyHeapDesc,
-    manager: Option<&Arc<ManagerParts>>,
+    manager: &Arc<ManagerParts>,
     pageable: &ID3D12Pageable,
 ) -> Result<ResidencyHeap, Error> {
     desc.check()?;
-    let Some(manager) = manager else {
-        let other = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
-        if !other.is_empty() {
-            return Err(needs_manager(other));
-        }
-        if !desc.flags.is_empty() {
-            tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
-        }
-        return unmanaged(desc, pageable);
-    };
     if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
         let rule = "CREATE_IN_BUDGET is about an object that is still to be created";
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
@@ -46,17 +55,12 @@ const NO_FLAGS: ResidencyHeapFlags = ResidencyHeapFlags::empty();
 /// Makes room, and makes a residency heap of an object that `create` creates.
 pub(super) fn create(
     desc: &ResidencyHeapDesc,
-    manager: Option<&Arc<ManagerParts>>,
+    manager: &Arc<ManagerParts>,
     create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
 ) -> Result<ResidencyHeap, Error> {
     desc.check()?;
-    let call = || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
-    let Some(manager) = manager else {
-        if !desc.flags.is_empty() {
-            return Err(needs_manager(desc.flags));
-        }
-        return unmanaged(desc, &call()?);
-    };
+    let create =
+        || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
     let is_bound =
         desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || manager.pager.always_in_budget;
     // What is known before: room is made first, so that usage does not exceed the budget for a moment.
@@ -66,7 +70,7 @@ pub(super) fn create(
         Some(group) => Some(manager.pager.make_room(group, desc.size, is_bound)?),
         None => None,
     };
-    let (object, info) = inspect(manager, &call()?, desc)?;
+    let (object, info) = inspect(manager, &create()?, desc)?;
     let is_resident = info.was_created_resident != Some(false);
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {
@@ -89,15 +93,6 @@ pub(super) fn create(
         manager.upkeep.refresh_soon();
     }
     finish(desc, manager, object, &info, room)
-}
-
-fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
-    let device =
-        device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
-    let caps = crate::DeviceCaps::query(&device)?;
-    let names = DeviceNames { shown: &device, behind: None };
-    let (object, info) = PagedObject::inspect(names, &caps, true, pageable, desc)?;
-    Ok(ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, None))
 }
 
 fn inspect(
@@ -136,8 +131,4 @@ fn finish(
         heap.unlock()?;
     }
     Ok(heap)
-}
-
-fn needs_manager(flags: ResidencyHeapFlags) -> Error {
-    Error::invalid_argument("ResidencyHeapDesc::flags", format!("{flags:?} needs a residency manager"))
 }

@@ -1,4 +1,4 @@
-//! The residency manager, as its users see it.
+//! The face of a residency manager.
 
 use std::ffi::c_void;
 use std::sync::{Arc, PoisonError};
@@ -17,7 +17,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
 /// Keeps what the GPU uses in memory, and pages out what it does not use when memory is short: `IResidencyManager` (document GPGMM).
 ///
-/// A GPU does not fetch what is missing when it is touched: what a command list uses must be resident before it runs. The manager knows
+/// A GPU does not page in on access: what a command list uses must be resident before it runs. The manager knows
 /// [heaps](ResidencyHeap), gets [lists](ResidencyList) of the heaps that command lists use, and
 /// [executes](Self::execute_command_lists) these when all that is resident: it has the device page in what is missing, makes the queue
 /// wait for it (and not the CPU), and evicts what was not used for longest, or what its [policy](ResidencyManagerDesc::policy) says, once the
@@ -31,8 +31,8 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// |---|---|
 /// | a command list uses more than the budget | everything else goes, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
 /// | several lists of a call use more than the budget together | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
-/// | what is to go is in use | the calling thread waits for the GPU, without a lock; when the queue that it waits for does not get on for [`max_stall`], usage exceeds the budget |
-/// | what is to go is expected back before the GPU has finished what it was given | the calling thread waits for the GPU, as long as it gets on; when it stands still for a tenth of a second, it goes all the same |
+/// | what is to go is in use | the calling thread waits for the GPU, without a lock; when the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget |
+/// | what is to go is expected back before the GPU has finished what it was given | the calling thread waits for the GPU, as long as it makes progress; after a tenth of a second without any, it goes all the same |
 /// | the budget shrinks | what is idle goes at once where notifications arrive, else within [`refresh_interval`] submissions; what is locked stays |
 /// | the device has no memory within the budget | at least [`evict_size`] bytes of others go, again and again; then an error |
 /// | making resident fails | nothing of the call is resident or executed, and nothing is counted; what was evicted for it stays evicted |
@@ -85,13 +85,13 @@ pub struct ResidencyManager {
 }
 
 impl ResidencyManager {
-    /// A manager for the objects of `device`: `CreateResidencyManager`.
+    /// Creates a manager for the objects of `device`: `CreateResidencyManager`.
     ///
-    /// The adapter is the device's own, and says what the budgets are; without one, the description must.
+    /// The adapter is the device's own, and reports the budgets; without one, the description must have them.
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the field of the description; what device and adapter answer.
+    /// Invalid argument, with the field of the description; errors of the device and the adapter.
     pub fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -100,7 +100,7 @@ impl ResidencyManager {
         ManagerParts::new(device, adapter, &desc).map(|parts| Self { parts })
     }
 
-    /// A manager for a device that another version of the bindings holds, or another language.
+    /// Creates a manager for a device that another version of the bindings holds, or another language.
     ///
     /// References are added to both objects; the caller keeps its own.
     ///
@@ -131,7 +131,7 @@ impl ResidencyManager {
         self.parts.pager.device.interface()
     }
 
-    /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap.
+    /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap. `CreateResidencyHeap`.
     ///
     /// Whoever made it resident or evicted it before leaves that to the manager from now on.
     ///
@@ -145,10 +145,10 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         pageable: &ID3D12Pageable,
     ) -> Result<ResidencyHeap, Error> {
-        creation::adopt(desc, Some(&self.parts), pageable)
+        creation::adopt(desc, &self.parts, pageable)
     }
 
-    /// Makes room, has `create` create an object, and manages it.
+    /// Makes room, has `create` create an object, and manages it: `CreateResidencyHeap` with a callback.
     ///
     /// Room is made before when the description says how large the object is and where, else right after. Without
     /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET) (or [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET)) what is
@@ -156,14 +156,13 @@ impl ResidencyManager {
     ///
     /// # Errors
     ///
-    /// Out of memory when the object does not fit into the budget and has to; what `create` answers, under the name of the callback; as
-    /// [`manage`](Self::manage).
+    /// Out of memory when the object does not fit into the budget and has to; the error of `create`; as [`manage`](Self::manage).
     pub fn create_heap(
         &self,
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        creation::create(desc, Some(&self.parts), create)
+        creation::create(desc, &self.parts, create)
     }
 
     /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`. Returns the value that
@@ -224,8 +223,8 @@ impl ResidencyManager {
         submit::prefetch(&self.parts, list)
     }
 
-    /// The fence of a queue, which the manager signals behind each submission. It is one queue's alone, and nobody else may signal it: what
-    /// the manager evicts is what the GPU is done with by this fence.
+    /// Returns the fence of a queue, which the manager signals behind each submission. Nobody else may signal it: by this fence the manager
+    /// knows what the GPU is done with.
     ///
     /// # Errors
     ///
@@ -234,7 +233,7 @@ impl ResidencyManager {
         Ok(self.parts.pager.queue(queue)?.fence.clone())
     }
 
-    /// Says that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
+    /// Notes that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
     ///
     /// The manager believes it. What is not true is a broken promise of the
     /// [`execute_command_lists`](Self::execute_command_lists) that relies on it.
@@ -263,7 +262,7 @@ impl ResidencyManager {
         self.parts.pager.set_resident(id, is_resident)
     }
 
-    /// Budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`. The operating system is asked.
+    /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`.
     #[must_use]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
         let books = &self.parts.pager.books;
@@ -274,12 +273,12 @@ impl ResidencyManager {
         books.budgets.video_memory_info(group, managed)
     }
 
-    /// Reserves memory for what the manager does not manage, tells the operating system, and answers how much it is:
+    /// Reserves memory for what the manager does not manage, with the operating system too, and returns how much:
     /// `SetVideoMemoryReservation`.
     ///
     /// # Errors
     ///
-    /// What the adapter answers; what was reserved before stays so.
+    /// Errors of the adapter; what was reserved before stays so.
     pub fn set_video_memory_reservation(
         &self,
         group: SegmentGroup,
@@ -293,7 +292,7 @@ impl ResidencyManager {
         Ok(reserved)
     }
 
-    /// How full a segment group is. O(1), no lock.
+    /// Returns how full a segment group is. O(1), no lock.
     #[must_use]
     pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
         self.parts.upkeep.pressure.level(group)
@@ -306,41 +305,41 @@ impl ResidencyManager {
         self.parts.upkeep.pressure.on_pressure(callback)
     }
 
-    /// Asks the operating system for budgets, and evicts what is idle and above them: for an application that goes idle, or was told that
+    /// Queries the operating system for budgets, and evicts what is idle and above them. For an application that goes idle, or learns that
     /// memory is short.
     pub fn trim(&self) {
         self.parts.upkeep.trim(&self.parts.pager);
     }
 
-    /// Evicts at least so many bytes of what is idle, if there are so many, and answers how many it was.
+    /// Evicts at least so many bytes of what is idle, if there are so many, and returns how many.
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
         wanted[group.index()] = bytes;
         self.parts.pager.evict_at_least(wanted)
     }
 
-    /// What it has done and holds: `QueryStats`. O(1), under a lock.
+    /// Returns statistics: `QueryStats`. O(1), under a lock.
     #[must_use]
     pub fn stats(&self) -> ResidencyManagerStats {
         self.parts.pager.books.stats(self.parts.pager.cpu_stalls())
     }
 
-    /// Gives it a name, for logs and reports.
+    /// Names the manager, for logs and reports.
     pub fn set_debug_name(&self, name: &str) {
         *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
     }
 
-    /// The name that it was given.
+    /// Returns the name that the manager was given.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Checks that its books agree with each other. O(heaps); for tests.
+    /// Checks that the books agree with each other. O(heaps); for tests.
     ///
     /// # Errors
     ///
-    /// What disagrees, as text for people.
+    /// A description of what disagrees.
     pub fn audit(&self) -> Result<(), String> {
         self.parts.pager.books.lock().planner.audit()
     }
@@ -379,35 +378,15 @@ impl ResidencyManager {
 }
 
 impl ResidencyHeap {
-    /// Makes a residency heap of an object that exists: the simpler `CreateResidencyHeap` (document GPGMM).
-    ///
-    /// With a manager this is [`ResidencyManager::manage`]; without one nobody pages the object.
-    ///
-    /// # Errors
-    ///
-    /// As [`ResidencyManager::manage`]. Without a manager: invalid argument for any flag but
-    /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect, and a warning says so.
-    pub fn new(
-        desc: &ResidencyHeapDesc,
-        manager: Option<&ResidencyManager>,
-        pageable: &ID3D12Pageable,
-    ) -> Result<Self, Error> {
-        creation::adopt(desc, manager.map(|manager| &manager.parts), pageable)
-    }
-
-    /// Creates an object and makes a residency heap of it: `CreateResidencyHeap` with a callback (document GPGMM).
-    ///
-    /// `create` is called once room has been made, and not at all when something is wrong before.
+    /// Makes a residency heap without a manager, which nobody pages: `CreateResidencyHeap` (document GPGMM). With one, see
+    /// [`ResidencyManager::manage`] and [`ResidencyManager::create_heap`].
     ///
     /// # Errors
     ///
-    /// As [`ResidencyManager::create_heap`]. Without a manager: invalid argument for any flag.
-    pub fn create_with(
-        desc: &ResidencyHeapDesc,
-        manager: Option<&ResidencyManager>,
-        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
-    ) -> Result<Self, Error> {
-        creation::create(desc, manager.map(|manager| &manager.parts), create)
+    /// Invalid argument: an object that is never paged, a description that contradicts it, any flag but
+    /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect and logs a warning.
+    pub fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Self, Error> {
+        creation::unmanaged(desc, pageable)
     }
 
     /// Returns the manager: `GetResidencyManager`.

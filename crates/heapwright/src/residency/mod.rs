@@ -46,8 +46,8 @@
 //!
 //! # Locks
 //!
-//! In this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books' (`books`). A residency list's is taken
-//! under a queue's lock, never waited for, and held while its heaps are copied. No lock is held while the GPU is waited for, nor while a
+//! In this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books' (`books`). A residency list's is
+//! never waited for, and held while its heaps are read. No lock is held while the GPU is waited for, nor while a
 //! callback for memory pressure runs.
 
 mod books;

@@ -67,15 +67,20 @@ impl SubmittedHeaps {
         self.executed += lists;
     }
 
-    /// Returns the error that says which heap of which list is gone.
+    /// As [`destroyed`], for a position in `heaps`.
     #[cold]
     pub(super) fn heap_is_gone(&self, gone: UnknownHeap) -> Error {
         let list = self.list_ends.iter().position(|&end| gone.position < end).unwrap_or(0);
         let begin = list.checked_sub(1).map_or(0, |before| self.list_ends[before]);
-        let (heap, list) = (gone.position - begin, self.executed + list);
-        let rule = format!("heap {heap} of list {list} was destroyed after it was added");
-        Error::invalid_argument("lists", rule)
+        destroyed(self.executed + list, gone.position - begin)
     }
+}
+
+/// Returns the error that says which heap of which list is gone.
+#[cold]
+pub(super) fn destroyed(list: usize, position: usize) -> Error {
+    let rule = format!("heap {position} of list {list} was destroyed after it was added");
+    Error::invalid_argument("lists", rule)
 }
 
 impl QueueState {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use heapwright_core::residency::{PlanRequest, Submission};
+use heapwright_core::residency::{ManagedHeapId, PlanRequest, Submission};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::Interface as _;
@@ -11,7 +11,7 @@ use windows_core::Interface as _;
 use super::list::ResidencyList;
 use super::pager::{PagedIn, Pager};
 use super::parts::ManagerParts;
-use super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps};
+use super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps, destroyed};
 use crate::Error;
 
 /// Command lists, each with the list of the heaps that it uses.
@@ -35,12 +35,7 @@ pub(super) unsafe fn execute(
         return Ok(guard.last);
     }
     upkeep.count_submission(pager);
-    guard.heaps.clear();
-    for (number, (_, list)) in lists.iter().enumerate() {
-        list.read(manager.number, |heaps| guard.heaps.push_list(heaps))
-            .map_err(|error| error.in_list(number))?;
-    }
-    let value = match touch_resident(pager, &queue, &guard)? {
+    let value = match touch_resident(manager, &queue, &mut guard, lists)? {
         Some(Resident { submission, arrives, changed_usage }) => {
             // SAFETY: the caller's promises; what is in the residency lists is resident, or paged in when `arrives` comes.
             unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) }?;
@@ -74,39 +69,74 @@ struct Resident {
     changed_usage: Option<[ByteSize; 2]>,
 }
 
-/// Notes that the heaps of the queue's next submission are used, if all are resident; `None` if one is not, and then nothing has changed.
+/// Notes that the heaps of the queue's next submission are used, if all are resident. Otherwise nothing has changed, and the queue has a copy
+/// of the heaps. Each residency list is locked once, so that it does not matter if another thread changes it.
 #[inline]
 fn touch_resident(
-    pager: &Pager,
+    manager: &ManagerParts,
     queue: &ManagedQueue,
-    guard: &QueueGuard<'_>,
+    guard: &mut QueueGuard<'_>,
+    lists: Lists<'_>,
 ) -> Result<Option<Resident>, Error> {
+    let pager = &manager.pager;
     let value = guard.next_value()?;
     let completed = queue.completed();
     if completed == FenceValue::DEVICE_REMOVED {
         return Err(pager.device.removed());
     }
-    let heaps = &guard.heaps;
+    let heaps = &mut guard.heaps;
     let mut state = pager.books.lock_updated();
     let planner = &mut state.planner;
     planner.complete(queue.slot, completed);
     if planner.awaits_paging() {
         planner.complete_paging(pager.paging_completed());
     }
-    if !planner.are_resident(&heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))? {
-        return Ok(None);
+    // Where nothing is evicted at all, one look is enough, and no copy needed.
+    let has_missing = planner.has_missing();
+    if has_missing {
+        heaps.clear();
+        each_list(manager, lists, |_, list| {
+            heaps.push_list(list);
+            Ok(())
+        })?;
+        if !planner.are_resident(&heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))? {
+            return Ok(None);
+        }
     }
     let submission = planner.begin(queue.slot, value, pager.books.elapsed());
-    match planner.touch(&submission, &heaps.heaps) {
+    let touched = if has_missing {
+        planner.touch(&submission, &heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))
+    } else {
+        let mut arrives = FenceValue::ZERO;
+        let touched = each_list(manager, lists, |number, list| {
+            let touched = planner.touch(&submission, list);
+            arrives = arrives.max(touched.map_err(|gone| destroyed(number, gone.position))?);
+            Ok(())
+        });
+        touched.map(|()| arrives)
+    };
+    match touched {
         Ok(arrives) => {
             let changed_usage = state.take_changed_usage(&pager.books.budgets);
             Ok(Some(Resident { submission, arrives, changed_usage }))
         }
-        Err(gone) => {
+        Err(error) => {
             planner.cancel(&submission);
-            Err(heaps.heap_is_gone(gone))
+            Err(error)
         }
     }
+}
+
+/// Calls `read` with the number and the heaps of each list, until it fails.
+#[inline]
+fn each_list(
+    manager: &ManagerParts,
+    lists: Lists<'_>,
+    mut read: impl FnMut(usize, &[ManagedHeapId]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    lists.iter().enumerate().try_for_each(|(number, (_, list))| {
+        list.read(manager.number, |heaps| read(number, heaps)).map_err(|error| error.in_list(number))?
+    })
 }
 
 /// Pages in what is missing and executes as many lists at a time as fit into memory together.
