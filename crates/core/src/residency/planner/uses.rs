@@ -111,21 +111,12 @@ impl ResidencyPlanner {
         }
     }
 
-    /// A heap of unknown status is asked for: D3D12 creates everything resident that cannot be told not to be.
+    /// Notes that a heap of unknown status is used: D3D12 creates everything resident that cannot be told not to be.
     pub(super) fn adopt(&mut self, id: ManagedHeapId, now: Moment) {
-        let size = self.heaps.size(id.slot());
-        let Some(record) = self.heaps.get_mut(id) else { return };
-        let group = record.group.index();
-        self.totals[group].leave(record, size);
-        record.status = Some(Status::Resident);
-        self.totals[group].enter(record, size);
-        if record.locks == 0 {
-            let policy = &mut self.policies[group][record.level.index()];
-            policy.admit(id.slot(), size, Admission::Created, now);
-        }
-        self.heaps.set_period(id.slot(), self.period.0);
+        let Some(record) = self.heaps.get(id) else { return };
         // It was counted among what others use.
-        let external = &mut self.memory[group].external;
-        *external = external.saturating_sub(size);
+        let external = &mut self.memory[record.group.index()].external;
+        *external = external.saturating_sub(self.heaps.size(id.slot()));
+        self.arrive(id, FenceValue::ZERO, Admission::Created, now);
     }
 }
