@@ -149,8 +149,8 @@
 //! | GPGMM | heapwright | difference |
 //! |---|---|---|
 //! | `CreateResidencyManager` | [`ResidencyManager::new`], [`ResidencyManager::from_raw`] | without an adapter the description must say what the budgets are (code: E_POINTER) |
-//! | `CreateResidencyHeap` with a pageable | [`ResidencyHeap::new`], [`ResidencyManager::manage`] | an object of another device, a reserved resource and what is never paged are refused; so is a size below the object's (code: any size is believed) |
-//! | `CreateResidencyHeap` with `CreateHeapFn` | [`ResidencyHeap::create_with`], [`ResidencyManager::create_heap`] | a closure, which has its context with it |
+//! | `CreateResidencyHeap` with a pageable | [`ResidencyManager::manage`], [`ResidencyHeap::unmanaged`] | an object of another device, a reserved resource and what is never paged are refused; so is a size below the object's (code: any size is believed) |
+//! | `CreateResidencyHeap` with `CreateHeapFn` | [`ResidencyManager::create_heap`] | a closure, which has its context with it; without a manager, create the object first |
 //! | `CreateResidencyList` | [`ResidencyList::new`] | |
 //! | `ppResidencyManagerOut`, `ppResidencyHeapOut`, `ppResidencyListOut` null | | nothing to test: dropping the object is the test |
 //! | `IResidencyHeap` | [`ResidencyHeap`] | dropped instead of released; a list that names it is refused then (code: used after free) |

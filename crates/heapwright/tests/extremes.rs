@@ -6,7 +6,7 @@ mod gpu;
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc,
+    BudgetOverride, GroupBudgets, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc,
 };
 use heapwright::{
     Alignment, BufferUses, ByteSize, FenceValue, HeapLimits, HeapType, InitialState, PoolDesc,
@@ -219,7 +219,7 @@ proptest! {
             alignment: alignment.and_then(Alignment::from_log2),
             ..Default::default()
         };
-        let made = ResidencyHeap::new(&desc, Some(&manager), &heap.into());
+        let made = manager.manage(&desc, &heap.into());
         if let Some(heap) = made.ok().filter(|heap| heap.lock().is_ok()) {
             let _ = heap.unlock();
         }

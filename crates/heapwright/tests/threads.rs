@@ -64,12 +64,10 @@ fn a_command_allocator_is_no_residency_heap() {
         ..Default::default()
     };
     for pageable in &pageables {
-        for manager in [None, Some(&manager)] {
-            let refused = ResidencyHeap::new(&desc, manager, pageable).unwrap_err().to_string();
-            assert!(refused.contains("is none of heap"), "{refused}");
-            let refused = ResidencyHeap::create_with(&desc, manager, || Ok(pageable.clone()));
-            let refused = refused.map(drop).map_err(|error| error.to_string());
-            assert!(refused.is_err());
+        let created = manager.create_heap(&desc, || Ok(pageable.clone()));
+        for refused in [manager.manage(&desc, pageable), ResidencyHeap::unmanaged(&desc, pageable), created] {
+            let refused = refused.map(drop).unwrap_err().to_string();
+            assert!(refused.contains("cannot be paged"), "{refused}");
         }
     }
     manager.audit().unwrap();

@@ -7,15 +7,6 @@ use super::policy::{HeapSlot, Moment};
 use super::{ManagedHeapId, SegmentGroup};
 use crate::{ByteSize, FenceValue};
 
-/// What came of [`ResidencyPlanner::touch`](super::ResidencyPlanner::touch).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Touched {
-    /// Something is not resident: nothing may be executed without a plan.
-    pub is_missing: bool,
-    /// What the paging fence must have come to before the GPU begins; zero: nothing to wait for.
-    pub arrives: FenceValue,
-}
-
 /// What a plan is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {

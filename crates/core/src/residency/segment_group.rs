@@ -13,10 +13,13 @@ pub enum SegmentGroup {
 }
 
 impl SegmentGroup {
-    /// Both.
+    /// Both segment groups, in the order of their [index](Self::index).
     pub const ALL: [Self; 2] = [Self::Local, Self::NonLocal];
 
-    pub(super) const fn index(self) -> usize {
+    /// Returns the position of the group in an array of one value for each: 0 for local, 1 for non-local.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
         match self {
             Self::Local => 0,
             Self::NonLocal => 1,

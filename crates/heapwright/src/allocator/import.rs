@@ -15,7 +15,7 @@ use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc}
 use crate::Error;
 use crate::caps::committed_info;
 use crate::heap_family::HeapFamily;
-use crate::residency::{ResidencyHeap, ResidencyHeapDesc};
+use crate::residency::ResidencyHeapDesc;
 
 impl Inner {
     /// Makes an allocation of a resource that exists.
@@ -70,7 +70,7 @@ impl Inner {
         let residency = match self.manager_for(terms) {
             None => None,
             Some(manager) => Some(self.own_memory.find_or_manage(resource, || {
-                ResidencyHeap::new(&ResidencyHeapDesc::default(), Some(manager), &resource.clone().into())
+                manager.manage(&ResidencyHeapDesc::default(), &resource.clone().into())
             })?),
         };
         let charge = self.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {

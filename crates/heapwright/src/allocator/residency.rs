@@ -85,7 +85,7 @@ where
         ..Default::default()
     };
     let mut made = None;
-    let managed = ResidencyHeap::create_with(&desc, Some(manager), || {
+    let managed = manager.create_heap(&desc, || {
         let object = made.insert(create()).as_ref().map(|object| object.clone().into());
         // What it was is in `made`.
         object.map_err(|_| E_FAIL.into())
@@ -98,7 +98,7 @@ where
             Err(NotCreated::NoRoom(Obstacle::Budget { group: new.group, budget, usage }))
         }
         (_, Err(error)) => Err(NotCreated::Failed(error)),
-        (None, Ok(_)) => Err(NotCreated::Failed(Error::device("ResidencyHeap::create_with", E_FAIL))),
+        (None, Ok(_)) => Err(NotCreated::Failed(Error::device("ResidencyManager::create_heap", E_FAIL))),
     }
 }
 

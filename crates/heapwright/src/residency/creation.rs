@@ -1,4 +1,4 @@
-//! How an object becomes a residency heap.
+//! Making residency heaps of objects.
 
 use std::sync::Arc;
 
@@ -6,90 +6,25 @@ use heapwright_core::ByteSize;
 use heapwright_core::residency::{NewManagedHeap, Status};
 use heapwright_d3d12::*;
 
-use super::ResidencyHeap;
+use super::books::PendingBytes;
 use super::desc::{ResidencyHeapDesc, ResidencyHeapFlags};
+use super::heap::ResidencyHeap;
 use super::pageable::{DeviceNames, PageableInfo, device_of};
 use super::paged_object::PagedObject;
-use super::shared::{Room, Shared};
+use super::parts::ManagerParts;
 use crate::Error;
 
-/// Of an object that exists.
-pub(super) fn adopt(
-    desc: &ResidencyHeapDesc,
-    manager: Option<&Arc<Shared>>,
-    pageable: &ID3D12Pageable,
-) -> Result<ResidencyHeap, Error> {
+/// Makes a residency heap without a manager of an object that exists.
+pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     desc.check()?;
-    let Some(shared) = manager else {
-        let other = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
-        if !other.is_empty() {
-            return Err(needs_manager(other));
-        }
-        if !desc.flags.is_empty() {
-            tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
-        }
-        return unmanaged(desc, pageable);
-    };
-    if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
-        let rule = "CREATE_IN_BUDGET is about an object that is still to be created";
+    let needs_manager = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
+    if !needs_manager.is_empty() {
+        let rule = format!("{needs_manager:?} needs a residency manager");
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
-    let (object, info) = shared.inspect(pageable, desc)?;
-    // It counts among what others use until the operating system is asked again.
-    shared.ask_soon();
-    finish(desc, shared, object, &info, None)
-}
-
-const NO_FLAGS: ResidencyHeapFlags = ResidencyHeapFlags::empty();
-
-/// Of an object that `create` creates.
-pub(super) fn create(
-    desc: &ResidencyHeapDesc,
-    manager: Option<&Arc<Shared>>,
-    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
-) -> Result<ResidencyHeap, Error> {
-    desc.check()?;
-    let call = || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
-    let Some(shared) = manager else {
-        if !desc.flags.is_empty() {
-            return Err(needs_manager(desc.flags));
-        }
-        return unmanaged(desc, &call()?);
-    };
-    let is_bound = desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || shared.is_always_in_budget();
-    // What is known before: room is made first, so that usage does not exceed the budget for a moment.
-    let known = desc.segment_group.filter(|_| !desc.size.is_zero());
-    // Held until the heap is in the books: two that are created at the same time do not share it.
-    let mut room = match known {
-        Some(group) => Some(shared.make_room(group, desc.size, is_bound)?),
-        None => None,
-    };
-    let (object, info) = shared.inspect(&call()?, desc)?;
-    let is_resident = info.was_created_resident != Some(false);
-    let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
-    if is_resident && !was_foreseen {
-        drop(room.take());
-        if info.was_created_resident.is_some() {
-            // It is there already: counted as the manager's, lest the operating system's answer counts it a second time, and locked, so
-            // that it does not make way for itself.
-            let heap = finish(&ResidencyHeapDesc { flags: NO_FLAGS, ..*desc }, shared, object, &info, None)?;
-            heap.lock()?;
-            drop(shared.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
-            if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
-                heap.unlock()?;
-            }
-            return Ok(heap);
-        }
-        room = Some(shared.make_room(info.segment_group, info.size, is_bound)?);
+    if !desc.flags.is_empty() {
+        tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
     }
-    if info.was_created_resident.is_none() {
-        // What is asked for counts as others' until it is used.
-        shared.ask_soon();
-    }
-    finish(desc, shared, object, &info, room)
-}
-
-fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     let device =
         device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
     let caps = crate::DeviceCaps::query(&device)?;
@@ -98,12 +33,83 @@ fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Resi
     Ok(ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, None))
 }
 
+/// Makes a residency heap of an object that exists.
+pub(super) fn adopt(
+    desc: &ResidencyHeapDesc,
+    manager: &Arc<ManagerParts>,
+    pageable: &ID3D12Pageable,
+) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
+        let rule = "CREATE_IN_BUDGET is about an object that is still to be created";
+        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
+    }
+    let (object, info) = inspect(manager, pageable, desc)?;
+    // It counts as external usage until the operating system is queried again.
+    manager.upkeep.refresh_soon();
+    finish(desc, manager, object, &info, None)
+}
+
+const NO_FLAGS: ResidencyHeapFlags = ResidencyHeapFlags::empty();
+
+/// Makes room, and makes a residency heap of an object that `create` creates.
+pub(super) fn create(
+    desc: &ResidencyHeapDesc,
+    manager: &Arc<ManagerParts>,
+    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+) -> Result<ResidencyHeap, Error> {
+    desc.check()?;
+    let create =
+        || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
+    let is_bound =
+        desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || manager.pager.always_in_budget;
+    // What is known before: room is made first, so that usage does not exceed the budget for a moment.
+    let known = desc.segment_group.filter(|_| !desc.size.is_zero());
+    // Held until the heap is in the books: two that are created at the same time do not share it.
+    let mut room = match known {
+        Some(group) => Some(manager.pager.make_room(group, desc.size, is_bound)?),
+        None => None,
+    };
+    let (object, info) = inspect(manager, &create()?, desc)?;
+    let is_resident = info.was_created_resident != Some(false);
+    let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
+    if is_resident && !was_foreseen {
+        drop(room.take());
+        if info.was_created_resident.is_some() {
+            // It is there already: counted as the manager's, lest the operating system's answer counts it a second time, and locked, so
+            // that it does not make way for itself.
+            let heap = finish(&ResidencyHeapDesc { flags: NO_FLAGS, ..*desc }, manager, object, &info, None)?;
+            heap.lock()?;
+            drop(manager.pager.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
+            if !desc.flags.contains(ResidencyHeapFlags::CREATE_LOCKED) {
+                heap.unlock()?;
+            }
+            return Ok(heap);
+        }
+        room = Some(manager.pager.make_room(info.segment_group, info.size, is_bound)?);
+    }
+    if info.was_created_resident.is_none() {
+        // It counts as external usage until it is used.
+        manager.upkeep.refresh_soon();
+    }
+    finish(desc, manager, object, &info, room)
+}
+
+fn inspect(
+    manager: &ManagerParts,
+    pageable: &ID3D12Pageable,
+    desc: &ResidencyHeapDesc,
+) -> Result<(PagedObject, PageableInfo), Error> {
+    let pager = &manager.pager;
+    pager.device.inspect(pageable, desc, pager.books.budgets.unifies_memory())
+}
+
 fn finish(
     desc: &ResidencyHeapDesc,
-    shared: &Arc<Shared>,
+    manager: &Arc<ManagerParts>,
     object: PagedObject,
     info: &PageableInfo,
-    room: Option<Room<'_>>,
+    room: Option<PendingBytes<'_>>,
 ) -> Result<ResidencyHeap, Error> {
     let status = match info.was_created_resident {
         Some(true) => Status::Resident,
@@ -111,8 +117,8 @@ fn finish(
         None => Status::Unknown,
     };
     let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
-    let id = shared.add_heap(new, &object, room)?;
-    let manager = Some((Arc::clone(shared), id));
+    let id = manager.pager.books.add_heap(new, &object, room)?;
+    let manager = Some((Arc::clone(manager), id));
     let heap = ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, manager);
     if let Some(priority) = desc.priority {
         heap.set_residency_priority(priority)?;
@@ -125,8 +131,4 @@ fn finish(
         heap.unlock()?;
     }
     Ok(heap)
-}
-
-fn needs_manager(flags: ResidencyHeapFlags) -> Error {
-    Error::invalid_argument("ResidencyHeapDesc::flags", format!("{flags:?} needs a residency manager"))
 }

@@ -1,4 +1,4 @@
-//! Something that can be resident.
+//! Objects that can be resident or evicted.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,9 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::desc::{ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus};
+use super::desc::{ResidencyHeapInfo, ResidencyHeapStatus, level};
 use super::paged_object::PagedObject;
-use super::shared::{Leaving, Shared};
-use super::{ResidencyManager, creation};
+use super::parts::ManagerParts;
 use crate::{Error, SegmentGroup};
 
 /// An object that can be resident or evicted: `IResidencyHeap` (document GPGMM). A heap, a committed resource, a descriptor heap, a
@@ -27,10 +26,25 @@ pub struct ResidencyHeap {
     size: ByteSize,
     alignment: Alignment,
     group: SegmentGroup,
-    manager: Option<(Arc<Shared>, ManagedHeapId)>,
+    manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
     debug_name: Mutex<Option<Arc<str>>>,
-    /// The last: dropped when the object's reference is given back.
-    leaving: Option<Leaving>,
+    /// The last field: dropped when the reference to the object is given back.
+    released: Option<ReleasedBytes>,
+}
+
+/// Bytes that count as used after a heap has left the books, until this is dropped.
+struct ReleasedBytes {
+    manager: Arc<ManagerParts>,
+    group: SegmentGroup,
+    bytes: ByteSize,
+}
+
+impl Drop for ReleasedBytes {
+    fn drop(&mut self) {
+        if !self.bytes.is_zero() {
+            self.manager.pager.books.release_pending(self.group, self.bytes);
+        }
+    }
 }
 
 impl ResidencyHeap {
@@ -38,70 +52,34 @@ impl ResidencyHeap {
         object: PagedObject,
         (size, alignment): (ByteSize, Alignment),
         group: SegmentGroup,
-        manager: Option<(Arc<Shared>, ManagedHeapId)>,
+        manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
     ) -> Self {
-        Self { object, size, alignment, group, manager, debug_name: Mutex::default(), leaving: None }
+        Self { object, size, alignment, group, manager, debug_name: Mutex::default(), released: None }
     }
 
-    /// Makes a residency heap of an object that exists: the simpler `CreateResidencyHeap` (document GPGMM).
-    ///
-    /// With a manager this is [`ResidencyManager::manage`]; without one nobody pages the object.
-    ///
-    /// # Errors
-    ///
-    /// As [`ResidencyManager::manage`]. Without a manager: invalid argument for any flag but
-    /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect, and a warning says so.
-    pub fn new(
-        desc: &ResidencyHeapDesc,
-        manager: Option<&ResidencyManager>,
-        pageable: &ID3D12Pageable,
-    ) -> Result<Self, Error> {
-        creation::adopt(desc, manager.map(ResidencyManager::shared), pageable)
-    }
-
-    /// Creates an object and makes a residency heap of it: `CreateResidencyHeap` with a callback (document GPGMM).
-    ///
-    /// `create` is called once room has been made, and not at all when something is wrong before.
-    ///
-    /// # Errors
-    ///
-    /// As [`ResidencyManager::create_heap`]. Without a manager: invalid argument for any flag.
-    pub fn create_with(
-        desc: &ResidencyHeapDesc,
-        manager: Option<&ResidencyManager>,
-        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
-    ) -> Result<Self, Error> {
-        creation::create(desc, manager.map(ResidencyManager::shared), create)
-    }
-
-    /// The object.
+    /// Returns the object.
     #[must_use]
     pub fn pageable(&self) -> &ID3D12Pageable {
         self.object.pageable()
     }
 
-    /// Bytes.
+    /// Returns the size, in bytes.
     #[must_use]
     pub fn size(&self) -> ByteSize {
         self.size
     }
 
-    /// Where its memory is.
+    /// Returns the segment group that the memory is in.
     #[must_use]
     pub fn segment_group(&self) -> SegmentGroup {
         self.group
     }
 
-    /// Its manager: `GetResidencyManager`.
-    #[must_use]
-    pub fn manager(&self) -> Option<ResidencyManager> {
-        self.manager.as_ref().map(|(shared, _)| ResidencyManager::from_shared(Arc::clone(shared)))
-    }
-
-    /// What is known of it: `GetInfo`. O(1), under the manager's lock.
+    /// Returns size, alignment, locks and status: `GetInfo`. O(1), under the manager's lock.
     #[must_use]
     pub fn info(&self) -> ResidencyHeapInfo {
-        let state = self.manager.as_ref().and_then(|(shared, id)| shared.lock().planner.heap(*id));
+        let state =
+            self.manager.as_ref().and_then(|(manager, id)| manager.pager.books.lock().planner.heap(*id));
         let (is_locked, status) = match state {
             None => (false, ResidencyHeapStatus::Unknown),
             Some(state) => (
@@ -116,7 +94,7 @@ impl ResidencyHeap {
         ResidencyHeapInfo { size: self.size, alignment: self.alignment, is_locked, status }
     }
 
-    /// Makes it resident, and keeps it so until it is unlocked as often as it was locked: `Lock`.
+    /// Makes the heap resident, and keeps it so until it is unlocked as often as it was locked: `Lock`.
     ///
     /// Waits until it is resident, and for the GPU if nothing can be evicted before; no lock of the manager is held meanwhile.
     ///
@@ -124,31 +102,36 @@ impl ResidencyHeap {
     ///
     /// Invalid argument without a manager; out of memory; what the device answers. Nothing is locked then.
     pub fn lock(&self) -> Result<(), Error> {
-        let (shared, id) = self.require_manager()?;
-        shared.lock_heap(id)
+        let (manager, id) = self.require_manager()?;
+        manager.pager.lock_heap(id)
     }
 
-    /// Takes one lock away, and answers how many are left: `Unlock`. O(1), under the manager's lock.
+    /// Removes one lock, and returns how many are left: `Unlock`. O(1), under the manager's lock.
     ///
     /// # Errors
     ///
     /// Invalid argument without a lock, or without a manager.
     pub fn unlock(&self) -> Result<u32, Error> {
-        let (shared, id) = self.require_manager()?;
-        shared.unlock_heap(id)
+        let (manager, id) = self.require_manager()?;
+        manager.pager.books.unlock_heap(id)
     }
 
-    /// Changes its priority, one of D3D12's five levels, for the manager and, where the device has them, for D3D12.
+    /// Sets the priority, one of D3D12's five levels, for the manager and, if the device has `ID3D12Device1`, for D3D12.
     ///
     /// # Errors
     ///
     /// Invalid argument for any other number, or without a manager.
     pub fn set_residency_priority(&self, priority: D3D12_RESIDENCY_PRIORITY) -> Result<(), Error> {
-        let (shared, id) = self.require_manager()?;
-        shared.set_priority(id, self.pageable(), priority)
+        let (manager, id) = self.require_manager()?;
+        let level = level(priority).ok_or_else(|| {
+            Error::invalid_argument("priority", format!("{priority:#x} is none of D3D12's five levels"))
+        })?;
+        manager.pager.books.set_level(id, level)?;
+        manager.pager.device.set_priority(self.pageable(), priority);
+        Ok(())
     }
 
-    /// Gives it a name, which the object gets too: `SetDebugName`.
+    /// Names the heap and its object: `SetDebugName`.
     pub fn set_debug_name(&self, name: &str) {
         *self.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
@@ -158,21 +141,26 @@ impl ResidencyHeap {
         }
     }
 
-    /// The name that it was given.
+    /// Returns the name that the heap was given.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The number of its manager, and what the manager knows it by.
+    /// Returns the number of the manager, and the id of the heap in its books.
     #[inline]
     pub(super) fn managed(&self) -> Option<(u64, ManagedHeapId)> {
-        self.manager.as_ref().map(|(shared, id)| (shared.number(), *id))
+        self.manager.as_ref().map(|(manager, id)| (manager.number, *id))
     }
 
-    fn require_manager(&self) -> Result<(&Arc<Shared>, ManagedHeapId), Error> {
+    /// Returns the parts of the manager.
+    pub(super) fn manager_parts(&self) -> Option<&Arc<ManagerParts>> {
+        self.manager.as_ref().map(|(manager, _)| manager)
+    }
+
+    fn require_manager(&self) -> Result<(&ManagerParts, ManagedHeapId), Error> {
         match &self.manager {
-            Some((shared, id)) => Ok((shared, *id)),
+            Some((manager, id)) => Ok((manager, *id)),
             None => Err(Error::invalid_argument("residency heap", "has no residency manager")),
         }
     }
@@ -181,7 +169,10 @@ impl ResidencyHeap {
 impl Drop for ResidencyHeap {
     fn drop(&mut self) {
         // First out of the books, then back to the device. Until then it counts: usage is never taken for less than it is.
-        self.leaving = self.manager.take().map(|(shared, id)| shared.remove_heap(id));
+        self.released = self.manager.take().map(|(manager, id)| {
+            let (group, bytes) = manager.pager.books.remove_heap(id);
+            ReleasedBytes { manager, group, bytes }
+        });
     }
 }
 

@@ -1,10 +1,10 @@
-//! The heaps that a command list uses.
+//! Lists of the heaps that a command list uses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use heapwright_core::residency::ManagedHeapId;
 
-use super::ResidencyHeap;
+use super::heap::ResidencyHeap;
 use crate::{Error, ResourceAllocation};
 
 /// The heaps that a command list uses: `IResidencyList` (document GPGMM).
@@ -13,7 +13,7 @@ use crate::{Error, ResourceAllocation};
 /// [`ResidencyManager::execute_command_lists`](crate::residency::ResidencyManager::execute_command_lists) takes both. Afterwards the list may be
 /// executed again, or [reset](Self::reset). There may be any number of them.
 ///
-/// The list does not keep heaps alive: one that is gone when the list is executed is an error that says so. The first heap that is added makes
+/// The list does not keep heaps alive: executing it when one is gone is an error that says which. The first heap that is added makes
 /// it a list of that heap's manager, until it is reset.
 ///
 /// # Threads
@@ -37,38 +37,38 @@ pub struct ResidencyList {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+struct Entries {
     /// The number of the manager; zero without heaps.
     manager: u64,
     heaps: Vec<ManagedHeapId>,
-    /// By the heap's slot: where in `heaps` it may be. What is outside of `heaps`, or another heap's, says nothing, so that a reset has
-    /// nothing to clear.
+    /// The position in `heaps` where the heap of each slot may be. A position outside of `heaps`, or of another heap, means nothing, so that a
+    /// reset has nothing to clear.
     positions: Vec<u32>,
 }
 
-/// A list that is being recorded: nobody else gets at it. Dropping it closes the list.
+/// A list that is being recorded, by one user alone. Dropping it closes the list.
 #[derive(Debug)]
 pub struct OpenResidencyList<'a> {
     entries: MutexGuard<'a, Entries>,
 }
 
 impl ResidencyList {
-    /// A list without heaps.
+    /// Creates a list without heaps.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the list for recording, until what it answers is dropped.
+    /// Opens the list for recording, until the returned value is dropped.
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere, or executed.
+    /// Invalid argument while it is open elsewhere, or being executed.
     pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
         self.entries().map(|entries| OpenResidencyList { entries })
     }
 
-    /// Adds a heap: `IResidencyList::Add`. Adding one that is there already changes nothing. O(1), amortized.
+    /// Adds a heap: `IResidencyList::Add`. Adding a heap a second time changes nothing. O(1), amortized.
     ///
     /// A heap without a manager is always resident, and not added.
     ///
@@ -89,17 +89,17 @@ impl ResidencyList {
         self.open()?.add_allocation(allocation)
     }
 
-    /// Empties it, as if it were new: `IResidencyList::Reset`. O(1); it keeps its memory.
+    /// Removes all heaps: `IResidencyList::Reset`. O(1); the list keeps its memory.
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere, or executed.
+    /// Invalid argument while it is open elsewhere, or being executed.
     pub fn reset(&self) -> Result<(), Error> {
         self.entries()?.reset();
         Ok(())
     }
 
-    /// How many heaps there are.
+    /// Returns the number of heaps.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl ResidencyList {
         Ok(self.entries()?.heaps.len())
     }
 
-    /// Whether there is no heap.
+    /// Checks whether the list has no heap.
     ///
     /// # Errors
     ///
@@ -117,8 +117,19 @@ impl ResidencyList {
         Ok(self.len()? == 0)
     }
 
+    /// Calls `read` with the heaps, for their manager to use.
     #[inline]
-    pub(super) fn entries(&self) -> Result<MutexGuard<'_, Entries>, Error> {
+    pub(super) fn read<T>(&self, manager: u64, read: impl FnOnce(&[ManagedHeapId]) -> T) -> Result<T, Error> {
+        let entries = self.entries()?;
+        if entries.manager != manager && entries.manager != 0 {
+            let rule = "its heaps belong to another residency manager";
+            return Err(Error::invalid_argument("residency list", rule));
+        }
+        Ok(read(&entries.heaps))
+    }
+
+    #[inline]
+    fn entries(&self) -> Result<MutexGuard<'_, Entries>, Error> {
         match self.entries.try_lock() {
             Ok(entries) => Ok(entries),
             // A panic cannot leave it half changed in a way that matters: positions are checked against the heaps.
@@ -154,12 +165,12 @@ impl OpenResidencyList<'_> {
         }
     }
 
-    /// Empties it.
+    /// Removes all heaps.
     pub fn reset(&mut self) {
         self.entries.reset();
     }
 
-    /// Closes it, as dropping it does.
+    /// Closes the list, as dropping this value does.
     pub fn close(self) {}
 }
 
@@ -191,15 +202,5 @@ impl Entries {
     fn reset(&mut self) {
         self.manager = 0;
         self.heaps.clear();
-    }
-
-    /// The heaps, for a manager to execute.
-    #[inline]
-    pub(super) fn heaps_of(&self, manager: u64) -> Result<&[ManagedHeapId], Error> {
-        if self.manager != manager && self.manager != 0 {
-            let rule = "its heaps belong to another residency manager";
-            return Err(Error::invalid_argument("residency list", rule));
-        }
-        Ok(&self.heaps)
     }
 }

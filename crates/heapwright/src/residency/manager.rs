@@ -1,21 +1,23 @@
-//! The residency manager, as its users see it.
+//! The face of a residency manager.
 
 use std::ffi::c_void;
 use std::sync::{Arc, PoisonError};
 
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
-use windows_core::Interface;
+use windows_core::{IUnknown, Interface};
 
 use super::budget::{Pressure, PressureLevel, PressureRegistration};
 use super::desc::{ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerStats};
-use super::shared::Shared;
-use super::{ResidencyHeap, ResidencyList, creation};
+use super::heap::ResidencyHeap;
+use super::list::ResidencyList;
+use super::parts::ManagerParts;
+use super::{creation, submit};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
 /// Keeps what the GPU uses in memory, and pages out what it does not use when memory is short: `IResidencyManager` (document GPGMM).
 ///
-/// A GPU does not fetch what is missing when it is touched: what a command list uses must be resident before it runs. The manager knows
+/// A GPU does not page in on access: what a command list uses must be resident before it runs. The manager knows
 /// [heaps](ResidencyHeap), gets [lists](ResidencyList) of the heaps that command lists use, and
 /// [executes](Self::execute_command_lists) these when all that is resident: it has the device page in what is missing, makes the queue
 /// wait for it (and not the CPU), and evicts what was not used for longest, or what its [policy](ResidencyManagerDesc::policy) says, once the
@@ -29,11 +31,12 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// |---|---|
 /// | a command list uses more than the budget | everything else goes, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
 /// | several lists of a call use more than the budget together | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
-/// | what is to go is in use | the calling thread waits for the GPU, without a lock; when the queue that it waits for does not get on for [`max_stall`], usage exceeds the budget |
-/// | what is to go is expected back before the GPU has finished what it was given | the calling thread waits for the GPU, as long as it gets on; when it stands still for a tenth of a second, it goes all the same |
+/// | what is to go is in use | the calling thread waits for the GPU, without a lock; when the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget |
+/// | what is to go is expected back before the GPU has finished what it was given | the calling thread waits for the GPU, as long as it makes progress; after a tenth of a second without any, it goes all the same |
 /// | the budget shrinks | what is idle goes at once where notifications arrive, else within [`refresh_interval`] submissions; what is locked stays |
 /// | the device has no memory within the budget | at least [`evict_size`] bytes of others go, again and again; then an error |
 /// | making resident fails | nothing of the call is resident or executed, and nothing is counted; what was evicted for it stays evicted |
+/// | a [custom policy](crate::residency::eviction::PolicyKind::custom) panics | the panic is logged as an error, and LRU takes the place of that policy; a panic when it is created is an error of [`new`](Self::new) |
 /// | the device is removed | [`Error::is_device_removed`]; the books stay sound, so that everything can be dropped |
 /// | a worker cannot page in (devices without `ID3D12Device3`) | its lists are on the queue already, so the device is likely removed; the manager refuses everything from then on |
 ///
@@ -78,26 +81,26 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// ```
 #[derive(Debug, Clone)]
 pub struct ResidencyManager {
-    shared: Arc<Shared>,
+    parts: Arc<ManagerParts>,
 }
 
 impl ResidencyManager {
-    /// A manager for the objects of `device`: `CreateResidencyManager`.
+    /// Creates a manager for the objects of `device`: `CreateResidencyManager`.
     ///
-    /// The adapter is the device's own, and says what the budgets are; without one, the description must.
+    /// The adapter is the device's own, and reports the budgets; without one, the description must have them.
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the field of the description; what device and adapter answer.
+    /// Invalid argument, with the field of the description; errors of the device and the adapter.
     pub fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
         desc: ResidencyManagerDesc,
     ) -> Result<Self, Error> {
-        Shared::new(device, adapter, &desc).map(Self::from_shared)
+        ManagerParts::new(device, adapter, &desc).map(|parts| Self { parts })
     }
 
-    /// A manager for a device that another version of the bindings holds, or another language.
+    /// Creates a manager for a device that another version of the bindings holds, or another language.
     ///
     /// References are added to both objects; the caller keeps its own.
     ///
@@ -122,21 +125,13 @@ impl ResidencyManager {
         Self::new(device, adapter, desc)
     }
 
-    pub(super) fn from_shared(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &ID3D12Device {
-        &self.shared.device
+        self.parts.pager.device.interface()
     }
 
-    /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap.
+    /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap. `CreateResidencyHeap`.
     ///
     /// Whoever made it resident or evicted it before leaves that to the manager from now on.
     ///
@@ -150,10 +145,10 @@ impl ResidencyManager {
         desc: &ResidencyHeapDesc,
         pageable: &ID3D12Pageable,
     ) -> Result<ResidencyHeap, Error> {
-        creation::adopt(desc, Some(&self.shared), pageable)
+        creation::adopt(desc, &self.parts, pageable)
     }
 
-    /// Makes room, has `create` create an object, and manages it.
+    /// Makes room, has `create` create an object, and manages it: `CreateResidencyHeap` with a callback.
     ///
     /// Room is made before when the description says how large the object is and where, else right after. Without
     /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET) (or [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET)) what is
@@ -161,14 +156,13 @@ impl ResidencyManager {
     ///
     /// # Errors
     ///
-    /// Out of memory when the object does not fit into the budget and has to; what `create` answers, under the name of the callback; as
-    /// [`manage`](Self::manage).
+    /// Out of memory when the object does not fit into the budget and has to; the error of `create`; as [`manage`](Self::manage).
     pub fn create_heap(
         &self,
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
     ) -> Result<ResidencyHeap, Error> {
-        creation::create(desc, Some(&self.shared), create)
+        creation::create(desc, &self.parts, create)
     }
 
     /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`. Returns the value that
@@ -215,7 +209,7 @@ impl ResidencyManager {
         lists: &[(&ID3D12CommandList, &ResidencyList)],
     ) -> Result<FenceValue, Error> {
         // SAFETY: the caller's promises.
-        unsafe { self.shared.execute(queue, lists) }
+        unsafe { submit::execute(&self.parts, queue, lists) }
     }
 
     /// Pages in what a list names before it is used, if there is room without waiting.
@@ -226,20 +220,20 @@ impl ResidencyManager {
     ///
     /// Out of memory when the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
-        self.shared.prefetch(list)
+        submit::prefetch(&self.parts, list)
     }
 
-    /// The fence of a queue, which the manager signals behind each submission. It is one queue's alone, and nobody else may signal it: what
-    /// the manager evicts is what the GPU is done with by this fence.
+    /// Returns the fence of a queue, which the manager signals behind each submission. Nobody else may signal it: by this fence the manager
+    /// knows what the GPU is done with.
     ///
     /// # Errors
     ///
     /// Invalid argument for a queue of another device.
     pub fn queue_fence(&self, queue: &ID3D12CommandQueue) -> Result<ID3D12Fence, Error> {
-        Ok(self.shared.queue(queue)?.fence.clone())
+        Ok(self.parts.pager.queue(queue)?.fence.clone())
     }
 
-    /// Says that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
+    /// Notes that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
     ///
     /// The manager believes it. What is not true is a broken promise of the
     /// [`execute_command_lists`](Self::execute_command_lists) that relies on it.
@@ -252,82 +246,152 @@ impl ResidencyManager {
         heap: &ResidencyHeap,
         status: ResidencyHeapStatus,
     ) -> Result<(), Error> {
-        match heap.managed() {
-            Some((number, id)) if number == self.shared.number() => self.shared.set_status(id, status),
-            _ => Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none")),
-        }
+        let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.parts.number) else {
+            return Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none"));
+        };
+        let is_resident = match status {
+            ResidencyHeapStatus::Resident => true,
+            ResidencyHeapStatus::Evicted => false,
+            ResidencyHeapStatus::Unknown => {
+                return Err(Error::invalid_argument(
+                    "status",
+                    "is unknown: evicted and resident are allowed",
+                ));
+            }
+        };
+        self.parts.pager.set_resident(id, is_resident)
     }
 
-    /// Budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`. The operating system is asked.
+    /// Queries the operating system, and returns budget and usage of a segment group as the manager sees them: `QueryVideoMemoryInfo`.
     #[must_use]
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
-        self.shared.video_memory_info(group)
+        let books = &self.parts.pager.books;
+        let current = self.parts.pager.lock();
+        books.refresh();
+        drop(current);
+        let managed = books.lock().planner.totals(group).resident;
+        books.budgets.video_memory_info(group, managed)
     }
 
-    /// Reserves memory for what the manager does not manage, tells the operating system, and answers how much it is:
+    /// Reserves memory for what the manager does not manage, with the operating system too, and returns how much:
     /// `SetVideoMemoryReservation`.
     ///
     /// # Errors
     ///
-    /// What the adapter answers; what was reserved before stays so.
+    /// Errors of the adapter; what was reserved before stays so.
     pub fn set_video_memory_reservation(
         &self,
         group: SegmentGroup,
         bytes: ByteSize,
     ) -> Result<ByteSize, Error> {
-        self.shared.set_reservation(group, bytes)
+        let books = &self.parts.pager.books;
+        let _current = self.parts.pager.lock();
+        let reserved = books.budgets.set_reservation(group, bytes)?;
+        // The adapter was queried for this group alone.
+        books.sample(&[group]);
+        Ok(reserved)
     }
 
-    /// How full a segment group is. O(1), no lock.
+    /// Returns how full a segment group is. O(1), no lock.
     #[must_use]
     pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
-        self.shared.pressure.level(group)
+        self.parts.upkeep.pressure.level(group)
     }
 
     /// Has `callback` called when the pressure level of a segment group changes, so that caches can be dropped. No lock is held then.
     ///
     /// It is called by threads that submit, and by the one that waits for budgets.
     pub fn on_pressure(&self, callback: impl Fn(&Pressure) + Send + Sync + 'static) -> PressureRegistration {
-        self.shared.pressure.on_pressure(callback)
+        self.parts.upkeep.pressure.on_pressure(callback)
     }
 
-    /// Asks the operating system for budgets, and evicts what is idle and above them: for an application that goes idle, or was told that
+    /// Queries the operating system for budgets, and evicts what is idle and above them. For an application that goes idle, or learns that
     /// memory is short.
     pub fn trim(&self) {
-        self.shared.ask_and_trim(&mut self.shared.pager());
-        self.shared.tell_pressure();
+        self.parts.upkeep.trim(&self.parts.pager);
     }
 
-    /// Evicts at least so many bytes of what is idle, if there are so many, and answers how many it was.
+    /// Evicts at least so many bytes of what is idle, if there are so many, and returns how many.
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
-        wanted[super::shared::index(group)] = bytes;
-        self.shared.evict_at_least(wanted)
+        wanted[group.index()] = bytes;
+        self.parts.pager.evict_at_least(wanted)
     }
 
-    /// What it has done and holds: `QueryStats`. O(1), under a lock.
+    /// Returns statistics: `QueryStats`. O(1), under a lock.
     #[must_use]
     pub fn stats(&self) -> ResidencyManagerStats {
-        self.shared.stats()
+        self.parts.pager.books.stats(self.parts.pager.cpu_stalls())
     }
 
-    /// Gives it a name, for logs and reports.
+    /// Names the manager, for logs and reports.
     pub fn set_debug_name(&self, name: &str) {
-        *self.shared.debug_name().lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
     }
 
-    /// The name that it was given.
+    /// Returns the name that the manager was given.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
-        self.shared.debug_name().lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Checks that its books agree with each other. O(heaps); for tests.
+    /// Checks that the books agree with each other. O(heaps); for tests.
     ///
     /// # Errors
     ///
-    /// What disagrees, as text for people.
+    /// A description of what disagrees.
     pub fn audit(&self) -> Result<(), String> {
-        self.shared.audit()
+        self.parts.pager.books.lock().planner.audit()
+    }
+}
+
+/// What an allocator asks before it creates anything.
+impl ResidencyManager {
+    /// Checks whether usage never exceeds the budget.
+    #[inline]
+    pub(crate) fn is_always_in_budget(&self) -> bool {
+        self.parts.pager.always_in_budget
+    }
+
+    /// Checks that `device` is the manager's.
+    pub(crate) fn check_device(&self, device: &ID3D12Device) -> Result<(), Error> {
+        let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
+        let ours = identity(self.device());
+        if ours.is_some() && ours == identity(device) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument("residency manager", "belongs to another device"))
+    }
+
+    /// Returns current usage and budget of a segment group, from cached values (no OS query). O(1), under the lock of the books.
+    pub(crate) fn usage_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
+        let state = self.parts.pager.books.lock_updated();
+        (state.planner.usage(group), state.planner.memory(group).budget)
+    }
+
+    /// Returns what usage would be if everything was evicted that is not locked, and the budget. O(1), under the lock of the books.
+    pub(crate) fn needed_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
+        let state = self.parts.pager.books.lock_updated();
+        let memory = state.planner.memory(group);
+        (state.planner.totals(group).locked.saturating_add(memory.external), memory.budget)
+    }
+}
+
+impl ResidencyHeap {
+    /// Makes a residency heap without a manager, which nobody pages: `CreateResidencyHeap` (document GPGMM). With one, see
+    /// [`ResidencyManager::manage`] and [`ResidencyManager::create_heap`].
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: an object that is never paged, a description that contradicts it, any flag but
+    /// [`CREATE_RESIDENT`](super::ResidencyHeapFlags::CREATE_RESIDENT), which has no effect and logs a warning.
+    pub fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<Self, Error> {
+        creation::unmanaged(desc, pageable)
+    }
+
+    /// Returns the manager: `GetResidencyManager`.
+    #[must_use]
+    pub fn manager(&self) -> Option<ResidencyManager> {
+        self.manager_parts().map(|parts| ResidencyManager { parts: Arc::clone(parts) })
     }
 }

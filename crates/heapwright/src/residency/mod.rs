@@ -28,33 +28,44 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `desc/` | what a residency manager and a residency heap are asked for, and what they answer |
-//! | `pageable`, `paged_object` | what can be resident: its size, its segment group; why any thread may page it |
-//! | `budget/` | how much memory there is: the operating system's budgets, overrides, pressure |
 //! | `manager`, `heap`, `list` | what users hold: [`ResidencyManager`], [`ResidencyHeap`], [`ResidencyList`] |
-//! | `shared` | what all handles of a manager share: the books, and the locks |
-//! | `creation` | how an object becomes a residency heap |
-//! | `submit`, `queue` | handing command lists to queues; a fence for each queue |
-//! | `standing` | how much is used, and how much could not be evicted |
-//! | `pager`, `worker`, `gpu_wait` | carrying plans out; paging in on a thread; waiting for the GPU |
+//! | `desc/` | descriptions, flags, statistics |
+//! | `creation` | making residency heaps of objects |
+//! | `submit` | handing command lists to queues |
+//! | `parts` | what all handles of a manager share: a pager and the upkeep |
+//! | `upkeep` | when the operating system is queried and memory trimmed, and who is told of pressure |
+//! | `pager/` | carrying plans out: evicting, paging in, waiting for the GPU |
+//! | `queue` | a fence for each queue, and the heaps of its submission |
+//! | `books` | the planner and the objects that it plans for, under one lock |
+//! | `contained_policy` | eviction policies of the user's own, whose panics stay inside |
+//! | `budget/` | how much memory there is: the operating system's budgets, overrides, pressure |
+//! | `device`, `pageable`, `paged_object` | the device's calls; what can be resident, and why any thread may page it |
 //!
-//! What to evict and what to page in is decided in heapwright-core (`residency`), as values that `pager` carries out.
+//! Calls go down this table. What to evict and what to page in is decided in heapwright-core (`residency`), as values that `pager` carries
+//! out.
+//!
+//! # Locks
+//!
+//! In this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books' (`books`). A residency list's is
+//! never waited for, and held while its heaps are read. No lock is held while the GPU is waited for, nor while a
+//! callback for memory pressure runs.
 
+mod books;
 mod budget;
+mod contained_policy;
 mod creation;
 mod desc;
-mod gpu_wait;
+mod device;
 mod heap;
 mod list;
 mod manager;
 mod pageable;
 mod paged_object;
 mod pager;
+mod parts;
 mod queue;
-mod shared;
-mod standing;
 mod submit;
-mod worker;
+mod upkeep;
 
 pub use heapwright_core::residency::PriorityLevel;
 pub use heapwright_core::residency::policy as eviction;

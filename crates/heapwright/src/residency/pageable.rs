@@ -1,4 +1,4 @@
-//! What can be resident: its size, and where its memory is.
+//! Objects that can be resident: their sizes and segment groups.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::caps::committed_info;
 use crate::heap_family::HeapFamily;
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup};
 
-/// What kind of object is paged.
+/// The kinds of objects that can be paged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PageableKind {
     Heap,
@@ -20,28 +20,28 @@ pub(crate) enum PageableKind {
     QueryHeap,
 }
 
-/// What there is to know of an object that can be paged.
+/// What is known of an object that can be paged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageableInfo {
     pub(crate) kind: PageableKind,
     pub(crate) size: ByteSize,
     pub(crate) alignment: Alignment,
     pub(crate) segment_group: SegmentGroup,
-    /// Whether D3D12 made it resident when it was created; `None` where D3D12 does not say.
+    /// Whether D3D12 created the object resident; `None` if unknown.
     pub(crate) was_created_resident: Option<bool>,
 }
 
-/// What an object says of itself.
+/// What an object tells of itself.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     kind: PageableKind,
-    /// `None`: it does not say.
+    /// `None` if the object does not tell.
     size_and_alignment: Option<(ByteSize, Alignment)>,
     segment_group: Option<SegmentGroup>,
     was_created_resident: Option<bool>,
 }
 
-/// What `pageable` is, if `desc` agrees with it. `unifies_memory`: whether UMA's memory counts as local altogether.
+/// Inspects an object and checks that `desc` agrees with it. `unifies_memory` is whether all memory counts as local on UMA.
 ///
 /// O(1); a few calls of the object, and for a committed resource one of the device.
 ///
@@ -67,16 +67,16 @@ pub(crate) fn inspect(
     Ok(PageableInfo { kind: found.kind, size, alignment, segment_group, was_created_resident })
 }
 
-/// A device, and what its objects name as theirs.
+/// A device, and the device that its objects name as theirs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceNames<'a> {
-    /// The one that is called.
+    /// The device that is called.
     pub(crate) shown: &'a ID3D12Device,
-    /// A layer in front of a device may hand out objects of the device behind, which name that.
+    /// The device behind a layer whose objects name it in place of the layer.
     pub(crate) behind: Option<&'a ID3D12Device>,
 }
 
-/// What an object names as its device.
+/// Returns what an object names as its device.
 pub(crate) fn device_of(object: &ID3D12DeviceChild) -> Option<ID3D12Device> {
     let mut owner: Option<ID3D12Device> = None;
     // SAFETY: the object is a live COM object, and the result is of the interface that is asked for.
@@ -84,7 +84,7 @@ pub(crate) fn device_of(object: &ID3D12DeviceChild) -> Option<ID3D12Device> {
     owner
 }
 
-/// That an object is one of a device.
+/// Checks that an object is one of a device.
 pub(crate) fn check_device(device: DeviceNames<'_>, pageable: &ID3D12Pageable) -> Result<(), Error> {
     let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
     if let Some(owner) = device_of(pageable).as_ref().and_then(identity) {
@@ -109,8 +109,7 @@ fn find(device: &ID3D12Device, caps: &DeviceCaps, pageable: &ID3D12Pageable) -> 
     if pageable.cast::<ID3D12QueryHeap>().is_ok() {
         return Ok(Found::silent(PageableKind::QueryHeap, None));
     }
-    let rule =
-        "is none of heap, committed resource, descriptor heap and query heap, which are what D3D12 pages";
+    let rule = "cannot be paged; heaps, committed resources, descriptor heaps and query heaps can";
     Err(Error::invalid_argument("pageable", rule))
 }
 
@@ -131,7 +130,7 @@ impl Found {
         })
     }
 
-    /// Of what does not say where it is.
+    /// What is found of an object that does not tell its segment group.
     fn silent(kind: PageableKind, size_and_alignment: Option<(ByteSize, Alignment)>) -> Self {
         Self { kind, size_and_alignment, segment_group: None, was_created_resident: None }
     }
@@ -151,7 +150,7 @@ fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resour
     let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
     if hresult.is_err() {
         let rule = format!(
-            "GetHeapProperties answered {:#}, as for a reserved resource: the heaps that its tiles are mapped to are what is resident",
+            "GetHeapProperties returned {:#}, as for a reserved resource: manage the heaps that its tiles are mapped to",
             hresult::Named(hresult)
         );
         return Err(Error::invalid_argument("pageable", rule));
@@ -180,13 +179,13 @@ fn size_and_alignment(found: &Found, desc: &ResidencyHeapDesc) -> Result<(ByteSi
     let kind = found.kind;
     match found.size_and_alignment {
         Some((size, _)) if !desc.size.is_zero() && desc.size < size => {
-            let rule = format!("{} is less than the {size} that the {kind} has", desc.size);
+            let rule = format!("{} is less than the size of the {kind}, which is {size}", desc.size);
             Err(Error::invalid_argument(field, rule))
         }
         Some((size, alignment)) => Ok((size.max(desc.size), desc.alignment.unwrap_or(alignment))),
         None if desc.size.is_zero() => Err(Error::invalid_argument(
             field,
-            format!("is needed: D3D12 does not say what this {kind} takes"),
+            format!("is required for this {kind}, whose size D3D12 does not tell"),
         )),
         None => Ok((desc.size, desc.alignment.unwrap_or(Alignment::ONE))),
     }
@@ -214,9 +213,10 @@ fn segment_group(
             Err(Error::invalid_argument(field, rule))
         }
         (Some(group), _) | (None, Some(group)) => Ok(group),
-        (None, None) => {
-            Err(Error::invalid_argument(field, format!("is needed: D3D12 does not say where a {kind} is")))
-        }
+        (None, None) => Err(Error::invalid_argument(
+            field,
+            format!("is required for a {kind}, whose segment group D3D12 does not tell"),
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Objects that are made resident and evicted by any thread.
+//! Objects that any thread may make resident and evict.
 
 use heapwright_d3d12::*;
 
@@ -19,7 +19,7 @@ unsafe impl Send for PagedObject {}
 unsafe impl Sync for PagedObject {}
 
 impl PagedObject {
-    /// The object, and what is known of it, if it is one that D3D12 pages.
+    /// Inspects an object and wraps it if it can be paged.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl PagedObjects {
         self.0.is_empty()
     }
 
-    /// The objects as D3D12 takes them.
+    /// Returns the objects as D3D12 takes them.
     pub(super) fn as_slice(&self) -> &[Option<ID3D12Pageable>] {
         &self.0
     }

@@ -1,38 +1,108 @@
-//! Queues that a manager has seen: a fence for each.
+//! The queues that a manager has seen, and a fence for each.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use heapwright_core::FenceValue;
-use heapwright_core::residency::QueueSlot;
+use heapwright_core::residency::{ManagedHeapId, QueueSlot, UnknownHeap};
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
+use super::device::{ManagedDevice, completed, create_fence, next_value};
 use crate::Error;
 
-/// A queue, and the fence that says how far it has come.
+/// A queue, and the fence that the manager signals on it.
 #[derive(Debug)]
 pub(super) struct ManagedQueue {
     /// Held, so that its address is not another queue's while it is known.
     pub(super) queue: ID3D12CommandQueue,
     pub(super) slot: QueueSlot,
     pub(super) fence: ID3D12Fence,
-    /// The last value that the queue was told to signal. Held while lists are handed over, so that values are signalled in their order.
-    last: Mutex<FenceValue>,
+    state: Mutex<QueueState>,
+}
+
+/// What belongs to the one submission that a queue gets at a time. Locked while lists are handed over, so that values are signalled in
+/// their order.
+#[derive(Debug)]
+pub(super) struct QueueState {
+    /// The last value that the queue was told to signal.
+    pub(super) last: FenceValue,
+    /// The heaps of the submission, here so that submitting allocates nothing in the long run.
+    pub(super) heaps: SubmittedHeaps,
+}
+
+/// The lock of a queue.
+pub(super) type QueueGuard<'a> = MutexGuard<'a, QueueState>;
+
+/// The heaps that the command lists of a submission use, copied from the residency lists: what becomes of these afterwards does not matter.
+#[derive(Debug, Default)]
+pub(super) struct SubmittedHeaps {
+    /// The heaps of one list after the other.
+    pub(super) heaps: Vec<ManagedHeapId>,
+    /// The end of each list in `heaps`.
+    pub(super) list_ends: Vec<usize>,
+    /// How many lists were there before that are executed.
+    pub(super) executed: usize,
+}
+
+impl SubmittedHeaps {
+    pub(super) fn clear(&mut self) {
+        self.heaps.clear();
+        self.list_ends.clear();
+        self.executed = 0;
+    }
+
+    /// Adds the heaps of another list.
+    #[inline]
+    pub(super) fn push_list(&mut self, heaps: &[ManagedHeapId]) {
+        self.heaps.extend_from_slice(heaps);
+        self.list_ends.push(self.heaps.len());
+    }
+
+    /// Removes the first lists, which are executed.
+    pub(super) fn remove_executed(&mut self, lists: usize) {
+        let Some(&end) = lists.checked_sub(1).and_then(|last| self.list_ends.get(last)) else { return };
+        self.heaps.drain(..end);
+        self.list_ends.drain(..lists);
+        self.list_ends.iter_mut().for_each(|list_end| *list_end -= end);
+        self.executed += lists;
+    }
+
+    /// As [`destroyed`], for a position in `heaps`.
+    #[cold]
+    pub(super) fn heap_is_gone(&self, gone: UnknownHeap) -> Error {
+        let list = self.list_ends.iter().position(|&end| gone.position < end).unwrap_or(0);
+        let begin = list.checked_sub(1).map_or(0, |before| self.list_ends[before]);
+        destroyed(self.executed + list, gone.position - begin)
+    }
+}
+
+/// Returns the error that says which heap of which list is gone.
+#[cold]
+pub(super) fn destroyed(list: usize, position: usize) -> Error {
+    let rule = format!("heap {position} of list {list} was destroyed after it was added");
+    Error::invalid_argument("lists", rule)
+}
+
+impl QueueState {
+    /// Returns the value that the queue signals behind the next submission.
+    pub(super) fn next_value(&self) -> Result<FenceValue, Error> {
+        next_value(self.last)
+            .ok_or_else(|| Error::invalid_argument("queue", "its fence is at the end of the numbers"))
+    }
 }
 
 impl ManagedQueue {
-    pub(super) fn lock(&self) -> MutexGuard<'_, FenceValue> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> QueueGuard<'_> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far the GPU has come.
+    /// Returns the value that the GPU has reached.
     #[inline]
     pub(super) fn completed(&self) -> FenceValue {
-        // SAFETY: a live COM object.
-        FenceValue::new(unsafe { self.fence.GetCompletedValue() })
+        completed(&self.fence)
     }
 
-    /// Whether nobody but the manager has a reference to the queue.
+    /// Checks whether the manager has the only reference to the queue.
     fn is_abandoned(&self) -> bool {
         let queue = self.queue.clone();
         let (table, raw) = (queue.vtable().base__.base__.base__.base__.Release, queue.into_raw());
@@ -41,33 +111,37 @@ impl ManagedQueue {
     }
 }
 
-/// The queues, by the address of the object.
-#[derive(Debug, Default)]
+/// The queues that a manager has seen.
+#[derive(Debug)]
 pub(super) struct ManagedQueues {
     queues: RwLock<Vec<Arc<ManagedQueue>>>,
+    /// The value that fences of new queues begin with.
+    initial: FenceValue,
 }
 
 impl ManagedQueues {
-    /// The queue, if it is known. O(queues).
+    pub(super) fn new(initial: FenceValue) -> Self {
+        Self { queues: RwLock::default(), initial }
+    }
+
+    /// Returns a queue if it is known, by the address of the object. O(queues).
     #[inline]
     pub(super) fn find(&self, queue: &ID3D12CommandQueue) -> Option<Arc<ManagedQueue>> {
         let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
         queues.iter().find(|known| known.queue.as_raw() == queue.as_raw()).map(Arc::clone)
     }
 
-    /// Adds a queue, unless somebody was quicker. Queues that nobody else holds any longer are forgotten: `forget` is told.
+    /// Adds a queue, unless another thread was quicker, and forgets those to which the manager has the only reference.
+    #[cold]
     pub(super) fn add(
         &self,
-        device: &ID3D12Device,
+        device: &ManagedDevice,
         queue: &ID3D12CommandQueue,
-        initial: FenceValue,
         new_slot: impl FnOnce() -> QueueSlot,
         mut forget: impl FnMut(QueueSlot),
     ) -> Result<Arc<ManagedQueue>, Error> {
-        // SAFETY: a live COM object, and a result of the interface that is asked for.
-        let fence: Result<ID3D12Fence, _> =
-            unsafe { device.CreateFence(initial.get(), D3D12_FENCE_FLAG_NONE) };
-        let fence = fence.map_err(|error| Error::device("ID3D12Device::CreateFence", error.code()))?;
+        device.check_queue(queue)?;
+        let fence = create_fence(device.interface(), self.initial)?;
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = queues.iter().find(|known| known.queue.as_raw() == queue.as_raw()) {
             return Ok(Arc::clone(known));
@@ -75,8 +149,9 @@ impl ManagedQueues {
         let mut abandoned = Vec::new();
         queues.retain(|known| {
             // Whoever submits holds a second reference and perhaps the lock, and waits for the queues: so the reference comes first.
-            let goes =
-                Arc::strong_count(known) == 1 && known.completed() >= *known.lock() && known.is_abandoned();
+            let goes = Arc::strong_count(known) == 1
+                && known.completed() >= known.lock().last
+                && known.is_abandoned();
             if goes {
                 forget(known.slot);
                 abandoned.push(Arc::clone(known));
@@ -87,7 +162,7 @@ impl ManagedQueues {
             queue: queue.clone(),
             slot: new_slot(),
             fence,
-            last: Mutex::new(initial),
+            state: Mutex::new(QueueState { last: self.initial, heaps: SubmittedHeaps::default() }),
         });
         queues.push(Arc::clone(&known));
         drop(queues);
@@ -96,14 +171,14 @@ impl ManagedQueues {
         Ok(known)
     }
 
-    /// Calls `each` for all of them.
+    /// Calls `each` for every queue.
     pub(super) fn for_each(&self, mut each: impl FnMut(&ManagedQueue)) {
         for queue in self.queues.read().unwrap_or_else(PoisonError::into_inner).iter() {
             each(queue);
         }
     }
 
-    /// The queue in a slot.
+    /// Returns the queue in a slot.
     pub(super) fn in_slot(&self, slot: QueueSlot) -> Option<Arc<ManagedQueue>> {
         let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
         queues.iter().find(|known| known.slot == slot).map(Arc::clone)

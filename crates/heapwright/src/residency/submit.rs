@@ -3,228 +3,217 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use heapwright_core::residency::Submission;
+use heapwright_core::residency::{ManagedHeapId, PlanRequest, Submission};
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::Interface as _;
 
-use super::ResidencyList;
-use super::list::Entries;
-use super::pager::{Ask, Pager, QueueGuard, destroyed};
-use super::queue::ManagedQueue;
-use super::shared::Shared;
+use super::list::ResidencyList;
+use super::pager::{PagedIn, Pager};
+use super::parts::ManagerParts;
+use super::queue::{ManagedQueue, QueueGuard, SubmittedHeaps, destroyed};
 use crate::Error;
 
-/// What came of a submission with everything resident.
-struct Executed {
-    value: FenceValue,
-    /// Usage of the segment groups, if it or a budget has changed.
-    news: Option<[ByteSize; 2]>,
-}
-
-/// Command lists, each with what it uses.
+/// Command lists, each with the list of the heaps that it uses.
 type Lists<'a> = &'a [(&'a ID3D12CommandList, &'a ResidencyList)];
 
-impl Shared {
-    /// Executes command lists once what they use is resident.
-    ///
-    /// # Safety
-    ///
-    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
-    pub(super) unsafe fn execute(
-        &self,
-        queue: &ID3D12CommandQueue,
-        lists: Lists<'_>,
-    ) -> Result<FenceValue, Error> {
-        self.check_failure()?;
-        let queue = self.queue(queue)?;
-        if lists.is_empty() {
-            return Ok(*queue.lock());
-        }
-        self.count_submission();
-        // SAFETY: the caller's promises.
-        let executed = unsafe { self.execute_resident(&queue, lists) }?;
-        let value = match executed {
-            Some(Executed { value, news }) => {
-                if let Some(usage) = news {
-                    self.tell_pressure_at(usage);
-                }
-                value
-            }
-            None => {
-                // SAFETY: the caller's promises; nothing was executed above.
-                let value = unsafe { self.execute_paging(&queue, lists) }?;
-                self.tell_pressure();
-                value
-            }
-        };
-        self.after_submission();
-        Ok(value)
+/// Executes command lists once what they use is resident, and returns the value that the queue signals behind them.
+///
+/// # Safety
+///
+/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+pub(super) unsafe fn execute(
+    manager: &ManagerParts,
+    queue: &ID3D12CommandQueue,
+    lists: Lists<'_>,
+) -> Result<FenceValue, Error> {
+    let (pager, upkeep) = (&*manager.pager, &manager.upkeep);
+    pager.check_failure()?;
+    let queue = pager.queue(queue)?;
+    let mut guard = queue.lock();
+    if lists.is_empty() {
+        return Ok(guard.last);
     }
-
-    /// The way when everything is resident; `None` when something is not, and then nothing was executed.
-    ///
-    /// # Safety
-    ///
-    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
-    #[inline]
-    unsafe fn execute_resident(
-        &self,
-        queue: &ManagedQueue,
-        lists: Lists<'_>,
-    ) -> Result<Option<Executed>, Error> {
-        let mut last = queue.lock();
-        let value = self.next_value(&last)?;
-        let completed = queue.completed();
-        if completed == FenceValue::DEVICE_REMOVED {
-            return Err(self.removed());
+    upkeep.count_submission(pager);
+    let value = match touch_resident(manager, &queue, &mut guard, lists)? {
+        Some(Resident { submission, arrives, changed_usage }) => {
+            // SAFETY: the caller's promises; what is in the residency lists is resident, or paged in when `arrives` comes.
+            unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) }?;
+            if let Some(usage) = changed_usage {
+                upkeep.tell_pressure_at(pager, usage);
+            }
+            submission.value()
         }
-        let mut arrives = FenceValue::ZERO;
-        let (submission, news) = {
-            let mut state = self.lock();
-            state.apply_memory(&self.budgets);
-            let planner = &mut state.planner;
-            planner.complete(queue.slot, completed);
-            if planner.awaits_paging() {
-                planner.complete_paging(self.paging_completed());
-            }
-            for (number, (_, list)) in lists.iter().enumerate().filter(|_| planner.has_missing()) {
-                let entries = list.entries().map_err(|error| error.in_list(number))?;
-                let heaps = self.heaps(&entries, number)?;
-                let are_resident = planner.are_resident(heaps);
-                if !are_resident.map_err(|gone| destroyed(number, gone.position))? {
-                    return Ok(None);
-                }
-            }
-            let submission = planner.begin(queue.slot, value, self.elapsed());
-            for (number, (_, list)) in lists.iter().enumerate() {
-                // Between the two somebody may have changed a list.
-                let touched = list.entries().map_err(|error| error.in_list(number)).and_then(|entries| {
-                    let heaps = self.heaps(&entries, number)?;
-                    planner.touch(&submission, heaps).map_err(|gone| destroyed(number, gone.position))
-                });
-                match touched {
-                    Ok(touched) if !touched.is_missing => arrives = arrives.max(touched.arrives),
-                    Ok(_) => {
-                        planner.cancel(&submission);
-                        return Ok(None);
-                    }
-                    Err(error) => {
-                        planner.cancel(&submission);
-                        return Err(error);
-                    }
-                }
-            }
-            (submission, state.news(&self.budgets))
-        };
-        // SAFETY: the caller's promises; what is in the residency lists is resident, or paged in when `arrives` comes.
-        unsafe { self.hand_over(queue, &mut last, &submission, arrives, lists) }?;
-        Ok(Some(Executed { value, news }))
-    }
-
-    /// The way when something has to be paged in: as many lists at a time as fit into memory together.
-    ///
-    /// # Safety
-    ///
-    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
-    #[cold]
-    unsafe fn execute_paging(&self, queue: &ManagedQueue, lists: Lists<'_>) -> Result<FenceValue, Error> {
-        let mut executed = 0;
-        loop {
-            let ask = Ask { may_wait: true, may_exceed: !self.is_always_in_budget(), ..Ask::default() };
-            let fill = |pager: &mut Pager| {
-                for (number, (_, list)) in lists.iter().enumerate().skip(executed) {
-                    let entries = list.entries().map_err(|error| error.in_list(number))?;
-                    pager.heaps.extend_from_slice(self.heaps(&entries, number)?);
-                    pager.list_ends.push(pager.heaps.len());
-                }
-                Ok(())
-            };
-            let (value, handed_over) = self
-                .page(Some(queue), ask, fill, |done, last, shared| {
-                    let lists = &lists[executed..][..done.lists];
-                    let value = match (last, &done.submission) {
-                        (Some(last), Some(submission)) => {
-                            // SAFETY: the caller's promises; what is in these residency lists is resident, or paged in when
-                            // `arrives` comes.
-                            unsafe { shared.hand_over(queue, last, submission, done.arrives, lists) }?;
-                            submission.value()
-                        }
-                        _ => FenceValue::ZERO,
-                    };
-                    Ok((value, done.lists))
-                })
-                .map_err(|error| error.after_lists(executed))?;
-            executed += handed_over;
-            if executed >= lists.len() {
-                return Ok(value);
-            }
+        None => {
+            // The lock is given up while the GPU is waited for.
+            let mut heaps = std::mem::take(&mut guard.heaps);
+            drop(guard);
+            // SAFETY: the caller's promises; nothing was executed above.
+            let executed = unsafe { execute_paged(pager, &queue, &mut heaps, lists) };
+            queue.lock().heaps = heaps;
+            let value = executed?;
+            upkeep.tell_pressure(pager);
+            value
         }
-    }
+    };
+    upkeep.after_submission(pager);
+    Ok(value)
+}
 
-    #[inline]
-    fn heaps<'a>(
-        &self,
-        entries: &'a Entries,
-        number: usize,
-    ) -> Result<&'a [heapwright_core::residency::ManagedHeapId], Error> {
-        entries.heaps_of(self.number()).map_err(|error| error.in_list(number))
-    }
+/// A submission whose heaps are all resident, or on their way.
+struct Resident {
+    submission: Submission,
+    /// The value that the paging fence must have reached; zero if there is nothing to wait for.
+    arrives: FenceValue,
+    /// Usage of the segment groups if it or a budget has changed.
+    changed_usage: Option<[ByteSize; 2]>,
+}
 
-    /// Hands lists to a queue, behind what they wait for, and in front of the value that says that they are done.
-    ///
-    /// # Safety
-    ///
-    /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists). What the residency lists of these command lists name
-    /// is resident when the paging fence has come to `arrives`.
-    #[inline]
-    unsafe fn hand_over(
-        &self,
-        queue: &ManagedQueue,
-        last: &mut QueueGuard<'_>,
-        submission: &Submission,
-        arrives: FenceValue,
-        lists: Lists<'_>,
-    ) -> Result<(), Error> {
-        let d3d12 = &queue.queue;
-        if arrives > FenceValue::ZERO {
-            // SAFETY: live COM objects.
-            let hresult = unsafe { d3d12.Wait(&self.paging_fence, arrives.get()) };
-            if hresult.is_err() {
-                // What is never executed uses nothing.
-                self.lock().planner.cancel(submission);
-                return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
-            }
-        }
-        let value = submission.value();
-        // From here on the value is taken: the books say that the queue comes to it.
-        **last = value;
-        // SAFETY: the caller's promises.
-        unsafe { execute_together(d3d12, lists) };
-        // SAFETY: live COM objects; values only go up.
-        let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
-        if hresult.is_err() {
-            // What they use counts as used until the queue signals a later value.
-            return Err(Error::device(
-                "ID3D12CommandQueue::Signal (the command lists are executed)",
-                hresult,
-            ));
-        }
-        Ok(())
+/// Notes that the heaps of the queue's next submission are used, if all are resident. Otherwise nothing has changed, and the queue has a copy
+/// of the heaps. Each residency list is locked once, so that it does not matter if another thread changes it.
+#[inline]
+fn touch_resident(
+    manager: &ManagerParts,
+    queue: &ManagedQueue,
+    guard: &mut QueueGuard<'_>,
+    lists: Lists<'_>,
+) -> Result<Option<Resident>, Error> {
+    let pager = &manager.pager;
+    let value = guard.next_value()?;
+    let completed = queue.completed();
+    if completed == FenceValue::DEVICE_REMOVED {
+        return Err(pager.device.removed());
     }
-
-    /// Pages in what a list names, without a submission.
-    pub(super) fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
-        self.check_failure()?;
-        let ask = Ask { may_wait: false, may_exceed: false, ..Ask::default() };
-        let fill = |pager: &mut Pager| {
-            let entries = list.entries()?;
-            pager.heaps.extend_from_slice(entries.heaps_of(self.number())?);
-            pager.list_ends.push(pager.heaps.len());
+    let heaps = &mut guard.heaps;
+    let mut state = pager.books.lock_updated();
+    let planner = &mut state.planner;
+    planner.complete(queue.slot, completed);
+    if planner.awaits_paging() {
+        planner.complete_paging(pager.paging_completed());
+    }
+    // Where nothing is evicted at all, one look is enough, and no copy needed.
+    let has_missing = planner.has_missing();
+    if has_missing {
+        heaps.clear();
+        each_list(manager, lists, |_, list| {
+            heaps.push_list(list);
             Ok(())
-        };
-        self.page(None, ask, fill, |_, _, _| Ok(()))
+        })?;
+        if !planner.are_resident(&heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))? {
+            return Ok(None);
+        }
     }
+    let submission = planner.begin(queue.slot, value, pager.books.elapsed());
+    let touched = if has_missing {
+        planner.touch(&submission, &heaps.heaps).map_err(|gone| heaps.heap_is_gone(gone))
+    } else {
+        let mut arrives = FenceValue::ZERO;
+        let touched = each_list(manager, lists, |number, list| {
+            let touched = planner.touch(&submission, list);
+            arrives = arrives.max(touched.map_err(|gone| destroyed(number, gone.position))?);
+            Ok(())
+        });
+        touched.map(|()| arrives)
+    };
+    match touched {
+        Ok(arrives) => {
+            let changed_usage = state.take_changed_usage(&pager.books.budgets);
+            Ok(Some(Resident { submission, arrives, changed_usage }))
+        }
+        Err(error) => {
+            planner.cancel(&submission);
+            Err(error)
+        }
+    }
+}
+
+/// Calls `read` with the number and the heaps of each list, until it fails.
+#[inline]
+fn each_list(
+    manager: &ManagerParts,
+    lists: Lists<'_>,
+    mut read: impl FnMut(usize, &[ManagedHeapId]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    lists.iter().enumerate().try_for_each(|(number, (_, list))| {
+        list.read(manager.number, |heaps| read(number, heaps)).map_err(|error| error.in_list(number))?
+    })
+}
+
+/// Pages in what is missing and executes as many lists at a time as fit into memory together.
+///
+/// # Safety
+///
+/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+#[cold]
+unsafe fn execute_paged(
+    pager: &Pager,
+    queue: &ManagedQueue,
+    heaps: &mut SubmittedHeaps,
+    lists: Lists<'_>,
+) -> Result<FenceValue, Error> {
+    loop {
+        let executed = heaps.executed;
+        let paged_in = pager.page_submission(queue, heaps).map_err(|error| error.after_lists(executed))?;
+        let PagedIn { arrives, lists: count, submission: Some((guard, submission)) } = paged_in else {
+            unreachable!("paging for a queue is for a submission");
+        };
+        // SAFETY: the caller's promises; what is in these residency lists is resident, or paged in when `arrives` comes.
+        unsafe { hand_over(pager, queue, guard, &submission, arrives, &lists[executed..][..count]) }
+            .map_err(|error| error.after_lists(executed))?;
+        heaps.remove_executed(count);
+        if heaps.executed >= lists.len() {
+            return Ok(submission.value());
+        }
+    }
+}
+
+/// Hands lists to a queue, behind what they wait for and in front of the value that the queue signals when they are done.
+///
+/// # Safety
+///
+/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists). What the residency lists of these command lists name
+/// is resident when the paging fence has come to `arrives`.
+#[inline]
+unsafe fn hand_over(
+    pager: &Pager,
+    queue: &ManagedQueue,
+    mut guard: QueueGuard<'_>,
+    submission: &Submission,
+    arrives: FenceValue,
+    lists: Lists<'_>,
+) -> Result<(), Error> {
+    let d3d12 = &queue.queue;
+    if arrives > FenceValue::ZERO {
+        // SAFETY: live COM objects.
+        let hresult = unsafe { d3d12.Wait(&pager.paging_fence, arrives.get()) };
+        if hresult.is_err() {
+            // What is never executed uses nothing.
+            pager.books.lock().planner.cancel(submission);
+            return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
+        }
+    }
+    let value = submission.value();
+    // From here on the value is taken: according to the books the queue comes to it.
+    guard.last = value;
+    // SAFETY: the caller's promises.
+    unsafe { execute_together(d3d12, lists) };
+    // SAFETY: live COM objects; values only go up.
+    let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
+    if hresult.is_err() {
+        // What they use counts as used until the queue signals a later value.
+        return Err(Error::device("ID3D12CommandQueue::Signal (the command lists are executed)", hresult));
+    }
+    Ok(())
+}
+
+/// Pages in what a list names, without a submission and without waiting.
+pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(), Error> {
+    let pager = &manager.pager;
+    pager.check_failure()?;
+    let heaps = list.read(manager.number, <[_]>::to_vec)?;
+    let list_ends = [heaps.len()];
+    let request = PlanRequest { may_wait: false, may_exceed: false, ..pager.request(&heaps, &list_ends) };
+    pager.page(None, request).map(drop)
 }
 
 /// Hands the command lists to a queue in one call.
@@ -233,7 +222,7 @@ impl Shared {
 ///
 /// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
-    /// Lists that are handed over without an allocation: more are rare.
+    /// The number of lists up to which nothing is allocated: more are rare.
     const FEW: usize = 32;
     let raw = |&(list, _): &(&ID3D12CommandList, &ResidencyList)| list.as_raw();
     let (mut few, many);

@@ -154,7 +154,7 @@ fn locks_and_statuses_that_cannot_be() {
     // Without a manager there is nothing to lock.
     let raw: ID3D12Pageable =
         scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room").into();
-    let alone = ResidencyHeap::new(&ResidencyHeapDesc::default(), None, &raw).expect("sound");
+    let alone = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &raw).expect("sound");
     refused(alone.lock(), &["residency heap", "no residency manager"]);
     refused(alone.unlock(), &["residency heap", "no residency manager"]);
     refused(alone.set_residency_priority(D3D12_RESIDENCY_PRIORITY_LOW), &["no residency manager"]);
@@ -162,7 +162,7 @@ fn locks_and_statuses_that_cannot_be() {
     for flag in [ResidencyHeapFlags::CREATE_IN_BUDGET, ResidencyHeapFlags::CREATE_LOCKED] {
         let desc = ResidencyHeapDesc { flags: flag, ..Default::default() };
         refused(
-            ResidencyHeap::new(&desc, None, &raw),
+            ResidencyHeap::unmanaged(&desc, &raw),
             &["ResidencyHeapDesc::flags", "needs a residency manager"],
         );
     }
@@ -185,7 +185,7 @@ fn descriptions_that_are_wrong() {
     refused(scene.manager.manage(&in_budget, &heap), &["ResidencyHeapDesc::flags", "CREATE_IN_BUDGET"]);
     let fence: Result<ID3D12Pageable, _> = scene.fence().cast();
     let fence = fence.expect("D3D12 calls it one");
-    refused(scene.manager.manage(&ResidencyHeapDesc::default(), &fence), &["pageable", "is none of heap"]);
+    refused(scene.manager.manage(&ResidencyHeapDesc::default(), &fence), &["pageable", "cannot be paged"]);
     let error = scene
         .manager
         .create_heap(&ResidencyHeapDesc::default(), || Err(E_NOTIMPL.into()))

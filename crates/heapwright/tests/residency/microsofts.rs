@@ -4,9 +4,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
-use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc,
-};
+use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc};
 use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 
 use crate::counting_allocator::allocations;
@@ -145,6 +143,34 @@ fn a_queue_that_waits_for_memory_holds_nobody_up() {
     scene.check(&used);
     scene.check(&more);
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    scene.check_books(&things);
+    scene.end(things);
+}
+
+/// A submission uses the heaps that its lists named when it was made: nobody is held up who changes a list while it waits for the GPU, and
+/// other submissions to its queue go first.
+#[test]
+fn a_list_may_be_changed_while_its_submission_waits() {
+    let scene = Scene::new(budget(2));
+    let (busy, queue, things) = (scene.queue(), scene.queue(), scene.things(4));
+    let (used, more) = (scene.work(&things[..2]), scene.work(&things[2..]));
+    scene.run(&queue, &[&used]);
+    let gate = scene.block(&busy);
+    let first = scene.execute(&busy, &[&used]).expect("executed");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| scene.execute(&queue, &[&more]));
+        until("the submission waits", || scene.manager.stats().cpu_stalls > 0);
+        more.list.reset().expect("nobody has it open");
+        more.list.add(&things[0].heap).expect("nobody has it open");
+        scene.run(&queue, &[&scene.work(&things[..2])]);
+        assert!(!waiting.is_finished());
+        gate.open();
+        let value = waiting.join().expect("no panic").expect("there is room now");
+        scene.wait(&queue, value);
+    });
+    scene.wait(&busy, first);
+    scene.check(&more);
+    scene.assert_alive();
     scene.check_books(&things);
     scene.end(things);
 }
@@ -417,8 +443,7 @@ fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
 /// Usage as the operating system counts it, when budgets are its own.
 #[test]
 fn budgets_are_the_operating_systems_without_an_override() {
-    let desc =
-        ResidencyManagerDesc { budget_override: Some(BudgetOverride::Fraction(0.5)), ..Default::default() };
+    let desc = ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(0.5), ..Default::default() };
     let scene = Scene::new(desc);
     let os = VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
     let ours = scene.manager.query_video_memory_info(LOCAL);

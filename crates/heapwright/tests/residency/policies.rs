@@ -122,3 +122,134 @@ fn a_hostile_policy_can_only_choose_badly() {
     scene.assert_alive();
     scene.end(things);
 }
+
+/// The methods of a policy, of which [`Panicking`] panics in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Admit,
+    Touch,
+    Withdraw,
+    Forget,
+    Choose,
+    ChooseAfterNaming,
+    NextUseIn,
+    ChooseAhead,
+    CountsTime,
+    Drop,
+}
+
+/// Chooses the heap that came last, and panics in one of its methods.
+#[derive(Debug)]
+struct Panicking {
+    method: Method,
+    held: LastInFirstOut,
+}
+
+impl Panicking {
+    fn call(&self, method: Method) {
+        assert_ne!(self.method, method, "a panic on purpose");
+    }
+}
+
+impl EvictionPolicy for Panicking {
+    fn admit(&mut self, heap: HeapSlot, size: ByteSize, cause: Admission, now: Moment) {
+        self.call(Method::Admit);
+        self.held.admit(heap, size, cause, now);
+    }
+
+    fn touch(&mut self, _heap: HeapSlot, _now: Moment) {
+        self.call(Method::Touch);
+    }
+
+    fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment) {
+        self.call(Method::Withdraw);
+        self.held.withdraw(heap, cause, now);
+    }
+
+    fn forget(&mut self, heap: HeapSlot) {
+        self.call(Method::Forget);
+        self.held.forget(heap);
+    }
+
+    fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.call(Method::Choose);
+        self.held.choose(need, now, evict);
+        self.call(Method::ChooseAfterNaming);
+    }
+
+    fn next_use_in(&self, _heap: HeapSlot, _now: Moment) -> Option<u64> {
+        self.call(Method::NextUseIn);
+        None
+    }
+
+    fn choose_ahead(
+        &mut self,
+        _limit: ByteSize,
+        _fullness: f64,
+        _now: Moment,
+        _evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+    ) {
+        self.call(Method::ChooseAhead);
+    }
+
+    fn counts_time(&self) -> bool {
+        self.call(Method::CountsTime);
+        true
+    }
+}
+
+impl Drop for Panicking {
+    fn drop(&mut self) {
+        self.call(Method::Drop);
+    }
+}
+
+/// Whichever method panics, no panic leaves the manager, its books stay sound, and the heap that was used least recently goes from then on.
+#[test]
+fn a_policy_that_panics_is_replaced_by_lru() {
+    use Method::*;
+    let methods =
+        [Admit, Touch, Withdraw, Forget, Choose, ChooseAfterNaming, NextUseIn, ChooseAhead, CountsTime, Drop];
+    for method in methods {
+        let policy = PolicyKind::custom("panics", move || {
+            Box::new(Panicking { method, held: LastInFirstOut::default() })
+        });
+        let scene = Scene::new(ResidencyManagerDesc { policy, ..budget(3) });
+        let (queue, other, mut things) = (scene.queue(), scene.queue(), scene.things(4));
+        for thing in &things {
+            scene.run(&queue, &[&scene.work([thing])]);
+        }
+        let gate = scene.block(&other);
+        let busy = scene.execute(&other, &[&scene.work([&things[2]])]).expect("executed");
+        for thing in &things {
+            scene.run(&queue, &[&scene.work([thing])]);
+        }
+        gate.open();
+        scene.wait(&other, busy);
+        things[3].heap.lock().expect("there is room");
+        things[3].heap.unlock().expect("it is locked");
+        scene.manager.trim();
+        things.remove(0);
+        scene.check_books(&things);
+        // By now every method was called that is called at all.
+        for thing in &things {
+            scene.run(&queue, &[&scene.work([thing])]);
+        }
+        things.push(scene.thing(4, 1));
+        assert!(method == Drop || evicted(&things) == [1], "{method:?}: {:?}", evicted(&things));
+        scene.check_books(&things);
+        scene.assert_alive();
+        scene.end(things);
+    }
+}
+
+#[test]
+fn a_policy_that_panics_when_it_is_created_is_an_error_that_names_it() {
+    let gpu = crate::gpu::open("discrete");
+    let policy = PolicyKind::custom("never", || panic!("on purpose"));
+    let desc = ResidencyManagerDesc { policy, ..budget(3) };
+    let error = heapwright::residency::ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc)
+        .expect_err("no policy");
+    let message = error.to_string();
+    assert!(message.contains("ResidencyManagerDesc::policy") && message.contains("\"never\""), "{message}");
+}

@@ -8,7 +8,7 @@ use heapwright_core::residency::SegmentGroup;
 use heapwright_runtime::drivers::host::profile::SegmentProfile;
 use heapwright_runtime::{HostProfile, Instance, ddi};
 
-use crate::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
+use crate::workload::{HeapNumber, WorkHeap, Workload, as_index};
 
 /// A device of the host driver, and the heaps of a workload on it.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl Device {
         let segment = |group: SegmentGroup| {
             let heaps = workload.heaps.iter().filter(|heap| heap.group == group);
             let bytes = heaps.fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size));
-            let budgets = workload.frames.iter().map(|frame| frame.budget[group_index(group)]);
-            let budget = workload.frames.first().map_or(bytes, |frame| frame.budget[group_index(group)]);
+            let budgets = workload.frames.iter().map(|frame| frame.budget[group.index()]);
+            let budget = workload.frames.first().map_or(bytes, |frame| frame.budget[group.index()]);
             SegmentProfile { capacity: budgets.max().unwrap_or_default().max(bytes), budget }
         };
         let profile = HostProfile {

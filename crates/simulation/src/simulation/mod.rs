@@ -15,7 +15,7 @@ use heapwright_core::residency::{
 
 use self::clock::{Clock, Moved};
 use self::device::{CallFailed, Device};
-use super::workload::{HeapNumber, WorkHeap, Workload, as_index, group_index};
+use super::workload::{HeapNumber, WorkHeap, Workload, as_index};
 
 /// What came of a workload under a policy.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -219,7 +219,7 @@ impl<'a> Simulation<'a> {
         }
         self.budget = budget;
         for group in SegmentGroup::ALL {
-            let budget = budget[group_index(group)];
+            let budget = budget[group.index()];
             self.device.set_budget(group, budget);
             self.planner.set_memory(group, GroupMemory { budget, external: ByteSize::ZERO });
         }
@@ -233,13 +233,12 @@ impl<'a> Simulation<'a> {
     fn make_room(&mut self, born: &[HeapNumber]) -> Result<(), SimulationError> {
         let mut incoming = [ByteSize::ZERO; 2];
         for heap in born.iter().map(|&number| self.workload.heap(number)).filter(|heap| heap.is_resident) {
-            let bytes = &mut incoming[group_index(heap.group)];
+            let bytes = &mut incoming[heap.group.index()];
             *bytes = bytes.saturating_add(heap.size);
         }
-        let is_short = |group| {
-            let bytes = incoming[group_index(group)];
-            !bytes.is_zero()
-                && self.planner.usage(group).saturating_add(bytes) > self.budget[group_index(group)]
+        let is_short = |group: SegmentGroup| {
+            let bytes = incoming[group.index()];
+            !bytes.is_zero() && self.planner.usage(group).saturating_add(bytes) > self.budget[group.index()]
         };
         if !SegmentGroup::ALL.into_iter().any(is_short) {
             return Ok(());
@@ -248,11 +247,11 @@ impl<'a> Simulation<'a> {
         let request = PlanRequest { incoming, may_wait: true, may_exceed: true, ..PlanRequest::new(now) };
         self.plan_and_carry_out(&request)?;
         for group in SegmentGroup::ALL {
-            let (usage, bytes) = (self.planner.usage(group), incoming[group_index(group)]);
+            let (usage, bytes) = (self.planner.usage(group), incoming[group.index()]);
             self.check_need(
                 group,
                 usage.saturating_add(bytes),
-                self.locked[group_index(group)].saturating_add(bytes),
+                self.locked[group.index()].saturating_add(bytes),
             )?;
         }
         Ok(())
@@ -263,7 +262,7 @@ impl<'a> Simulation<'a> {
         let heap = *self.workload.heap(number);
         let WorkHeap { size, group, level, is_resident, .. } = heap;
         let now = self.planner.moment(self.clock.now());
-        let index = group_index(group);
+        let index = group.index();
         self.device.create(number, &heap).map_err(|error| match error.is_out_of_memory() {
             true => SimulationError::TooLarge { size, used: self.living, error },
             false => error.into(),
@@ -296,14 +295,14 @@ impl<'a> Simulation<'a> {
             set.push(self.id(heap)?);
             let &WorkHeap { size, group, is_locked, .. } = workload.heap(heap);
             if !is_locked {
-                needed[group_index(group)] = needed[group_index(group)].saturating_add(size);
+                needed[group.index()] = needed[group.index()].saturating_add(size);
             }
         }
         let value = self.clock.next_value(work.queue);
         let submission = self.planner.begin(self.queues[work.queue], value, self.clock.now());
         let is_full = SegmentGroup::ALL.into_iter().any(|group| self.excess(group) > ByteSize::ZERO);
         let arrives = if !is_full && self.planner.are_resident(&set).map_err(refused)? {
-            self.planner.touch(&submission, &set).map_err(refused)?.arrives
+            self.planner.touch(&submission, &set).map_err(refused)?
         } else {
             let list_ends = [set.len()];
             let mut arrives = FenceValue::ZERO;
@@ -328,7 +327,7 @@ impl<'a> Simulation<'a> {
             arrives
         };
         for group in SegmentGroup::ALL {
-            self.check_budget(group, needed[group_index(group)])?;
+            self.check_budget(group, needed[group.index()])?;
         }
         self.set = set;
         Ok(self.clock.submit(work.queue, work.gpu, arrives))
@@ -406,7 +405,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn excess(&self, group: SegmentGroup) -> ByteSize {
-        self.planner.usage(group).saturating_sub(self.budget[group_index(group)])
+        self.planner.usage(group).saturating_sub(self.budget[group.index()])
     }
 
     /// The adapter and the planner agree.
@@ -431,7 +430,7 @@ impl<'a> Simulation<'a> {
         usage: ByteSize,
         needed: ByteSize,
     ) -> Result<(), SimulationError> {
-        let budget = self.budget[group_index(group)];
+        let budget = self.budget[group.index()];
         if usage <= budget {
             return Ok(());
         }

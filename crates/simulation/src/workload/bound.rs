@@ -4,7 +4,7 @@ use heapwright::ByteSize;
 use heapwright_core::residency::SegmentGroup;
 use heapwright_core::residency::offline::{Beginning, Sequence, SequenceHeap};
 
-use super::{Workload, as_index, group_index};
+use super::{Workload, as_index};
 
 /// What paging costs at least, over both segment groups.
 ///
@@ -60,7 +60,7 @@ fn sequence(workload: &Workload, group: SegmentGroup) -> Sequence {
         for submission in frame.submissions.clone() {
             let used = workload.uses(submission).iter().filter_map(|&heap| numbers[as_index(heap)]);
             sequence
-                .submission(frame.budget[group_index(group)], used.chain(locked.iter().copied()))
+                .submission(frame.budget[group.index()], used.chain(locked.iter().copied()))
                 .expect("the heaps are of this sequence");
         }
     }

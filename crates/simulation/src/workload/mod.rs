@@ -143,11 +143,3 @@ impl Workload {
 pub(super) fn as_index(number: HeapNumber) -> usize {
     usize::try_from(number).expect("a usize has 32 bits or more")
 }
-
-/// The place of a segment group in a pair of figures.
-pub(super) const fn group_index(group: SegmentGroup) -> usize {
-    match group {
-        SegmentGroup::Local => 0,
-        SegmentGroup::NonLocal => 1,
-    }
-}

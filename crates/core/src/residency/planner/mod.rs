@@ -8,7 +8,7 @@ mod ahead;
 mod planning;
 mod uses;
 
-use super::heap_table::HeapTable;
+use super::heap_table::{HeapTable, Record};
 use super::in_flight::{InFlight, QueueSlot};
 use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
 use super::{
@@ -248,12 +248,8 @@ impl ResidencyPlanner {
         if record.status == Some(Status::Unknown) {
             self.adopt(id, now);
         }
-        let size = self.heaps.size(id.slot());
-        let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
-        let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record, size);
-        record.locks += 1;
-        self.totals[group].enter(record, size);
+        let (group, level, _) = self.change(id, |record| record.locks += 1).ok_or(PlanError::Unknown)?;
+        let record = self.heaps.at(id.slot());
         let is_resident = record.status == Some(Status::Resident);
         if is_resident && record.locks == 1 {
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Locked, now);
@@ -268,14 +264,10 @@ impl ResidencyPlanner {
     ///
     /// [`PlanError::Unknown`], [`PlanError::NotLocked`].
     pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
-        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot())).ok_or(PlanError::Unknown)?;
-        let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
-        let left = record.locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
-        let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record, size);
-        record.locks = left;
-        self.totals[group].enter(record, size);
-        if left == 0 && record.status == Some(Status::Resident) {
+        let locks = self.heaps.get(id).ok_or(PlanError::Unknown)?.locks;
+        let left = locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
+        let (group, level, size) = self.change(id, |record| record.locks = left).ok_or(PlanError::Unknown)?;
+        if left == 0 && self.heaps.at(id.slot()).status == Some(Status::Resident) {
             self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
             self.heaps.set_period(id.slot(), self.period.0);
         }
@@ -293,7 +285,6 @@ impl ResidencyPlanner {
         level: PriorityLevel,
         now: Moment,
     ) -> Result<(), PlanError> {
-        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot())).ok_or(PlanError::Unknown)?;
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let (group, old) = (record.group.index(), record.level);
         if old == level {
@@ -301,6 +292,7 @@ impl ResidencyPlanner {
         }
         record.level = level;
         let is_held = record.is_held();
+        let size = self.heaps.size(id.slot());
         self.policies[group][old.index()].forget(id.slot());
         if is_held {
             self.policies[group][level.index()].admit(id.slot(), size, Admission::Unlocked, now);
@@ -329,7 +321,6 @@ impl ResidencyPlanner {
         match (record.status, is_resident) {
             (Some(Status::Resident | Status::Arriving), true) | (Some(Status::Evicted), false) => Ok(()),
             (Some(Status::Unknown | Status::Evicted), true) => {
-                self.make_resident(id, Status::Resident);
                 self.arrive(id, FenceValue::ZERO, Admission::Created, now);
                 Ok(())
             }
@@ -339,6 +330,22 @@ impl ResidencyPlanner {
                 Ok(())
             }
         }
+    }
+
+    /// Changes the record of a heap, and the totals with it. Returns the indices of its segment group and level, and its size; `None` if the
+    /// heap is gone.
+    fn change(
+        &mut self,
+        id: ManagedHeapId,
+        change: impl FnOnce(&mut Record),
+    ) -> Option<(usize, usize, ByteSize)> {
+        let size = self.heaps.get(id).map(|_| self.heaps.size(id.slot()))?;
+        let record = self.heaps.get_mut(id)?;
+        let (group, level) = (record.group.index(), record.level.index());
+        self.totals[group].leave(record, size);
+        change(record);
+        self.totals[group].enter(record, size);
+        Some((group, level, size))
     }
 
     /// Checks that the books agree with each other. O(heaps); for tests.

@@ -215,9 +215,13 @@ impl ResidencyPlanner {
                 }
             }
             if is_missing {
-                let (group, size) = self.make_resident(id, Status::Arriving);
-                plan.bytes_in[group] = plan.bytes_in[group].saturating_add(size);
-                plan.make_resident.push(id);
+                // Its bytes count as usage from now on.
+                if let Some((group, _, size)) =
+                    self.change(id, |record| record.status = Some(Status::Arriving))
+                {
+                    plan.bytes_in[group] = plan.bytes_in[group].saturating_add(size);
+                    plan.make_resident.push(id);
+                }
             }
         }
         if arrives > self.paging.1.get() {
@@ -234,40 +238,23 @@ impl ResidencyPlanner {
     }
 
     pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool, now: Moment) {
-        let size = self.heaps.size(id.slot());
-        let Some(record) = self.heaps.get_mut(id) else { return };
-        let (group, level) = (record.group.index(), record.level.index());
-        self.totals[group].leave(record, size);
-        record.status = Some(Status::Evicted);
-        record.arrives = 0;
-        self.totals[group].enter(record, size);
-        if is_held {
+        let changed = self.change(id, |record| {
+            record.status = Some(Status::Evicted);
+            record.arrives = 0;
+        });
+        if let Some((group, level, _)) = changed.filter(|_| is_held) {
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Evicted, now);
         }
     }
 
-    /// Its bytes count as usage from now on.
-    pub(super) fn make_resident(&mut self, id: ManagedHeapId, status: Status) -> (usize, ByteSize) {
-        let size = self.heaps.size(id.slot());
-        let Some(record) = self.heaps.get_mut(id) else { return (0, ByteSize::ZERO) };
-        let group = record.group.index();
-        self.totals[group].leave(record, size);
-        record.status = Some(status);
-        self.totals[group].enter(record, size);
-        (group, size)
-    }
-
-    /// It may be evicted from now on, if it is not locked.
+    /// Notes that a heap is resident once the paging fence has reached `value`: it may be evicted from now on, if it is not locked.
     pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
-        let size = self.heaps.size(id.slot());
-        let Some(record) = self.heaps.get_mut(id) else { return };
-        let group = record.group.index();
-        self.totals[group].leave(record, size);
-        record.status = Some(Status::Resident);
-        self.totals[group].enter(record, size);
-        record.arrives = value.get();
-        if record.locks == 0 {
-            let (group, level) = (record.group.index(), record.level.index());
+        let changed = self.change(id, |record| {
+            record.status = Some(Status::Resident);
+            record.arrives = value.get();
+        });
+        let Some((group, level, size)) = changed else { return };
+        if self.heaps.at(id.slot()).locks == 0 {
             self.policies[group][level].admit(id.slot(), size, cause, now);
         }
         self.heaps.set_period(id.slot(), self.period.0);
@@ -298,7 +285,6 @@ impl ResidencyPlanner {
     pub fn evict_failed(&mut self, plan: &Plan, now: Moment) {
         for &id in &plan.evict {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Evicted)) {
-                self.make_resident(id, Status::Resident);
                 self.arrive(id, FenceValue::ZERO, Admission::Unlocked, now);
             }
         }

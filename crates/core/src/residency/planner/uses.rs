@@ -3,7 +3,6 @@
 use super::ResidencyPlanner;
 use crate::FenceValue;
 use crate::residency::in_flight::{QueueSlot, Submission};
-use crate::residency::plan::Touched;
 use crate::residency::policy::{Admission, Moment};
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 
@@ -54,9 +53,9 @@ impl ResidencyPlanner {
         Ok(are_resident)
     }
 
-    /// Notes that a submission uses heaps, and answers whether all are resident. O(heaps).
+    /// Notes that a submission uses heaps, of which [`are_resident`](Self::are_resident) has said that all are resident. O(heaps).
     ///
-    /// The heaps count as used by the submission also when others are missing, so ask [`are_resident`](Self::are_resident) first.
+    /// Returns the value that the paging fence must have reached before the GPU begins; zero if there is nothing to wait for.
     ///
     /// # Errors
     ///
@@ -66,8 +65,7 @@ impl ResidencyPlanner {
         &mut self,
         submission: &Submission,
         heaps: &[ManagedHeapId],
-    ) -> Result<Touched, UnknownHeap> {
-        let mut touched = Touched::default();
+    ) -> Result<FenceValue, UnknownHeap> {
         let mut arrives = 0;
         for (number, part) in heaps.chunks(TOUCHED_TOGETHER).enumerate() {
             // All are looked at before the first is changed: the processor fetches several notes at a time then.
@@ -80,12 +78,11 @@ impl ResidencyPlanner {
             for &id in part {
                 let Some(record) = self.heaps.get_mut(id) else { continue };
                 if record.status != Some(Status::Resident) {
-                    if record.status != Some(Status::Unknown) {
-                        touched.is_missing = true;
-                        continue;
+                    // What is missing would be a mistake of the caller, and stays as it is.
+                    if record.status == Some(Status::Unknown) {
+                        self.adopt(id, submission.now);
+                        self.use_resident(id, submission);
                     }
-                    self.adopt(id, submission.now);
-                    self.use_resident(id, submission);
                     continue;
                 }
                 if record.last_use == submission.number {
@@ -99,10 +96,7 @@ impl ResidencyPlanner {
                 }
             }
         }
-        if arrives > self.paging.1.get() {
-            touched.arrives = FenceValue::new(arrives);
-        }
-        Ok(touched)
+        Ok(FenceValue::new(if arrives > self.paging.1.get() { arrives } else { 0 }))
     }
 
     /// As [`touch`](Self::touch), of one heap that is resident.
@@ -117,21 +111,12 @@ impl ResidencyPlanner {
         }
     }
 
-    /// A heap of unknown status is asked for: D3D12 creates everything resident that cannot be told not to be.
+    /// Notes that a heap of unknown status is used: D3D12 creates everything resident that cannot be told not to be.
     pub(super) fn adopt(&mut self, id: ManagedHeapId, now: Moment) {
-        let size = self.heaps.size(id.slot());
-        let Some(record) = self.heaps.get_mut(id) else { return };
-        let group = record.group.index();
-        self.totals[group].leave(record, size);
-        record.status = Some(Status::Resident);
-        self.totals[group].enter(record, size);
-        if record.locks == 0 {
-            let policy = &mut self.policies[group][record.level.index()];
-            policy.admit(id.slot(), size, Admission::Created, now);
-        }
-        self.heaps.set_period(id.slot(), self.period.0);
+        let Some(record) = self.heaps.get(id) else { return };
         // It was counted among what others use.
-        let external = &mut self.memory[group].external;
-        *external = external.saturating_sub(size);
+        let external = &mut self.memory[record.group.index()].external;
+        *external = external.saturating_sub(self.heaps.size(id.slot()));
+        self.arrive(id, FenceValue::ZERO, Admission::Created, now);
     }
 }

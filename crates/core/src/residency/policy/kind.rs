@@ -59,7 +59,7 @@ impl PartialEq for CustomPolicy {
 impl Eq for CustomPolicy {}
 
 impl PolicyKind {
-    /// A policy of the user's own. `create` is called once for each segment group and priority, and returns a policy that holds no heap.
+    /// Creates the kind of a policy of the user's own. `create` is called once for each segment group and priority, and returns a policy that holds no heap.
     #[must_use]
     pub fn custom(
         name: &'static str,

@@ -62,8 +62,13 @@ pub struct Moment {
 /// [`touch`](Self::touch) for heaps that are held. What is not held may be remembered, until [`forget`](Self::forget).
 ///
 /// An implementation can only choose badly: the planner checks each heap that it names. If it names fewer heaps than may go, those
-/// that it does not name stay, and the budget may be exceeded. The methods are called with the locks of a residency manager held: they
-/// must neither call the manager nor panic.
+/// that it does not name stay, and the budget may be exceeded. The methods are called with the locks of a residency manager held, so
+/// they must not call the manager.
+///
+/// # Panics
+///
+/// A residency manager contains the panics of a [custom](PolicyKind::custom) policy: it logs the first one as an error, and uses [`Lru`] in
+/// place of that policy from then on. The planner by itself does not.
 pub trait EvictionPolicy: fmt::Debug + Send {
     /// A heap is resident, and used now, from now on: it was paged in, created, or is no longer locked.
     ///

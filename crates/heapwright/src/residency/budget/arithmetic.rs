@@ -1,16 +1,16 @@
-//! What of the operating system's numbers holds.
+//! Effective budgets, computed from what the operating system reports.
 
 use heapwright_core::ByteSize;
 
-/// A part of something, 0 to 1, exactly as the `f64` that it was given by: `mantissa / 2^shift`.
+/// A fraction, 0 to 1, exactly as the `f64` that it was made of: `mantissa / 2^shift`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct Fraction {
     mantissa: u64,
     shift: u32,
 }
 
-impl Part {
-    /// Of a number; what is outside of 0 to 1 is taken for the nearer of the two, and what is no number for 0.
+impl Fraction {
+    /// Converts a number. A number outside of 0 to 1 becomes the nearer of the two, NaN becomes 0.
     pub(super) fn new(part: f64) -> Self {
         const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
         let part = if part > 0.0 { part.min(1.0) } else { 0.0 };
@@ -24,7 +24,7 @@ impl Part {
         }
     }
 
-    /// The part of so many bytes, rounded down.
+    /// Returns the fraction of so many bytes, rounded down.
     pub(super) fn of(self, bytes: ByteSize) -> ByteSize {
         // 53 and 64 bits: no overflow.
         let product = u128::from(self.mantissa) * u128::from(bytes.get());
@@ -34,7 +34,7 @@ impl Part {
     }
 }
 
-/// What the operating system says of a segment group.
+/// What the operating system reports of a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OsMemory {
     pub(super) budget: ByteSize,
@@ -43,46 +43,46 @@ pub(super) struct OsMemory {
 }
 
 impl OsMemory {
-    /// Some D3D12s beside Windows' answer zeros for what they do not count.
+    /// Checks whether the operating system counts this segment group: some D3D12s beside Windows' report zeros.
     pub(super) fn is_counted(&self) -> bool {
         !(self.budget.is_zero() && self.usage.is_zero())
     }
 }
 
-/// What bounds a group.
+/// The bound of a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// A part of the operating system's budget.
-    PartOfOs(Part),
+    /// A fraction of the operating system's budget.
+    FractionOfOs(Fraction),
     /// These bytes, or the operating system's budget where that is less.
     AtMost(ByteSize),
-    /// These bytes, whatever the operating system says.
+    /// These bytes, whatever the operating system reports.
     Exactly(ByteSize),
 }
 
-/// What holds for a group.
+/// The budget and the reservation in force for a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InForce {
-    /// What what is managed may use together with what else the process uses beyond its reservation. [`ByteSize::MAX`]: no bound.
+pub(super) struct EffectiveBudget {
+    /// Upper bound of managed memory and of external usage beyond the reservation, in bytes. [`ByteSize::MAX`] is no bound.
     pub(super) budget: ByteSize,
-    /// Set aside for what is not managed.
+    /// Bytes set aside for what is not managed.
     pub(super) reservation: ByteSize,
 }
 
-/// What holds, from what the operating system says (`None`: nothing), what bounds the group, and what is to be reserved.
+/// Returns budget and reservation, from what the operating system reports (`None` if nothing), the bound, and the reservation that is wanted.
 ///
 /// A reservation is at most `reservation_cap` of the budget, and at most what the operating system lets be reserved. It is taken off
 /// the budget before a part is taken of the rest.
-pub(super) fn in_force(
+pub(super) fn effective_budget(
     os: Option<OsMemory>,
     limit: Limit,
-    reservation_cap: Part,
+    reservation_cap: Fraction,
     asked: ByteSize,
-) -> InForce {
+) -> EffectiveBudget {
     let whole = match (os, limit) {
         (Some(os), _) => Some(os.budget),
         (None, Limit::AtMost(bytes) | Limit::Exactly(bytes)) => Some(bytes),
-        (None, Limit::PartOfOs(_)) => None,
+        (None, Limit::FractionOfOs(_)) => None,
     };
     let cap = whole.map_or(ByteSize::MAX, |whole| reservation_cap.of(whole));
     let available = os.map_or(ByteSize::MAX, |os| os.available_for_reservation);
@@ -90,15 +90,15 @@ pub(super) fn in_force(
     let os_budget = os.map_or(ByteSize::MAX, |os| os.budget);
     let less = |bytes: ByteSize| bytes.saturating_sub(reservation);
     let budget = match limit {
-        Limit::PartOfOs(_) if os.is_none() => ByteSize::MAX,
-        Limit::PartOfOs(part) => part.of(less(os_budget)),
+        Limit::FractionOfOs(_) if os.is_none() => ByteSize::MAX,
+        Limit::FractionOfOs(part) => part.of(less(os_budget)),
         Limit::AtMost(bytes) => less(bytes.min(os_budget)),
         Limit::Exactly(bytes) => less(bytes),
     };
-    InForce { budget, reservation }
+    EffectiveBudget { budget, reservation }
 }
 
-/// What the process uses beside what is managed, beyond what is reserved for that: it counts against the budget.
+/// Returns the external usage: what the process uses beside what is managed, beyond its reservation. It counts against the budget.
 ///
 /// Both numbers are of about the same moment; they need not agree, since things come and go meanwhile.
 pub(super) fn external(os_usage: ByteSize, managed: ByteSize, reservation: ByteSize) -> ByteSize {
@@ -116,37 +116,46 @@ mod tests {
     }
 
     fn os(budget: ByteSize, usage: ByteSize) -> Option<OsMemory> {
-        Some(OsMemory { budget, usage, available_for_reservation: Part::new(0.5).of(budget) })
+        Some(OsMemory { budget, usage, available_for_reservation: Fraction::new(0.5).of(budget) })
     }
 
     #[test]
     fn gpgmms_numbers_come_out() {
-        let (limit, half) = (Limit::PartOfOs(Part::new(0.95)), Part::new(0.5));
-        let holds = in_force(os(mib(1000), mib(10)), limit, half, ByteSize::ZERO);
+        let (limit, half) = (Limit::FractionOfOs(Fraction::new(0.95)), Fraction::new(0.5));
+        let holds = effective_budget(os(mib(1000), mib(10)), limit, half, ByteSize::ZERO);
         // 0.95 as a double is a little below, so that a byte is lost.
         let most = mib(950);
         assert!(holds.budget <= most && most.saturating_sub(holds.budget) <= ByteSize::new(1), "{holds:?}");
         assert_eq!(holds.reservation, ByteSize::ZERO);
 
-        let half_of = Limit::PartOfOs(half);
-        let holds = in_force(os(mib(1000), mib(10)), half_of, half, mib(200));
+        let half_of = Limit::FractionOfOs(half);
+        let holds = effective_budget(os(mib(1000), mib(10)), half_of, half, mib(200));
         assert_eq!((holds.budget, holds.reservation), (mib(400), mib(200)));
-        let holds = in_force(os(mib(1000), mib(10)), half_of, half, mib(800));
+        let holds = effective_budget(os(mib(1000), mib(10)), half_of, half, mib(800));
         assert_eq!((holds.budget, holds.reservation), (mib(250), mib(500)), "capped");
         let little = OsMemory { budget: mib(1000), usage: mib(1), available_for_reservation: mib(100) };
-        let holds = in_force(Some(little), half_of, half, mib(800));
+        let holds = effective_budget(Some(little), half_of, half, mib(800));
         assert_eq!((holds.budget, holds.reservation), (mib(450), mib(100)), "no more than the system lets");
     }
 
     #[test]
     fn a_maximum_bounds_and_the_system_bounds_it() {
-        let half = Part::new(0.5);
+        let half = Fraction::new(0.5);
         let none = ByteSize::ZERO;
-        assert_eq!(in_force(os(mib(1000), none), Limit::AtMost(mib(300)), half, none).budget, mib(300));
-        assert_eq!(in_force(os(mib(100), none), Limit::AtMost(mib(300)), half, none).budget, mib(100));
-        assert_eq!(in_force(os(mib(100), none), Limit::Exactly(mib(300)), half, none).budget, mib(300));
-        assert_eq!(in_force(None, Limit::AtMost(mib(300)), half, none).budget, mib(300));
-        let holds = in_force(None, Limit::Exactly(mib(300)), half, mib(200));
+        assert_eq!(
+            effective_budget(os(mib(1000), none), Limit::AtMost(mib(300)), half, none).budget,
+            mib(300)
+        );
+        assert_eq!(
+            effective_budget(os(mib(100), none), Limit::AtMost(mib(300)), half, none).budget,
+            mib(100)
+        );
+        assert_eq!(
+            effective_budget(os(mib(100), none), Limit::Exactly(mib(300)), half, none).budget,
+            mib(300)
+        );
+        assert_eq!(effective_budget(None, Limit::AtMost(mib(300)), half, none).budget, mib(300));
+        let holds = effective_budget(None, Limit::Exactly(mib(300)), half, mib(200));
         assert_eq!(
             (holds.budget, holds.reservation),
             (mib(150), mib(150)),
@@ -156,8 +165,8 @@ mod tests {
 
     #[test]
     fn nothing_known_is_no_bound() {
-        let limit = Limit::PartOfOs(Part::new(0.95));
-        let holds = in_force(None, limit, Part::new(0.5), mib(5));
+        let limit = Limit::FractionOfOs(Fraction::new(0.95));
+        let holds = effective_budget(None, limit, Fraction::new(0.5), mib(5));
         assert_eq!((holds.budget, holds.reservation), (ByteSize::MAX, mib(5)));
         let silent = OsMemory { budget: mib(0), usage: mib(0), available_for_reservation: mib(0) };
         assert!(!silent.is_counted());
@@ -179,14 +188,14 @@ mod tests {
             let denominator = 1_u64 << log2;
             let numerator = seed % (denominator.min(1 << 53) + 1);
             #[allow(clippy::cast_precision_loss, reason = "53 bits, and a power of two: nothing is lost")]
-            let part = Part::new(numerator as f64 / denominator as f64);
+            let part = Fraction::new(numerator as f64 / denominator as f64);
             let exact = u128::from(bytes) * u128::from(numerator) / u128::from(denominator);
             prop_assert_eq!(u128::from(part.of(ByteSize::new(bytes)).get()), exact);
         }
 
         #[test]
         fn any_number_is_some_part(bytes: u64, number: f64) {
-            let part = Part::new(number).of(ByteSize::new(bytes));
+            let part = Fraction::new(number).of(ByteSize::new(bytes));
             prop_assert!(part.get() <= bytes);
             if number >= 1.0 {
                 prop_assert_eq!(part.get(), bytes);
@@ -205,16 +214,16 @@ mod tests {
                 [budget, usage, available, asked, bound].map(ByteSize::new);
             let os = OsMemory { budget, usage, available_for_reservation };
             let limit = match kind {
-                0 => Limit::PartOfOs(Part::new(part)),
+                0 => Limit::FractionOfOs(Fraction::new(part)),
                 1 => Limit::AtMost(bound),
                 _ => Limit::Exactly(bound),
             };
-            let holds = in_force(Some(os), limit, Part::new(cap), asked);
+            let holds = effective_budget(Some(os), limit, Fraction::new(cap), asked);
             prop_assert!(holds.reservation <= asked);
             prop_assert!(holds.reservation <= available_for_reservation);
-            prop_assert!(holds.reservation <= Part::new(cap).of(budget));
+            prop_assert!(holds.reservation <= Fraction::new(cap).of(budget));
             match limit {
-                Limit::PartOfOs(_) => {
+                Limit::FractionOfOs(_) => {
                     let both = u128::from(holds.budget.get()) + u128::from(holds.reservation.get());
                     prop_assert!(both <= u128::from(budget.get()));
                 }

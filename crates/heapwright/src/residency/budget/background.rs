@@ -26,11 +26,11 @@ pub(crate) struct BackgroundUpdates {
 
 #[derive(Debug)]
 struct Shared {
-    /// A budget has changed, somebody wants to know, or the thread is to end.
+    /// Set when a budget has changed, an update is requested, or the thread is to end.
     event: Event,
     ends: AtomicBool,
     is_healthy: AtomicBool,
-    /// What the thread is to end, as whoever dropped it could not.
+    /// The registration that the thread is to end, as the thread that dropped it could not.
     left: Mutex<Option<TrimRegistration>>,
 }
 
@@ -48,7 +48,7 @@ impl BackgroundUpdates {
         let event = match Event::new(EventReset::Auto) {
             Ok(event) => event,
             Err(error) => {
-                tracing::warn!(%error, "no event for changes of the budget; it is asked for instead");
+                tracing::warn!(%error, "failed to create an event for budget changes; polling the budget instead");
                 return None;
             }
         };
@@ -77,13 +77,13 @@ impl BackgroundUpdates {
                 Some(updates)
             }
             Err(error) => {
-                tracing::warn!(%error, "no thread to wait for changes of the budget; it is asked for instead");
+                tracing::warn!(%error, "failed to spawn the budget thread; polling the budget instead");
                 None
             }
         }
     }
 
-    /// Whether changes still arrive.
+    /// Returns whether changes still arrive.
     pub(crate) fn is_healthy(&self) -> bool {
         self.shared.is_healthy.load(Ordering::Relaxed)
     }
@@ -95,7 +95,7 @@ impl BackgroundUpdates {
 }
 
 impl Shared {
-    /// Has the adapter set the event after changes.
+    /// Registers the event with the adapter.
     fn register(&self, adapter: &IDXGIAdapter3) -> Option<(IDXGIAdapter3, u32)> {
         // SAFETY: the adapter is a live COM object. The handle is an event's, which is open until after the registration has ended:
         // dropping `BackgroundUpdates` ends it, which has a reference to the event.
@@ -106,7 +106,7 @@ impl Shared {
             Err(error) => {
                 let code = Named(error.code());
                 tracing::warn!(
-                    "the adapter does not tell of changes of the budget ({code:#}); it is asked for them"
+                    "RegisterVideoMemoryBudgetChangeNotificationEvent failed ({code:#}); polling the budget instead"
                 );
                 None
             }
@@ -122,20 +122,23 @@ impl Shared {
             }
             if let Err(error) = waited {
                 self.is_healthy.store(false, Ordering::Relaxed);
-                tracing::warn!(%error, "changes of the budget are no longer waited for; it is asked for instead");
+                tracing::warn!(%error, "waiting for budget changes failed; polling the budget instead");
                 return;
             }
             if catch_unwind(AssertUnwindSafe(&on_change)).is_err() {
-                tracing::error!("a panic after a change of the budget; the change is not taken over");
+                tracing::error!("panic while handling a budget change; the change is ignored");
             }
         }
     }
 
-    /// Ends a registration that could not end within a callback: once that has returned.
+    /// Ends a registration that could not end within a callback.
     fn end_what_is_left(&self) {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Err((registration, hresult))) = left.map(TrimRegistration::end) {
-            tracing::warn!("the device does not end a trim notification: {:#}", Named(hresult));
+            tracing::warn!(
+                "UnregisterTrimNotificationCallback failed; leaking the registration: {:#}",
+                Named(hresult)
+            );
             // It may still be called, so what it uses stays.
             std::mem::forget(registration);
         }
@@ -144,7 +147,7 @@ impl Shared {
     fn wake(&self) {
         if let Err(error) = self.event.set() {
             self.is_healthy.store(false, Ordering::Relaxed);
-            tracing::warn!(%error, "the thread that waits for changes of the budget cannot be woken");
+            tracing::warn!(%error, "waking the budget thread failed; polling the budget instead");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What may be used, what is used, what is reserved.
+//! Budgets, usage and reservations of the segment groups.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::arithmetic::{InForce, Limit, OsMemory, Part, external, in_force};
+use super::arithmetic::{EffectiveBudget, Fraction, Limit, OsMemory, effective_budget, external};
 use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{BudgetOverride, BudgetStep, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
-/// Whether all memory counts as local: on UMA, unless the flag is against it.
+/// Returns whether all memory counts as local: on UMA, unless the flag is against it.
 pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) -> bool {
     let is_uma = caps.architecture != Architecture::Discrete;
     let never = flags.contains(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY);
     if is_uma && never {
         tracing::warn!(
             architecture = %caps.architecture,
-            "segment groups are kept apart on a GPU with one memory, whose non-local group has no budget as a rule"
+            "NEVER_USE_UNIFIED_MEMORY on a UMA GPU; its non-local segment group usually has no budget"
         );
     }
     is_uma && !never
@@ -28,18 +28,17 @@ pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) ->
 ///
 /// # Threads
 ///
-/// Reading is one atomic load. Asking the operating system and changing a reservation happen one at a time, under a lock that nothing
-/// else takes; the operating system calls nobody back.
+/// Reading is one atomic load. Querying the operating system and changing a reservation happen one at a time, under a lock of their own.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     adapter: Option<IDXGIAdapter3>,
     unifies_memory: bool,
-    source: Source,
-    reservation_cap: Part,
+    source: BudgetSource,
+    reservation_cap: Fraction,
     refresh_interval: u64,
     groups: [Group; 2],
     state: Mutex<[GroupState; 2]>,
-    /// The number of submissions at which the operating system is to be asked again.
+    /// The number of submissions at which the operating system is queried again.
     next_refresh: AtomicU64,
     /// The number of submissions at which the next step of a schedule begins; the maximum without one.
     next_step: AtomicU64,
@@ -49,20 +48,20 @@ pub(crate) struct Budgets {
 
 /// Where budgets come from.
 #[derive(Debug)]
-enum Source {
+enum BudgetSource {
     Os {
-        max_pct: Part,
+        max_pct: Fraction,
     },
-    /// At most, beside what was used at the beginning.
+    /// At most these bytes, beside the usage at creation.
     Max(ByteSize),
     Fixed([ByteSize; 2]),
     Schedule {
         steps: Vec<BudgetStep>,
-        max_pct: Part,
+        max_pct: Fraction,
     },
 }
 
-/// What is read without a lock.
+/// The numbers that are read without a lock.
 #[derive(Debug)]
 struct Group {
     budget: AtomicU64,
@@ -72,50 +71,42 @@ struct Group {
 
 #[derive(Debug, Default)]
 struct GroupState {
-    /// `None`: the operating system does not say.
+    /// `None` if the operating system reports nothing.
     os: Option<OsMemory>,
     usage_at_creation: ByteSize,
-    reservation_asked: ByteSize,
-    /// What the operating system was told.
-    reservation_told: ByteSize,
-    /// That it does not say was logged.
+    reservation_wanted: ByteSize,
+    /// The reservation that the operating system was given last.
+    reservation_set: ByteSize,
+    /// Whether a warning was logged that it reports nothing.
     is_warned: bool,
 }
 
-const GROUPS: [SegmentGroup; 2] = [SegmentGroup::Local, SegmentGroup::NonLocal];
-
-const fn index(group: SegmentGroup) -> usize {
-    match group {
-        SegmentGroup::Local => 0,
-        SegmentGroup::NonLocal => 1,
-    }
-}
-
 impl Budgets {
-    /// Asks the adapter for the first time. The description has been [checked](ResidencyManagerDesc::check).
+    /// Creates budgets, and queries the adapter for the first time. The description has been [checked](ResidencyManagerDesc::check).
     ///
     /// # Errors
     ///
-    /// Invalid argument when there is neither an adapter nor a budget; what the adapter answers.
+    /// Invalid argument without an adapter and a budget; errors of the adapter.
     pub(crate) fn new(
         adapter: Option<&IDXGIAdapter3>,
         unifies_memory: bool,
         desc: &ResidencyManagerDesc,
     ) -> Result<Self, Error> {
-        let max_pct = Part::new(desc.max_pct());
+        let max_pct = Fraction::new(desc.max_pct());
         let source = match &desc.budget_override {
-            None if desc.max_budget.is_zero() => Source::Os { max_pct },
-            None => Source::Max(desc.max_budget),
-            Some(BudgetOverride::Fixed(budgets)) => Source::Fixed(GROUPS.map(|group| budgets.of(group))),
-            Some(BudgetOverride::Fraction(part)) => Source::Os { max_pct: Part::new(*part) },
-            Some(BudgetOverride::Schedule(steps)) => Source::Schedule { steps: steps.clone(), max_pct },
+            None if desc.max_budget.is_zero() => BudgetSource::Os { max_pct },
+            None => BudgetSource::Max(desc.max_budget),
+            Some(BudgetOverride::Fixed(budgets)) => {
+                BudgetSource::Fixed(SegmentGroup::ALL.map(|group| budgets.of(group)))
+            }
+            Some(BudgetOverride::Schedule(steps)) => BudgetSource::Schedule { steps: steps.clone(), max_pct },
         };
-        if adapter.is_none() && matches!(source, Source::Os { .. }) {
-            let rule = "is needed without an adapter, which says what the budget is: fixed or a schedule";
+        if adapter.is_none() && matches!(source, BudgetSource::Os { .. }) {
+            let rule = "or max_budget is required without an adapter, which would report the budget";
             return Err(Error::invalid_argument("ResidencyManagerDesc::budget_override", rule));
         }
         if !desc.max_budget.is_zero() && desc.max_pct_of_video_memory_to_budget.is_some() {
-            tracing::warn!("max_pct_of_video_memory_to_budget is ignored beside a max_budget");
+            tracing::warn!("max_pct_of_video_memory_to_budget is ignored: max_budget is set");
         }
         let unbounded = || Group {
             budget: AtomicU64::new(u64::MAX),
@@ -128,7 +119,7 @@ impl Budgets {
             unifies_memory,
             next_step: AtomicU64::new(source.next_step(0)),
             source,
-            reservation_cap: Part::new(desc.reservation_cap()),
+            reservation_cap: Fraction::new(desc.reservation_cap()),
             refresh_interval: interval,
             groups: [unbounded(), unbounded()],
             state: Mutex::default(),
@@ -139,68 +130,71 @@ impl Budgets {
         {
             let mut state = budgets.lock();
             for &group in budgets.groups_in_use() {
-                let own = &mut state[index(group)];
-                budgets.ask(group, own)?;
+                let own = &mut state[group.index()];
+                budgets.query(group, own)?;
                 own.usage_at_creation = own.os.map_or(ByteSize::ZERO, |os| os.usage);
-                budgets.take_over(group, own);
+                budgets.apply(group, own);
             }
         }
         budgets.refreshes.store(1, Ordering::Relaxed);
         Ok(budgets)
     }
 
-    /// Whether all memory counts as local.
+    /// Returns whether all memory counts as local.
     pub(crate) fn unifies_memory(&self) -> bool {
         self.unifies_memory
     }
 
-    /// The budget in force; [`ByteSize::MAX`] is no bound. The reservation is taken off. O(1), one load.
+    /// Returns the segment group that stands for `group`.
+    pub(crate) fn effective_group(&self, group: SegmentGroup) -> SegmentGroup {
+        if self.unifies_memory { SegmentGroup::Local } else { group }
+    }
+
+    /// Returns the budget in force, less the reservation; [`ByteSize::MAX`] is no bound. O(1), one load.
     #[inline]
     pub(crate) fn budget(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[index(group)].budget.load(Ordering::Relaxed))
+        ByteSize::new(self.groups[group.index()].budget.load(Ordering::Relaxed))
     }
 
-    /// What the process used when the operating system was asked last, all in all. O(1), one load.
+    /// Returns the usage of the process when the operating system was queried last. O(1), one load.
     #[inline]
     pub(crate) fn usage_sample(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[index(group)].os_usage.load(Ordering::Relaxed))
+        ByteSize::new(self.groups[group.index()].os_usage.load(Ordering::Relaxed))
     }
 
-    /// What is reserved for what is not managed. O(1), one load.
+    /// Returns the bytes that are reserved for what is not managed. O(1), one load.
     pub(crate) fn reservation(&self, group: SegmentGroup) -> ByteSize {
-        ByteSize::new(self.groups[index(group)].reservation.load(Ordering::Relaxed))
+        ByteSize::new(self.groups[group.index()].reservation.load(Ordering::Relaxed))
     }
 
-    /// What the process uses beside `managed` bytes, beyond what is reserved for that: it counts against the budget.
-    ///
-    /// `managed` is what was resident of the manager's heaps when the operating system was asked. O(1).
+    /// Returns the external usage, where `managed` bytes of the manager's heaps were resident when the operating system was queried. O(1).
     pub(crate) fn external(&self, group: SegmentGroup, managed: ByteSize) -> ByteSize {
         external(self.usage_sample(group), managed, self.reservation(group))
     }
 
-    /// How often the operating system was asked.
+    /// Returns how often the operating system was queried.
     pub(crate) fn refreshes(&self) -> u64 {
         self.refreshes.load(Ordering::Relaxed)
     }
 
-    /// Asks the operating system: one call for each group.
+    /// Queries the operating system, with one call for each group.
     ///
     /// # Errors
     ///
-    /// What the adapter answers; what it said before stays in force.
+    /// Errors of the adapter; what it reported before stays in force.
     pub(crate) fn refresh(&self) -> Result<(), Error> {
         let mut state = self.lock();
         self.refreshes.fetch_add(1, Ordering::Relaxed);
         for &group in self.groups_in_use() {
-            let own = &mut state[index(group)];
-            self.ask(group, own)?;
-            self.take_over(group, own);
+            let own = &mut state[group.index()];
+            self.query(group, own)?;
+            self.apply(group, own);
         }
         Ok(())
     }
 
-    /// Whether the operating system is to be asked again after so many submissions: one of the callers is told so, once for each
-    /// interval. A step of a schedule that has begun takes effect here.
+    /// Returns whether the operating system is to be queried again after so many submissions: `true` once for each interval, to one of the
+    /// callers. A step of a schedule that has begun takes effect here.
     ///
     /// O(1), two loads as a rule.
     #[inline]
@@ -221,18 +215,17 @@ impl Budgets {
         let submissions = self.submissions.fetch_max(submissions, Ordering::Relaxed).max(submissions);
         self.next_step.store(self.source.next_step(submissions), Ordering::Relaxed);
         for &group in self.groups_in_use() {
-            self.take_over(group, &mut state[index(group)]);
+            self.apply(group, &mut state[group.index()]);
         }
     }
 
-    /// DXGI's four numbers as the manager sees them, with so many bytes of its heaps resident: the budget in force, what counts against
-    /// it, what may be reserved, what is reserved.
+    /// Returns DXGI's four numbers as the manager sees them, with so many bytes of its heaps resident.
     pub(crate) fn video_memory_info(&self, group: SegmentGroup, managed: ByteSize) -> VideoMemoryInfo {
         let available = {
             let state = self.lock();
-            let whole = in_force(
-                state[index(group)].os,
-                self.limit(group, &state[index(group)]),
+            let whole = effective_budget(
+                state[group.index()].os,
+                self.limit(group, &state[group.index()]),
                 self.reservation_cap,
                 ByteSize::MAX,
             );
@@ -246,25 +239,25 @@ impl Budgets {
         }
     }
 
-    /// Reserves memory for what is not managed, tells the operating system, and answers how much it is.
+    /// Reserves memory for what is not managed, with the operating system too, and returns how much.
     ///
-    /// That is less than what was asked for when the operating system or the cap does not allow more, and changes with the budget. Zero
+    /// That is less than was wanted when the operating system or the cap does not allow more, and changes with the budget. Zero
     /// for the non-local group where all memory is local.
     ///
     /// # Errors
     ///
-    /// What the adapter answers; what was reserved before stays so.
+    /// Errors of the adapter; what was reserved before stays so.
     pub(crate) fn set_reservation(&self, group: SegmentGroup, asked: ByteSize) -> Result<ByteSize, Error> {
         if !self.is_in_use(group) {
             return Ok(ByteSize::ZERO);
         }
         let mut state = self.lock();
-        let own = &mut state[index(group)];
-        self.ask(group, own)?;
-        let before = std::mem::replace(&mut own.reservation_asked, asked);
-        let wanted = self.in_force(group, own);
-        if let Err(error) = self.tell(group, own, wanted.reservation) {
-            own.reservation_asked = before;
+        let own = &mut state[group.index()];
+        self.query(group, own)?;
+        let before = std::mem::replace(&mut own.reservation_wanted, asked);
+        let wanted = self.effective_budget(group, own);
+        if let Err(error) = self.reserve_with_os(group, own, wanted.reservation) {
+            own.reservation_wanted = before;
             return Err(error);
         }
         self.publish(group, wanted);
@@ -272,15 +265,15 @@ impl Budgets {
     }
 
     fn groups_in_use(&self) -> &'static [SegmentGroup] {
-        if self.unifies_memory { &[SegmentGroup::Local] } else { &GROUPS }
+        if self.unifies_memory { &[SegmentGroup::Local] } else { &SegmentGroup::ALL }
     }
 
     fn is_in_use(&self, group: SegmentGroup) -> bool {
         self.groups_in_use().contains(&group)
     }
 
-    /// Takes over what the operating system says.
-    fn ask(&self, group: SegmentGroup, state: &mut GroupState) -> Result<(), Error> {
+    /// Queries the operating system for one group.
+    fn query(&self, group: SegmentGroup, state: &mut GroupState) -> Result<(), Error> {
         let Some(adapter) = &self.adapter else { return Ok(()) };
         let info = VideoMemoryInfo::query(adapter, group)?;
         let os = OsMemory {
@@ -290,52 +283,57 @@ impl Budgets {
         };
         state.os = os.is_counted().then_some(os);
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
-            tracing::warn!(%group, "the adapter has no budget for this segment group: nothing bounds it");
+            tracing::warn!(%group, "the adapter reports no budget for this segment group; it is unbounded");
         }
-        self.groups[index(group)].os_usage.store(info.current_usage.get(), Ordering::Relaxed);
+        self.groups[group.index()].os_usage.store(info.current_usage.get(), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Has what is known take effect.
-    fn take_over(&self, group: SegmentGroup, state: &mut GroupState) {
-        let mut wanted = self.in_force(group, state);
-        if let Err(error) = self.tell(group, state, wanted.reservation) {
-            tracing::warn!(%group, %error, "the reservation stays as it was");
-            let part = InForce { reservation: state.reservation_told, ..wanted };
+    /// Has the last query, the bound and the wanted reservation take effect.
+    fn apply(&self, group: SegmentGroup, state: &mut GroupState) {
+        let mut wanted = self.effective_budget(group, state);
+        if let Err(error) = self.reserve_with_os(group, state, wanted.reservation) {
+            tracing::warn!(%group, %error, "SetVideoMemoryReservation failed; keeping the last reservation");
+            let part = EffectiveBudget { reservation: state.reservation_set, ..wanted };
             wanted = part;
         }
         self.publish(group, wanted);
     }
 
-    fn publish(&self, group: SegmentGroup, in_force: InForce) {
-        let shown = &self.groups[index(group)];
-        shown.budget.store(in_force.budget.get(), Ordering::Relaxed);
-        shown.reservation.store(in_force.reservation.get(), Ordering::Relaxed);
+    fn publish(&self, group: SegmentGroup, effective_budget: EffectiveBudget) {
+        let shown = &self.groups[group.index()];
+        shown.budget.store(effective_budget.budget.get(), Ordering::Relaxed);
+        shown.reservation.store(effective_budget.reservation.get(), Ordering::Relaxed);
     }
 
-    fn in_force(&self, group: SegmentGroup, state: &GroupState) -> InForce {
-        in_force(state.os, self.limit(group, state), self.reservation_cap, state.reservation_asked)
+    fn effective_budget(&self, group: SegmentGroup, state: &GroupState) -> EffectiveBudget {
+        effective_budget(state.os, self.limit(group, state), self.reservation_cap, state.reservation_wanted)
     }
 
     fn limit(&self, group: SegmentGroup, state: &GroupState) -> Limit {
         match &self.source {
-            Source::Os { max_pct } => Limit::PartOfOs(*max_pct),
-            Source::Max(bytes) => Limit::AtMost(bytes.saturating_add(state.usage_at_creation)),
-            Source::Fixed(budgets) => Limit::Exactly(budgets[index(group)]),
-            Source::Schedule { steps, max_pct } => {
+            BudgetSource::Os { max_pct } => Limit::FractionOfOs(*max_pct),
+            BudgetSource::Max(bytes) => Limit::AtMost(bytes.saturating_add(state.usage_at_creation)),
+            BudgetSource::Fixed(budgets) => Limit::Exactly(budgets[group.index()]),
+            BudgetSource::Schedule { steps, max_pct } => {
                 let begun = steps
                     .partition_point(|step| step.from_submission <= self.submissions.load(Ordering::Relaxed));
                 match begun.checked_sub(1).and_then(|last| steps.get(last)) {
                     Some(step) => Limit::Exactly(step.budgets.of(group)),
-                    None => Limit::PartOfOs(*max_pct),
+                    None => Limit::FractionOfOs(*max_pct),
                 }
             }
         }
     }
 
-    /// Tells the operating system of a reservation, if that is news.
-    fn tell(&self, group: SegmentGroup, state: &mut GroupState, reservation: ByteSize) -> Result<(), Error> {
-        let Some(adapter) = self.adapter.as_ref().filter(|_| state.reservation_told != reservation) else {
+    /// Reserves memory with the operating system, if the reservation has changed.
+    fn reserve_with_os(
+        &self,
+        group: SegmentGroup,
+        state: &mut GroupState,
+        reservation: ByteSize,
+    ) -> Result<(), Error> {
+        let Some(adapter) = self.adapter.as_ref().filter(|_| state.reservation_set != reservation) else {
             return Ok(());
         };
         // SAFETY: the adapter is a live COM object.
@@ -343,7 +341,7 @@ impl Budgets {
         if hresult.is_err() {
             return Err(Error::device("IDXGIAdapter3::SetVideoMemoryReservation", hresult));
         }
-        state.reservation_told = reservation;
+        state.reservation_set = reservation;
         Ok(())
     }
 
@@ -356,16 +354,15 @@ impl Drop for Budgets {
     fn drop(&mut self) {
         let mut state = self.lock();
         for &group in self.groups_in_use() {
-            // What the operating system holds for this manager is nobody's any more.
-            if let Err(error) = self.tell(group, &mut state[index(group)], ByteSize::ZERO) {
-                tracing::debug!(%group, %error, "the reservation is not taken back");
+            if let Err(error) = self.reserve_with_os(group, &mut state[group.index()], ByteSize::ZERO) {
+                tracing::debug!(%group, %error, "SetVideoMemoryReservation failed; the reservation outlives its manager");
             }
         }
     }
 }
 
-impl Source {
-    /// The number of submissions at which the next step begins.
+impl BudgetSource {
+    /// Returns the number of submissions at which the next step begins.
     fn next_step(&self, submissions: u64) -> u64 {
         let Self::Schedule { steps, .. } = self else { return u64::MAX };
         let begun = steps.partition_point(|step| step.from_submission <= submissions);

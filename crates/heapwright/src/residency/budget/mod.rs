@@ -1,10 +1,10 @@
 //! How much memory there is for each segment group.
 //!
-//! * `budgets`: what may be used, what is used, what is reserved: asked of the operating system, read without a call.
-//! * `arithmetic`: what of the operating system's numbers holds, as pure functions.
+//! * `budgets`: budgets, usage and reservations, read without a system call.
+//! * `arithmetic`: effective budgets, as pure functions.
 //! * `background`: the thread that waits for the operating system's notifications.
 //! * `trim`: the device's notifications that trimming is advisable.
-//! * `pressure`: how full a group is, and who wants to know.
+//! * `pressure`: how full a group is, and the callbacks that are called when that changes.
 
 mod arithmetic;
 mod background;

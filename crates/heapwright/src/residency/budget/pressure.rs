@@ -1,4 +1,4 @@
-//! How full a segment group is, and who wants to know.
+//! How full a segment group is, and the callbacks that are called when that changes.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,15 +36,15 @@ pub enum PressureLevel {
 /// A change of the level of a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pressure {
-    /// Where.
+    /// The segment group.
     pub group: SegmentGroup,
-    /// From now on.
+    /// The level from now on.
     pub level: PressureLevel,
-    /// Until now.
+    /// The level until now.
     pub before: PressureLevel,
-    /// What counts against the budget.
+    /// Bytes that count against the budget.
     pub usage: ByteSize,
-    /// The budget in force.
+    /// The budget in force, in bytes.
     pub budget: ByteSize,
 }
 
@@ -56,7 +56,7 @@ const THRESHOLDS: [(PressureLevel, u128); 3] =
 const HYSTERESIS: u128 = 5;
 
 impl PressureLevel {
-    /// The level after this one, with so much in use.
+    /// Returns the level after this one, with so much in use.
     fn next(self, usage: ByteSize, budget: ByteSize) -> Self {
         let (used, whole) = (u128::from(usage.get()) * 100, u128::from(budget.get()));
         let highest = |reached: &dyn Fn(Self, u128) -> bool| {
@@ -102,7 +102,7 @@ impl fmt::Display for PressureLevel {
 
 type Callback = Arc<dyn Fn(&Pressure) + Send + Sync>;
 
-/// The levels of both groups, and who is told of changes.
+/// The levels of both groups, and the callbacks that are called when one changes.
 #[derive(Debug, Default)]
 pub(crate) struct PressureMonitor {
     levels: [AtomicU8; 2],
@@ -121,7 +121,7 @@ struct Registered {
     list: Vec<(u64, Callback)>,
 }
 
-/// A callback that is told of pressure until this is dropped.
+/// The registration of a pressure callback, which ends when this is dropped.
 ///
 /// A call that has begun on another thread by then may still be going on.
 #[derive(Debug)]
@@ -132,12 +132,12 @@ pub struct PressureRegistration {
 }
 
 impl PressureMonitor {
-    /// The level of a group. O(1), one load.
+    /// Returns the level of a group. O(1), one load.
     pub(crate) fn level(&self, group: SegmentGroup) -> PressureLevel {
-        PressureLevel::from_number(self.levels[index(group)].load(Ordering::Relaxed))
+        PressureLevel::from_number(self.levels[group.index()].load(Ordering::Relaxed))
     }
 
-    /// Tells `callback` of changes from now on.
+    /// Has `callback` called when a level changes.
     pub(crate) fn on_pressure(
         &self,
         callback: impl Fn(&Pressure) + Send + Sync + 'static,
@@ -149,12 +149,12 @@ impl PressureMonitor {
         PressureRegistration { callbacks: Arc::downgrade(&self.callbacks), number }
     }
 
-    /// Takes over how full a group is, and tells those who want to know if its level changes.
+    /// Updates how full a group is, and calls the callbacks if its level changes.
     ///
     /// O(1) while the level stays, and takes no lock. Called without any lock held; callbacks may call everything, this too. When
     /// several threads do at the same time, callbacks may hear of the changes in another order.
     pub(crate) fn update(&self, group: SegmentGroup, usage: ByteSize, budget: ByteSize) {
-        let level = &self.levels[index(group)];
+        let level = &self.levels[group.index()];
         let mut number = level.load(Ordering::Relaxed);
         let (before, after) = loop {
             let before = PressureLevel::from_number(number);
@@ -203,13 +203,6 @@ impl Drop for PressureRegistration {
 impl fmt::Debug for Callbacks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Callbacks").field("count", &self.lock().list.len()).finish()
-    }
-}
-
-const fn index(group: SegmentGroup) -> usize {
-    match group {
-        SegmentGroup::Local => 0,
-        SegmentGroup::NonLocal => 1,
     }
 }
 

@@ -11,18 +11,18 @@ use heapwright_d3d12::trim::*;
 use heapwright_d3d12::{DXGI_ERROR_ALREADY_EXISTS, ID3D12Device};
 use windows_core::{HRESULT, Interface};
 
-/// What notifications ask for that nobody has answered yet.
+/// What notifications have asked for since the last time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TrimRequest {
     /// Evict what was not used since the last periodic trim.
     pub(crate) is_periodic: bool,
     /// Begin a period anew. It wins over `is_periodic`: which of them came first is not noted, and this one evicts nothing that is used.
     pub(crate) restarts: bool,
-    /// Evict so much at least.
+    /// Bytes to evict at least.
     pub(crate) bytes: ByteSize,
 }
 
-/// Where the callback leaves what it heard, and whom it wakes.
+/// Collects notifications, and wakes a thread.
 pub(super) struct TrimInbox {
     request: Mutex<TrimRequest>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -33,7 +33,7 @@ impl TrimInbox {
         Self { request: Mutex::default(), wake: Box::new(wake) }
     }
 
-    /// What has been asked for since the last time.
+    /// Takes what has been asked for since the last time.
     pub(super) fn take(&self) -> TrimRequest {
         std::mem::take(&mut *self.request.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -92,7 +92,7 @@ const _: () = {
 };
 
 impl TrimRegistration {
-    /// `None` where the device has no such notifications, or (with a warning) refuses.
+    /// Registers an inbox. `None` if the device has no such notifications, or (with a warning) refuses.
     pub(super) fn start(device: &ID3D12Device, inbox: &Arc<TrimInbox>) -> Option<Self> {
         let device: ID3D12Device15 = device.cast().ok()?;
         let inbox = Arc::into_raw(Arc::clone(inbox));
@@ -116,13 +116,16 @@ impl TrimRegistration {
         // SAFETY: from `Arc::into_raw` above, and registered with nobody.
         drop(unsafe { Arc::from_raw(inbox) });
         if result != heapwright_d3d12::E_NOTIMPL {
-            tracing::warn!("the device takes no callback for trim notifications: {:#}", Named(result));
+            tracing::warn!(
+                "RegisterTrimNotificationCallback failed; no trim notifications: {:#}",
+                Named(result)
+            );
         }
         None
     }
 
-    /// Ends it: the callback is not called from now on, nor runs. Gives it back with D3D12's answer when that refuses, as it does within a
-    /// trim notification callback.
+    /// Ends the registration: the callback is not called from now on, nor runs. Returns it with the error if D3D12 refuses, as it does
+    /// within a trim notification callback.
     pub(super) fn end(self) -> Result<(), (Self, HRESULT)> {
         // SAFETY: a live COM object, and the cookie of a registration that has not ended.
         let result = unsafe { self.device.UnregisterTrimNotificationCallback(self.cookie) };

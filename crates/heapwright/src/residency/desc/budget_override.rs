@@ -1,4 +1,4 @@
-//! Budgets in the place of the operating system's.
+//! Budgets that replace the operating system's.
 
 use heapwright_core::ByteSize;
 
@@ -7,14 +7,14 @@ use crate::{Error, SegmentGroup};
 /// A budget for each segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupBudgets {
-    /// Of the local group; on UMA of all memory.
+    /// Budget of the local group, in bytes; on UMA of all memory.
     pub local: ByteSize,
-    /// Of the non-local group.
+    /// Budget of the non-local group, in bytes.
     pub non_local: ByteSize,
 }
 
 impl GroupBudgets {
-    /// The budget of a group.
+    /// Returns the budget of a group.
     #[must_use]
     pub const fn of(&self, group: SegmentGroup) -> ByteSize {
         match group {
@@ -27,15 +27,15 @@ impl GroupBudgets {
 /// Budgets that hold from a submission on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetStep {
-    /// The number of submissions that were before, on all queues.
+    /// Number of earlier submissions, on all queues.
     pub from_submission: u64,
-    /// What may be used from then on.
+    /// Budgets from then on.
     pub budgets: GroupBudgets,
 }
 
-/// Budgets in the place of the operating system's.
+/// Budgets that replace the operating system's.
 ///
-/// What the process uses is asked of the operating system all the same, where there is an adapter.
+/// If there is an adapter, usage is the operating system's all the same.
 ///
 /// ```
 /// use heapwright::ByteSize;
@@ -50,13 +50,10 @@ pub struct BudgetStep {
 /// ]);
 /// # let _ = schedule;
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetOverride {
     /// These bytes, less what is reserved.
     Fixed(GroupBudgets),
-    /// This part of the operating system's budget, above 0 and at most 1, in the place of
-    /// [`max_pct_of_video_memory_to_budget`](crate::residency::ResidencyManagerDesc::max_pct_of_video_memory_to_budget).
-    Fraction(f64),
     /// The bytes of the last step that has begun, less what is reserved; before the first step what would be without an override. Steps
     /// ascend, and each takes effect before the submission that it names.
     Schedule(Vec<BudgetStep>),
@@ -68,11 +65,9 @@ impl BudgetOverride {
             |rule: String| Err(Error::invalid_argument("ResidencyManagerDesc::budget_override", rule));
         match self {
             Self::Fixed(_) => Ok(()),
-            Self::Fraction(fraction) if *fraction > 0.0 && *fraction <= 1.0 => Ok(()),
-            Self::Fraction(fraction) => {
-                error(format!("{fraction} is no part of a budget: above 0, at most 1"))
+            Self::Schedule(steps) if steps.is_empty() => {
+                error("the schedule has no steps; at least one is required".to_owned())
             }
-            Self::Schedule(steps) if steps.is_empty() => error("a schedule without steps".to_owned()),
             Self::Schedule(steps) => {
                 let descent =
                     steps.windows(2).find(|pair| pair[0].from_submission >= pair[1].from_submission);

@@ -1,4 +1,4 @@
-//! What a residency heap is asked for, and what is known of one.
+//! Descriptions and status of residency heaps.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use heapwright_d3d12::*;
 use super::ResidencyHeapFlags;
 use crate::{Error, SegmentGroup};
 
-/// What a residency heap is asked for: `RESIDENCY_HEAP_DESC` (document GPGMM).
+/// Describes a residency heap to make: `RESIDENCY_HEAP_DESC` (document GPGMM).
 ///
-/// Whatever can be found out need not be given. What is given and contradicts what is found out is an error.
+/// What the object itself tells need not be given. Giving something that contradicts the object is an error.
 ///
 /// ```
 /// use heapwright::{ByteSize, SegmentGroup};
@@ -29,15 +29,15 @@ use crate::{Error, SegmentGroup};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResidencyHeapDesc {
-    /// Where the memory is. `None`: where the heap properties of a heap or a committed resource put it, and the local group on UMA.
-    /// Required for descriptor heaps and query heaps on a discrete GPU, of which D3D12 does not tell.
+    /// Segment group of the memory. `None` takes it from the heap properties of a heap or a committed resource, and is the local group on
+    /// UMA. Required for descriptor heaps and query heaps on a discrete GPU.
     pub segment_group: Option<SegmentGroup>,
-    /// Bytes; zero is what the object itself says. More than that is believed, for what the driver keeps beside it; less is an
-    /// error. Required for query heaps.
+    /// Size of the object in bytes; zero takes the object's own. A larger value is accepted (driver overhead); a smaller one is an error.
+    /// Required for query heaps.
     pub size: ByteSize,
-    /// For information alone. `None` is what the object itself says.
+    /// Alignment of the object in bytes, for information only. `None` takes the object's own.
     pub alignment: Option<Alignment>,
-    /// How it begins.
+    /// How the heap begins.
     pub flags: ResidencyHeapFlags,
     /// One of D3D12's five levels, whose lower 16 bits may be anything: heaps of a lower level are evicted before those of a higher one.
     /// `None` is NORMAL, which is what D3D12 gives.
@@ -57,37 +57,37 @@ pub enum ResidencyHeapStatus {
     Resident = 2,
 }
 
-/// What is known of a residency heap: `RESIDENCY_HEAP_INFO` (document GPGMM).
+/// Size and status of a residency heap: `RESIDENCY_HEAP_INFO` (document GPGMM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidencyHeapInfo {
-    /// Bytes.
+    /// Size of the heap, in bytes.
     pub size: ByteSize,
-    /// Of the heap.
+    /// Alignment of the heap, in bytes.
     pub alignment: Alignment,
-    /// Whether a lock keeps it from being evicted.
+    /// Whether a lock keeps the heap from being evicted.
     pub is_locked: bool,
-    /// Whether it is in memory.
+    /// Whether the heap is in memory.
     pub status: ResidencyHeapStatus,
 }
 
 impl ResidencyHeapDesc {
-    /// That the description alone is sound.
+    /// Checks the description by itself.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = self.flags.difference(ResidencyHeapFlags::all());
         if !unknown.is_empty() {
-            let rule = format!("{:#x} is no flag", unknown.bits());
+            let rule = format!("unknown flag bits {:#x}", unknown.bits());
             return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
         }
         if let Some(other) = self.priority {
             if level(other).is_none() {
-                let rule = format!("{other:#x} is of none of D3D12's five levels");
+                let rule = format!("{other:#x} is none of D3D12's five levels");
                 return Err(Error::invalid_argument("ResidencyHeapDesc::priority", rule));
             }
         }
         Ok(())
     }
 
-    /// The level of the priority.
+    /// Returns the level of the priority.
     pub(crate) fn level(&self) -> PriorityLevel {
         self.priority.and_then(level).unwrap_or_default()
     }
@@ -131,10 +131,10 @@ mod tests {
     fn what_d3d12_does_not_have_is_refused_by_name() {
         let flags = ResidencyHeapFlags::from_bits_retain(0x18);
         let error = ResidencyHeapDesc { flags, ..Default::default() }.check().expect_err("no such flags");
-        assert_eq!(error.to_string(), "ResidencyHeapDesc::flags: 0x18 is no flag");
+        assert_eq!(error.to_string(), "ResidencyHeapDesc::flags: unknown flag bits 0x18");
         let priority = Some(7);
         let error = ResidencyHeapDesc { priority, ..Default::default() }.check().expect_err("no such level");
-        assert_eq!(error.to_string(), "ResidencyHeapDesc::priority: 0x7 is of none of D3D12's five levels");
+        assert_eq!(error.to_string(), "ResidencyHeapDesc::priority: 0x7 is none of D3D12's five levels");
         for (priority, level) in [
             (None, PriorityLevel::Normal),
             (Some(D3D12_RESIDENCY_PRIORITY_MINIMUM), PriorityLevel::Minimum),

@@ -1,4 +1,4 @@
-//! How a residency manager behaves.
+//! Descriptions of residency managers.
 
 use std::time::Duration;
 
@@ -8,43 +8,41 @@ use heapwright_core::{ByteSize, FenceValue};
 use super::{BudgetOverride, ResidencyManagerFlags};
 use crate::{Error, RecordFlags, RecordOptions};
 
-/// How a residency manager behaves: `RESIDENCY_MANAGER_DESC` (document GPGMM), and overrides.
-///
-/// `Default` is what the documentation of the fields says.
+/// Describes a residency manager: `RESIDENCY_MANAGER_DESC` (document GPGMM) and more.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResidencyManagerDesc {
-    /// None by default.
+    /// Flags; none by default.
     pub flags: ResidencyManagerFlags,
-    /// What is recorded.
+    /// What is recorded; recording is not supported yet.
     pub record_options: RecordOptions,
-    /// The part of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored, and a warning says so,
-    /// beside a `max_budget`.
+    /// Maximum fraction of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored with a warning if
+    /// `max_budget` is set.
     pub max_pct_of_video_memory_to_budget: Option<f64>,
-    /// The part of the operating system's budget that a reservation may take at most, 0 to 1; `None` is 0.5. (GPGMM's name says
-    /// the least; its code is about the most.)
+    /// Maximum fraction of the operating system's budget that may be reserved, 0 to 1; `None` is 0.5. (GPGMM calls it a minimum; its code
+    /// makes it a maximum.)
     pub min_pct_of_budget_to_reserve: Option<f64>,
-    /// What may be used at most, in each segment group, beside what the process uses when the manager is made. Zero is no bound but the
-    /// budget. Not beside a `budget_override`.
+    /// Maximum usage of each segment group in bytes, beside what the process uses when the manager is created. Zero is no bound but the
+    /// budget. Mutually exclusive with `budget_override`.
     pub max_budget: ByteSize,
     /// Bytes to evict at least when the device has no memory although the budget says that there is some. Zero is 50 MiB.
     pub evict_size: ByteSize,
-    /// What the fences of the manager begin with.
+    /// Initial value of the manager's fences.
     pub initial_fence_value: FenceValue,
-    /// Budgets in the place of the operating system's. Without an adapter either this (not a fraction) or a `max_budget` is needed.
+    /// Budgets that replace the operating system's. Without an adapter either this or a `max_budget` is needed.
     pub budget_override: Option<BudgetOverride>,
-    /// How many submissions may go by before the operating system is asked again; zero is 32.
+    /// Number of submissions after which the operating system is queried again; zero is 32.
     ///
-    /// What the process uses beside the manager's heaps is as old as that, and the budgets too where there are no notifications. Asking
+    /// What the process uses beside the manager's heaps is as old as that, and the budgets too where there are no notifications. Querying
     /// is a call into the kernel on Windows; with
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
     pub refresh_interval: u64,
-    /// Which heaps go first when memory is short; one of your own is made with [`PolicyKind::custom`].
+    /// Policy that says which heaps are evicted first; [`PolicyKind::custom`] makes one of your own.
     pub policy: PolicyKind,
-    /// How long a thread waits for memory while the queue that it waits for does not get on, before usage exceeds the budget (or, with
+    /// How long a thread waits for memory while the queue that it waits for makes no progress, before usage exceeds the budget (or, with
     /// [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2 seconds.
     ///
-    /// Windows takes a GPU that does not get on for 2 seconds for hung. So what stands still for longer waits for something that is still
-    /// to be submitted, perhaps by the thread that waits here.
+    /// Windows resets a GPU that makes no progress for 2 seconds. So a queue that stands still for longer waits for something that is still to
+    /// be submitted, perhaps by the thread that waits here.
     pub max_stall: Duration,
 }
 
@@ -53,7 +51,7 @@ impl ResidencyManagerDesc {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         let unknown = self.flags.difference(ResidencyManagerFlags::all());
         if !unknown.is_empty() {
-            return error("ResidencyManagerDesc::flags", format!("{:#x} is no flag", unknown.bits()));
+            return error("ResidencyManagerDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
         }
         if self.record_options.flags != RecordFlags::empty() {
             return Err(Error::unsupported("ResidencyManagerDesc::record_options: recording"));
@@ -61,48 +59,48 @@ impl ResidencyManagerDesc {
         if let Some(part) =
             self.max_pct_of_video_memory_to_budget.filter(|&part| !(part > 0.0 && part <= 1.0))
         {
-            let rule = format!("{part} is no part of a budget: above 0, at most 1");
+            let rule = format!("{part} is out of range; above 0 and at most 1 is allowed");
             return error("ResidencyManagerDesc::max_pct_of_video_memory_to_budget", rule);
         }
         if let Some(part) = self.min_pct_of_budget_to_reserve.filter(|part| !(0.0..=1.0).contains(part)) {
-            let rule = format!("{part} is no part of a budget: 0 to 1");
+            let rule = format!("{part} is out of range; 0 to 1 is allowed");
             return error("ResidencyManagerDesc::min_pct_of_budget_to_reserve", rule);
         }
         if self.initial_fence_value == FenceValue::DEVICE_REMOVED {
-            let rule = "UINT64_MAX is what fences of a removed device have".to_owned();
+            let rule = "UINT64_MAX is reserved for the fences of removed devices".to_owned();
             return error("ResidencyManagerDesc::initial_fence_value", rule);
         }
         if let Some(budget_override) = &self.budget_override {
             budget_override.check()?;
             if !self.max_budget.is_zero() {
-                let rule = "beside a budget_override: which of them?".to_owned();
+                let rule = "max_budget and budget_override are mutually exclusive".to_owned();
                 return error("ResidencyManagerDesc::max_budget", rule);
             }
         }
         Ok(())
     }
 
-    /// The part of the operating system's budget that may be used; a `max_budget` sets it aside.
+    /// Returns the fraction of the operating system's budget that may be used; 1 with a `max_budget`.
     pub(crate) fn max_pct(&self) -> f64 {
         if self.max_budget.is_zero() { self.max_pct_of_video_memory_to_budget.unwrap_or(0.95) } else { 1.0 }
     }
 
-    /// The part of the operating system's budget that may be reserved.
+    /// Returns the fraction of the operating system's budget that may be reserved.
     pub(crate) fn reservation_cap(&self) -> f64 {
         self.min_pct_of_budget_to_reserve.unwrap_or(0.5)
     }
 
-    /// Bytes to evict at least when the device has no memory.
+    /// Returns the bytes to evict at least when the device has no memory.
     pub(crate) fn effective_evict_size(&self) -> ByteSize {
         if self.evict_size.is_zero() { ByteSize::from_mib(50) } else { self.evict_size }
     }
 
-    /// How long nothing may move.
+    /// Returns how long the GPU may make no progress.
     pub(crate) fn effective_max_stall(&self) -> Duration {
         if self.max_stall.is_zero() { Duration::from_secs(2) } else { self.max_stall }
     }
 
-    /// Submissions from one refresh to the next.
+    /// Returns the number of submissions between two queries.
     pub(crate) fn effective_refresh_interval(&self) -> u64 {
         if self.refresh_interval == 0 { 32 } else { self.refresh_interval }
     }
@@ -135,15 +133,12 @@ mod tests {
         let flags = ResidencyManagerFlags::from_bits_retain(0x10);
         assert_eq!(
             refused(ResidencyManagerDesc { flags, ..base() }),
-            "ResidencyManagerDesc::flags: 0x10 is no flag"
+            "ResidencyManagerDesc::flags: unknown flag bits 0x10"
         );
         for part in [0.0, -0.5, 1.01, f64::NAN, f64::INFINITY] {
             let max = Some(part);
             let message = refused(ResidencyManagerDesc { max_pct_of_video_memory_to_budget: max, ..base() });
             assert!(message.contains("max_pct_of_video_memory_to_budget"), "{part}: {message}");
-            let budget_override = Some(BudgetOverride::Fraction(part));
-            let message = refused(ResidencyManagerDesc { budget_override, ..base() });
-            assert!(message.contains("budget_override"), "{part}: {message}");
         }
         for part in [-0.1, 1.01, f64::NAN] {
             let message =
@@ -183,7 +178,7 @@ mod tests {
             ResidencyManagerDesc { budget_override, ..Default::default() }
         };
         schedule(&[0, 10, 11]).check().expect("ascending");
-        assert!(refused(schedule(&[])).contains("without steps"));
+        assert!(refused(schedule(&[])).contains("has no steps"));
         assert!(refused(schedule(&[0, 10, 10])).contains("from submission 10"));
     }
 }

@@ -1,10 +1,10 @@
-//! What a residency manager and a residency heap are asked for, and what they answer.
+//! Descriptions, flags and statistics of residency managers and residency heaps.
 //!
 //! * `flags`: GPGMM's flags.
 //! * `manager`: the manager's description.
-//! * `budget_override`: budgets in the place of the operating system's.
-//! * `heap`: a heap's description, what is known of it.
-//! * `stats`: what a manager has done.
+//! * `budget_override`: budgets that replace the operating system's.
+//! * `heap`: a heap's description and its status.
+//! * `stats`: a manager's statistics.
 
 mod budget_override;
 mod flags;

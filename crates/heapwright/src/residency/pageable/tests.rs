@@ -136,7 +136,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     let descriptors = descriptors(&gpu);
     assert_refused(
         examine(&gpu, &descriptors, &ResidencyHeapDesc::default()),
-        "ResidencyHeapDesc::segment_group: is needed: D3D12 does not say where a descriptor heap is",
+        "ResidencyHeapDesc::segment_group: is required for a descriptor heap, whose segment group D3D12 does not tell",
     );
     let info = examine(&gpu, &descriptors, &given(SegmentGroup::Local, 0)).expect("sound");
     // SAFETY: the device is a live COM object.
@@ -148,7 +148,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     let queries = queries(&gpu);
     assert_refused(
         examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::size: is needed: D3D12 does not say what this query heap takes",
+        "ResidencyHeapDesc::size: is required for this query heap, whose size D3D12 does not tell",
     );
     let info = examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 64)).expect("sound");
     assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));
@@ -170,7 +170,7 @@ fn what_contradicts_the_object_is_refused() {
     );
     assert_refused(
         examine(&gpu, &heap, &given(SegmentGroup::Local, 255)),
-        "ResidencyHeapDesc::size: 255.00 KiB is less than the 256.00 KiB",
+        "ResidencyHeapDesc::size: 255.00 KiB is less than the size of the heap, which is 256.00 KiB",
     );
     let more =
         examine(&gpu, &heap, &given(SegmentGroup::Local, 300)).expect("what the driver keeps beside it");
@@ -199,12 +199,12 @@ fn what_is_never_paged_is_refused() {
     let reserved = reserved.expect("S_OK comes with a resource");
     assert_refused(
         examine(&gpu, &reserved, &nothing),
-        "pageable: GetHeapProperties answered E_INVALIDARG (0x80070057), as for a reserved",
+        "pageable: GetHeapProperties returned E_INVALIDARG (0x80070057), as for a reserved",
     );
 
     // D3D12 calls some objects pageable that it never pages.
     let allocator = command_allocator(&gpu);
-    assert_refused(examine(&gpu, &allocator, &nothing), "pageable: is none of heap, committed resource");
+    assert_refused(examine(&gpu, &allocator, &nothing), "pageable: cannot be paged");
 
     let other = open("discrete");
     let foreign = heap(&other, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);

@@ -10,13 +10,21 @@ use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use super::paged_object::PagedObjects;
-use super::shared::Shared;
+use crate::residency::paged_object::PagedObjects;
 
-/// How long the worker gives others to free memory before it asks again.
+/// How long the worker gives others to free memory before it tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
 type Job = (PagedObjects, FenceValue);
+
+/// What a worker needs of whoever it works for.
+pub(super) trait WorkerOwner: Send + Sync + 'static {
+    /// Evicts something idle, and returns how many bytes.
+    fn free_memory(&self) -> ByteSize;
+
+    /// Notes that objects could not be made resident.
+    fn note_failure(&self, hresult: HRESULT);
+}
 
 /// A thread that calls `MakeResident`, one call after the other, and signals the paging fence behind each.
 pub(super) struct Worker {
@@ -25,60 +33,62 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread. Where there is none to be had, nothing can be paged in.
-    pub(super) fn start(shared: &Shared) -> Self {
+    /// Starts the thread, which gives up when nothing could be evicted for `max_stall`. If the system has no thread, nothing can be paged in.
+    pub(super) fn start(
+        device: &ID3D12Device,
+        fence: &ID3D12Fence,
+        max_stall: Duration,
+        owner: Weak<impl WorkerOwner>,
+    ) -> Self {
         let (sender, jobs) = mpsc::channel();
-        let pager = WorkerThread {
-            device: shared.device.clone(),
-            fence: shared.paging_fence.clone(),
-            shared: Weak::clone(&shared.this),
-        };
+        let worker = WorkerThread { device: device.clone(), fence: fence.clone(), max_stall, owner };
         let thread = std::thread::Builder::new()
             .name("heapwright paging".to_owned())
-            .spawn(move || pager.run(&jobs))
-            .inspect_err(|error| tracing::error!(%error, "the system gave no thread for paging"))
+            .spawn(move || worker.run(&jobs))
+            .inspect_err(|error| tracing::error!(%error, "failed to spawn the paging thread"))
             .ok();
         let jobs = Mutex::new(thread.is_some().then_some(sender));
         Self { jobs, thread: Mutex::new(thread) }
     }
 
-    /// Has the thread make objects resident, and bring the paging fence to `value` then.
-    pub(super) fn make_resident(&self, objects: PagedObjects, value: FenceValue) -> Result<(), HRESULT> {
+    /// Has the thread make objects resident and then signal `value` on the paging fence.
+    pub(super) fn make_resident(&self, objects: PagedObjects, value: FenceValue) -> HRESULT {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let sender = jobs.as_ref().ok_or(E_FAIL)?;
-        sender.send((objects, value)).map_err(|_| E_FAIL)
+        let is_sent = jobs.as_ref().is_some_and(|jobs| jobs.send((objects, value)).is_ok());
+        if is_sent { S_OK } else { E_FAIL }
     }
 }
 
-struct WorkerThread {
+struct WorkerThread<O> {
     device: ID3D12Device,
     fence: ID3D12Fence,
-    shared: Weak<Shared>,
+    max_stall: Duration,
+    owner: Weak<O>,
 }
 
-impl WorkerThread {
+impl<O: WorkerOwner> WorkerThread<O> {
     fn run(self, jobs: &Receiver<Job>) {
         while let Ok((objects, value)) = jobs.recv() {
             let hresult = self.make_resident(objects.as_slice());
             if hresult.is_err() {
                 tracing::error!(
-                    "what command lists wait for could not be made resident: {:#}",
+                    "MakeResident failed for heaps that submitted command lists use: {:#}",
                     hresult::Named(hresult)
                 );
-                if let Some(shared) = self.shared.upgrade() {
-                    shared.note_failure(hresult);
+                if let Some(owner) = self.owner.upgrade() {
+                    owner.note_failure(hresult);
                 }
             }
             // Also after a failure: nobody waits for ever, and the manager refuses everything from now on.
             // SAFETY: a live COM object; values only go up.
             let signalled = unsafe { self.fence.Signal(value.get()) };
             if signalled.is_err() {
-                tracing::error!("the paging fence could not be signalled: {:#}", hresult::Named(signalled));
+                tracing::error!("signalling the paging fence failed: {:#}", hresult::Named(signalled));
             }
         }
     }
 
-    /// As long as there is no memory, others are evicted; after a while without any it fails.
+    /// Makes objects resident. While the device has no memory, others are evicted; fails when there was nothing to evict for a while.
     fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> HRESULT {
         let mut since = Instant::now();
         loop {
@@ -87,14 +97,13 @@ impl WorkerThread {
             if hresult != E_OUTOFMEMORY {
                 return hresult;
             }
-            let Some(shared) = self.shared.upgrade() else { return hresult };
-            let evicted = shared.evict_at_least([shared.evict_size; 2]);
-            if evicted > ByteSize::ZERO {
+            let Some(owner) = self.owner.upgrade() else { return hresult };
+            if owner.free_memory() > ByteSize::ZERO {
                 since = Instant::now();
-            } else if since.elapsed() >= shared.max_stall {
+            } else if since.elapsed() >= self.max_stall {
                 return hresult;
             } else {
-                drop(shared);
+                drop(owner);
                 std::thread::sleep(RETRY);
             }
         }
@@ -105,7 +114,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last reference to the manager may be the thread's own.
+        // The last reference to the owner may be the thread's own.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }

@@ -9,34 +9,34 @@ use heapwright_d3d12::*;
 
 use crate::Error;
 
-/// How long a wait goes on before somebody looks whether anything moves at all.
-const SLICE: Duration = Duration::from_millis(10);
+/// How long an event is waited for before the progress of the GPU is checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where there are no events: how long a look at the fence is apart from the next.
-const GLANCE: Duration = Duration::from_micros(200);
+/// How often a fence is polled where there are no events.
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Events that are used again.
+/// Events that wait to be used again.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     idle: Mutex<Vec<Event>>,
 }
 
-/// How long nothing has moved.
+/// Measures for how long the GPU has made no progress.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct StallTimer {
     limit: Duration,
     since: Instant,
     progress: u64,
 }
 
-impl Patience {
-    /// `progress` changes whenever the GPU gets on.
+impl StallTimer {
+    /// Starts a timer; `progress` is a number that changes whenever the GPU makes progress.
     pub(super) fn new(limit: Duration, progress: u64) -> Self {
         Self { limit, since: Instant::now(), progress }
     }
 
-    /// Whether nothing has moved for too long.
-    fn is_at_end(&mut self, progress: u64) -> bool {
+    /// Checks whether there was no progress for as long as the limit.
+    fn has_expired(&mut self, progress: u64) -> bool {
         if progress != self.progress {
             self.progress = progress;
             self.since = Instant::now();
@@ -46,12 +46,12 @@ impl Patience {
 }
 
 impl Events {
-    /// Waits until `fence` has come to `value`; `false` when `patience` ends before. Without one there is no end.
+    /// Waits until `fence` has reached `value`. Returns `false` if `stall` expires before; without one the wait has no end.
     pub(super) fn wait(
         &self,
         fence: &ID3D12Fence,
         value: FenceValue,
-        mut patience: Option<(&mut Patience, &dyn Fn() -> u64)>,
+        mut stall: Option<(&mut StallTimer, &dyn Fn() -> u64)>,
     ) -> Result<bool, Error> {
         // SAFETY: a live COM object.
         let is_reached = || FenceValue::new(unsafe { fence.GetCompletedValue() }) >= value;
@@ -69,15 +69,15 @@ impl Events {
         }
         let is_reached = loop {
             match &event {
-                // An event may still be signalled for an earlier wait that was given up: the fence has the last word.
-                Some(event) => drop(event.wait(Some(SLICE))),
-                None => std::thread::sleep(GLANCE),
+                // An event may still be signalled for an earlier wait that was given up, so the fence decides.
+                Some(event) => drop(event.wait(Some(CHECK_INTERVAL))),
+                None => std::thread::sleep(POLL_INTERVAL),
             }
             if is_reached() {
                 break true;
             }
-            if let Some((patience, progress)) = &mut patience {
-                if patience.is_at_end(progress()) {
+            if let Some((stall, progress)) = &mut stall {
+                if stall.has_expired(progress()) {
                     break false;
                 }
             }

@@ -1,0 +1,317 @@
+//! The books: the planner, the objects that it plans for, and how much memory others use.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use heapwright_core::ByteSize;
+use heapwright_core::residency::{
+    GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, ResidencyPlanner, Status,
+};
+use heapwright_d3d12::*;
+use windows_core::{IUnknown, Interface};
+
+use super::budget::Budgets;
+use super::desc::{ResidencyGroupStats, ResidencyManagerStats};
+use super::paged_object::PagedObject;
+use crate::{Error, SegmentGroup};
+
+/// The books of a manager, under one lock, and the budgets that they are kept to.
+#[derive(Debug)]
+pub(super) struct Books {
+    pub(super) budgets: Budgets,
+    state: Mutex<BooksState>,
+    /// Whether the policy goes by time: reading a clock costs something at each submission.
+    counts_time: bool,
+    created: Instant,
+}
+
+/// The books while they are locked.
+#[derive(Debug)]
+pub(super) struct BooksState {
+    pub(super) planner: ResidencyPlanner,
+    /// The object of each heap, by slot.
+    objects: Vec<Option<PagedObject>>,
+    /// The identities of `objects`.
+    identities: HashSet<usize>,
+    /// Usage of others as of the last sample, without pending bytes and without what turned out to be the manager's since.
+    external: [ByteSize; 2],
+    /// The external usage that the planner was given last. The planner subtracts what it finds to be its own.
+    external_given: [ByteSize; 2],
+    /// Bytes of heaps that exist, or are about to, and are not in the books.
+    pending: [ByteSize; 2],
+    pub(super) counters: Counters,
+    /// Usage and budgets when [`take_changed_usage`](Self::take_changed_usage) was called last.
+    seen: [[ByteSize; 2]; 2],
+}
+
+/// What was paged since the beginning.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) bytes_in: [ByteSize; 2],
+    pub(super) bytes_out: [ByteSize; 2],
+    pub(super) operations: u64,
+    pub(super) over_budget: u64,
+}
+
+/// Bytes that count as used although no heap in the books has them, until this is dropped: a heap is being created or released.
+#[derive(Debug)]
+pub(super) struct PendingBytes<'a> {
+    books: &'a Books,
+    group: SegmentGroup,
+    bytes: ByteSize,
+}
+
+impl Drop for PendingBytes<'_> {
+    fn drop(&mut self) {
+        if !self.bytes.is_zero() {
+            self.books.release_pending(self.group, self.bytes);
+        }
+    }
+}
+
+impl Books {
+    pub(super) fn new(budgets: Budgets, planner: ResidencyPlanner) -> Self {
+        let counts_time = planner.counts_time();
+        let zero = [ByteSize::ZERO; 2];
+        let state = BooksState {
+            planner,
+            objects: Vec::new(),
+            identities: HashSet::new(),
+            external: zero,
+            external_given: zero,
+            pending: zero,
+            counters: Counters::default(),
+            seen: [zero; 2],
+        };
+        let books = Self { budgets, state: Mutex::new(state), counts_time, created: Instant::now() };
+        books.sample(&SegmentGroup::ALL);
+        books
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, BooksState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the books, and hands the planner what memory there is now. Cost: O(1), a few loads.
+    #[inline]
+    pub(super) fn lock_updated(&self) -> MutexGuard<'_, BooksState> {
+        let mut state = self.lock();
+        state.update_memory(&self.budgets);
+        state
+    }
+
+    /// Returns the time as policies count it; zero if none does.
+    #[inline]
+    pub(super) fn elapsed(&self) -> Duration {
+        if self.counts_time { self.created.elapsed() } else { Duration::ZERO }
+    }
+
+    /// Enters a heap. `pending` are the bytes that were set aside for it.
+    pub(super) fn add_heap(
+        &self,
+        new: NewManagedHeap,
+        object: &PagedObject,
+        mut pending: Option<PendingBytes<'_>>,
+    ) -> Result<ManagedHeapId, Error> {
+        let identity = identity(object.pageable());
+        // `pending` is declared before the lock, so it is dropped without it.
+        let mut state = self.lock();
+        if state.identities.contains(&identity) {
+            // The books would count it twice, and evict it while they have it for another heap that is in use.
+            return Err(Error::invalid_argument("pageable", "is managed already: it is one residency heap"));
+        }
+        let now = state.planner.moment(self.elapsed());
+        let id = state
+            .planner
+            .add(new, now)
+            .map_err(|error| Error::invalid_argument("residency heap", error.to_string()))?;
+        state.identities.insert(identity);
+        let slot = id.slot().index();
+        if state.objects.len() <= slot {
+            state.objects.resize(slot + 1, None);
+        }
+        state.objects[slot] = Some(object.clone());
+        if let Some(PendingBytes { group, bytes, .. }) = &mut pending {
+            state.subtract_pending(*group, std::mem::take(bytes));
+            state.update_memory(&self.budgets);
+        }
+        Ok(id)
+    }
+
+    /// Removes a heap. Returns the bytes that stay pending until the device has them back.
+    pub(super) fn remove_heap(&self, id: ManagedHeapId) -> (SegmentGroup, ByteSize) {
+        let mut state = self.lock();
+        let heap = state.planner.heap(id);
+        let removed = state.planner.remove(id);
+        debug_assert!(removed.is_ok(), "a heap is removed once");
+        let resident = heap.filter(|heap| heap.status != Status::Evicted);
+        let (group, bytes) =
+            resident.map_or((SegmentGroup::Local, ByteSize::ZERO), |heap| (heap.group, heap.size));
+        state.add_pending(group, bytes);
+        state.update_memory(&self.budgets);
+        let object = state.objects.get_mut(id.slot().index()).and_then(Option::take);
+        if let Some(object) = &object {
+            state.identities.remove(&identity(object.pageable()));
+        }
+        drop(state);
+        // Without the lock: it may be the last reference.
+        drop(object);
+        (group, bytes)
+    }
+
+    /// Sets bytes aside for a heap that is to be created. `state` is the books, locked.
+    pub(super) fn reserve_pending(
+        &self,
+        state: &mut BooksState,
+        group: SegmentGroup,
+        bytes: ByteSize,
+    ) -> PendingBytes<'_> {
+        state.add_pending(group, bytes);
+        state.update_memory(&self.budgets);
+        PendingBytes { books: self, group, bytes }
+    }
+
+    /// Ends that bytes are pending.
+    pub(super) fn release_pending(&self, group: SegmentGroup, bytes: ByteSize) {
+        let mut state = self.lock();
+        state.subtract_pending(group, bytes);
+        state.update_memory(&self.budgets);
+    }
+
+    pub(super) fn unlock_heap(&self, id: ManagedHeapId) -> Result<u32, Error> {
+        let mut state = self.lock();
+        let now = state.planner.moment(self.elapsed());
+        state.planner.unlock(id, now).map_err(heap_error)
+    }
+
+    pub(super) fn set_level(&self, id: ManagedHeapId, level: PriorityLevel) -> Result<(), Error> {
+        let mut state = self.lock();
+        let now = state.planner.moment(self.elapsed());
+        state.planner.set_level(id, level, now).map_err(heap_error)
+    }
+
+    /// Queries the operating system for budgets and usage. Usage must not change meanwhile: the pager is locked.
+    pub(super) fn refresh(&self) {
+        match self.budgets.refresh() {
+            Ok(()) => self.sample(&SegmentGroup::ALL),
+            // An old sample says nothing of what is resident now.
+            Err(error) => {
+                tracing::warn!(%error, "QueryVideoMemoryInfo failed; keeping the last budget and usage");
+                drop(self.lock_updated());
+            }
+        }
+    }
+
+    /// Takes over what the operating system just said of usage: what is not the manager's is external.
+    pub(super) fn sample(&self, groups: &[SegmentGroup]) {
+        // First what was found to be the manager's since the last sample: this one knows it.
+        let mut state = self.lock_updated();
+        for &group in groups {
+            if state.planner.effective_group(group) == group {
+                let managed = state.planner.totals(group).resident;
+                state.external[group.index()] = self.budgets.external(group, managed);
+            }
+        }
+        state.update_memory(&self.budgets);
+    }
+
+    /// Returns the statistics, of which `cpu_stalls` is counted elsewhere.
+    pub(super) fn stats(&self, cpu_stalls: u64) -> ResidencyManagerStats {
+        let state = self.lock();
+        let of = |group: SegmentGroup| {
+            if state.planner.effective_group(group) != group {
+                return ResidencyGroupStats::default();
+            }
+            let totals = state.planner.totals(group);
+            ResidencyGroupStats {
+                resident_count: totals.resident_count,
+                resident: totals.resident,
+                locked_count: totals.locked_count,
+                locked: totals.locked,
+                evicted_count: totals.evicted_count,
+                evicted: totals.evicted,
+                bytes_paged_in: state.counters.bytes_in[group.index()],
+                bytes_paged_out: state.counters.bytes_out[group.index()],
+            }
+        };
+        let [local, non_local] = SegmentGroup::ALL.map(of);
+        ResidencyManagerStats {
+            current_heap_usage: local.resident.saturating_add(non_local.resident),
+            current_heap_count: local.resident_count.saturating_add(non_local.resident_count),
+            local,
+            non_local,
+            paging_operations: state.counters.operations,
+            cpu_stalls,
+            submissions_over_budget: state.counters.over_budget,
+            budget_refreshes: self.budgets.refreshes(),
+        }
+    }
+}
+
+impl BooksState {
+    /// Hands budgets and external usage to the planner. O(1), a few loads.
+    #[inline]
+    fn update_memory(&mut self, budgets: &Budgets) {
+        for group in SegmentGroup::ALL {
+            // Where all memory is local, the other group would overwrite it.
+            if self.planner.effective_group(group) != group {
+                continue;
+            }
+            let index = group.index();
+            let own = self.external_given[index].saturating_sub(self.planner.memory(group).external);
+            self.external[index] = self.external[index].saturating_sub(own);
+            let external = self.external[index].saturating_add(self.pending[index]);
+            self.external_given[index] = external;
+            self.planner.set_memory(group, GroupMemory { budget: budgets.budget(group), external });
+        }
+    }
+
+    fn add_pending(&mut self, group: SegmentGroup, bytes: ByteSize) {
+        let pending = &mut self.pending[group.index()];
+        *pending = pending.saturating_add(bytes);
+    }
+
+    fn subtract_pending(&mut self, group: SegmentGroup, bytes: ByteSize) {
+        let pending = &mut self.pending[group.index()];
+        *pending = pending.saturating_sub(bytes);
+    }
+
+    /// Returns the usage of the segment groups.
+    #[inline]
+    pub(super) fn usage(&self) -> [ByteSize; 2] {
+        SegmentGroup::ALL.map(|group| self.planner.usage(group))
+    }
+
+    /// Returns the usage of the segment groups if it or a budget has changed since the last call. O(1).
+    #[inline]
+    pub(super) fn take_changed_usage(&mut self, budgets: &Budgets) -> Option<[ByteSize; 2]> {
+        let usage = self.usage();
+        let now = [usage, SegmentGroup::ALL.map(|group| budgets.budget(group))];
+        (std::mem::replace(&mut self.seen, now) != now).then_some(usage)
+    }
+
+    /// Returns the objects of heaps that are in the books.
+    pub(super) fn objects(&self, ids: &[ManagedHeapId]) -> impl Iterator<Item = PagedObject> {
+        ids.iter().filter_map(|id| self.objects.get(id.slot().index())?.clone())
+    }
+}
+
+/// Returns what is the same for all interfaces of an object, and no other object's while it lives.
+fn identity(pageable: &ID3D12Pageable) -> usize {
+    pageable.cast::<IUnknown>().map_or(pageable.as_raw() as usize, |identity| identity.as_raw() as usize)
+}
+
+/// Returns the error for a heap whose state rules a call out.
+pub(super) fn heap_error(error: PlanError) -> Error {
+    let rule = match error {
+        PlanError::Unknown => "is gone",
+        PlanError::NotLocked => "is not locked: every unlock needs its lock",
+        PlanError::Locked => "is locked, and stays resident",
+        PlanError::TooManyLocks => "has 2^32 - 1 locks",
+        PlanError::InUse => "may still be used by the GPU",
+        PlanError::TooMuch => "is too large beside the others: sizes add up to 2^64",
+    };
+    Error::invalid_argument("residency heap", rule)
+}

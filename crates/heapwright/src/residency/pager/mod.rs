@@ -1,0 +1,513 @@
+//! Carrying plans out, one at a time.
+//!
+//! * `trim`: evicting what nobody asks the memory of.
+//! * `worker`: paging in on a thread, for devices that cannot do it by themselves.
+//! * `gpu_wait`: waiting for the GPU.
+
+mod gpu_wait;
+mod trim;
+mod worker;
+
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::time::Duration;
+
+use heapwright_core::residency::policy::Moment;
+use heapwright_core::residency::{
+    ManagedHeapId, OverBudget, Plan, PlanOutcome, PlanRequest, QueueSlot, Submission, WaitFor,
+};
+use heapwright_core::{ByteSize, FenceValue};
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use self::gpu_wait::{Events, StallTimer};
+use self::worker::{Worker, WorkerOwner};
+use super::books::{Books, BooksState, PendingBytes, heap_error};
+use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
+use super::device::{ManagedDevice, completed, next_value};
+use super::paged_object::PagedObjects;
+use super::queue::{ManagedQueue, ManagedQueues, QueueGuard, SubmittedHeaps};
+use crate::{Error, SegmentGroup};
+
+/// How long the GPU may stand still before something is evicted that is expected to be used soon: longer than a frame takes, and short
+/// enough where a queue waits for what is still to be submitted.
+const SOON_USED_STALL: Duration = Duration::from_millis(100);
+
+/// Carries out what the planner of the books decides: evicts, makes resident, and waits for the GPU.
+#[derive(Debug)]
+pub(super) struct Pager {
+    pub(super) device: ManagedDevice,
+    pub(super) books: Books,
+    pub(super) queues: ManagedQueues,
+    pub(super) paging_fence: ID3D12Fence,
+    pub(super) always_in_budget: bool,
+    evict_size: ByteSize,
+    max_stall: Duration,
+    current: Mutex<CurrentPlan>,
+    events: Events,
+    worker: OnceLock<Worker>,
+    /// What a worker failed with; zero if none has.
+    failure: AtomicI32,
+    cpu_stalls: AtomicU64,
+    this: Weak<Self>,
+}
+
+/// The plan that is being carried out. Its lists are used again, so that nothing is allocated in the long run.
+#[derive(Debug)]
+pub(super) struct CurrentPlan {
+    plan: Plan,
+    to_evict: PagedObjects,
+    to_make_resident: PagedObjects,
+    completed: Vec<(QueueSlot, FenceValue)>,
+    /// The last value of the paging fence that was enqueued.
+    last_value: FenceValue,
+}
+
+/// The lock of the pager.
+pub(super) type PlanGuard<'a> = MutexGuard<'a, CurrentPlan>;
+
+/// What was paged in.
+#[derive(Debug)]
+pub(super) struct PagedIn<'q> {
+    /// The value that the paging fence must have reached; zero if there is nothing to wait for.
+    pub(super) arrives: FenceValue,
+    /// How many of the lists are resident together.
+    pub(super) lists: usize,
+    /// The lock of the queue, so that nothing comes between, and what is to be handed to it. `None` without a queue.
+    pub(super) submission: Option<(QueueGuard<'q>, Submission)>,
+}
+
+/// What became of a plan.
+enum Step {
+    Done {
+        arrives: FenceValue,
+        lists: usize,
+        submission: Option<Submission>,
+    },
+    Wait(WaitFor),
+    /// To wait is better than to evict what is there to evict.
+    RatherWait(WaitFor),
+    OverBudget(OverBudget),
+    /// The device has no memory; so many bytes were evicted, and so many wanted.
+    OutOfMemory {
+        call: &'static str,
+        evicted: [ByteSize; 2],
+        wanted: [ByteSize; 2],
+    },
+}
+
+impl Pager {
+    pub(super) fn new(
+        device: ManagedDevice,
+        books: Books,
+        paging_fence: ID3D12Fence,
+        desc: &ResidencyManagerDesc,
+    ) -> Arc<Self> {
+        let initial = desc.initial_fence_value;
+        let current = CurrentPlan {
+            plan: Plan::default(),
+            to_evict: PagedObjects::default(),
+            to_make_resident: PagedObjects::default(),
+            completed: Vec::new(),
+            last_value: initial,
+        };
+        Arc::new_cyclic(|this| Self {
+            device,
+            books,
+            queues: ManagedQueues::new(initial),
+            paging_fence,
+            always_in_budget: desc.flags.contains(ResidencyManagerFlags::ALWAYS_IN_BUDGET),
+            evict_size: desc.effective_evict_size(),
+            max_stall: desc.effective_max_stall(),
+            current: Mutex::new(current),
+            events: Events::default(),
+            worker: OnceLock::new(),
+            failure: AtomicI32::new(0),
+            cpu_stalls: AtomicU64::new(0),
+            this: Weak::clone(this),
+        })
+    }
+
+    pub(super) fn lock(&self) -> PlanGuard<'_> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn try_lock(&self) -> Option<PlanGuard<'_>> {
+        match self.current.try_lock() {
+            Ok(current) => Some(current),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Returns the entry of a queue, which is made when the queue is seen for the first time.
+    #[inline]
+    pub(super) fn queue(&self, queue: &ID3D12CommandQueue) -> Result<Arc<ManagedQueue>, Error> {
+        match self.queues.find(queue) {
+            Some(known) => Ok(known),
+            None => self.queues.add(
+                &self.device,
+                queue,
+                || self.books.lock().planner.add_queue(),
+                |slot| self.books.lock().planner.remove_queue(slot),
+            ),
+        }
+    }
+
+    /// Returns the value that the paging fence has reached.
+    #[inline]
+    pub(super) fn paging_completed(&self) -> FenceValue {
+        completed(&self.paging_fence)
+    }
+
+    /// Returns how often a thread waited for the GPU.
+    pub(super) fn cpu_stalls(&self) -> u64 {
+        self.cpu_stalls.load(Ordering::Relaxed)
+    }
+
+    /// Checks that no worker has failed.
+    pub(super) fn check_failure(&self) -> Result<(), Error> {
+        match self.failure.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            failure => Err(Error::device("ID3D12Device::MakeResident", HRESULT(failure))),
+        }
+    }
+
+    /// Returns a request for heaps that are needed now: it waits for the GPU, and exceeds the budget if nothing else helps and it may.
+    pub(super) fn request<'a>(&self, heaps: &'a [ManagedHeapId], list_ends: &'a [usize]) -> PlanRequest<'a> {
+        let may_exceed = !self.always_in_budget;
+        PlanRequest { heaps, list_ends, may_wait: true, may_exceed, ..PlanRequest::new(Moment::default()) }
+    }
+
+    /// Pages in the heaps of a submission to `queue`.
+    pub(super) fn page_submission<'q>(
+        &self,
+        queue: &'q ManagedQueue,
+        heaps: &SubmittedHeaps,
+    ) -> Result<PagedIn<'q>, Error> {
+        self.page(Some((queue, heaps)), self.request(&heaps.heaps, &heaps.list_ends))
+    }
+
+    /// Carries out a plan for a request, of which this function fills in the submission and the time.
+    ///
+    /// Waits for the GPU if it may, without any lock, and plans anew then.
+    pub(super) fn page<'q>(
+        &self,
+        queue: Option<(&'q ManagedQueue, &SubmittedHeaps)>,
+        mut request: PlanRequest<'_>,
+    ) -> Result<PagedIn<'q>, Error> {
+        // A request that would not even wait is not worth a query.
+        let mut refreshes_before_refusal = request.may_wait;
+        loop {
+            let guard = queue.map(|(queue, _)| queue.lock());
+            let mut current = self.lock();
+            let submission = match (queue, &guard) {
+                (Some((queue, heaps)), Some(guard)) => Some((queue.slot, guard.next_value()?, heaps)),
+                _ => None,
+            };
+            match self.step(&mut current, submission, request)? {
+                Step::Done { arrives, lists, submission } => {
+                    return Ok(PagedIn { arrives, lists, submission: guard.zip(submission) });
+                }
+                Step::Wait(target) => {
+                    drop(current);
+                    drop(guard);
+                    if !self.wait_for(target, self.max_stall)? {
+                        // What the GPU waits for is still to be submitted, perhaps by this very call.
+                        let limit = self.max_stall;
+                        tracing::warn!(
+                            "no GPU progress for {limit:?}; exceeding the budget instead of waiting"
+                        );
+                        request.may_wait = false;
+                    }
+                }
+                Step::RatherWait(target) => {
+                    drop(current);
+                    drop(guard);
+                    request.hurries = !self.wait_for(target, self.max_stall.min(SOON_USED_STALL))?;
+                }
+                // The last sample of budget and usage may be old.
+                Step::OverBudget(_) if std::mem::take(&mut refreshes_before_refusal) => self.books.refresh(),
+                Step::OverBudget(over) => return Err(Error::over_budget(over)),
+                Step::OutOfMemory { call, evicted, wanted } => {
+                    let is_repeated = request.at_least != [ByteSize::ZERO; 2];
+                    if is_repeated && evicted == [ByteSize::ZERO; 2] {
+                        return Err(Error::device(call, E_OUTOFMEMORY));
+                    }
+                    // According to the budget there was memory: it may be old.
+                    self.books.refresh();
+                    for (at_least, wanted) in request.at_least.iter_mut().zip(wanted) {
+                        *at_least = if wanted.is_zero() { ByteSize::ZERO } else { self.evict_size };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Plans, and carries the plan out.
+    fn step(
+        &self,
+        current: &mut CurrentPlan,
+        submission: Option<(QueueSlot, FenceValue, &SubmittedHeaps)>,
+        request: PlanRequest<'_>,
+    ) -> Result<Step, Error> {
+        self.poll(current)?;
+        let mut state = self.books.lock_updated();
+        let time = self.books.elapsed();
+        let heaps = submission.map(|(.., heaps)| heaps);
+        let submission = submission.map(|(slot, value, _)| state.planner.begin(slot, value, time));
+        let now = submission.map_or(state.planner.moment(time), |submission| submission.moment());
+        let request = PlanRequest { submission: submission.as_ref(), now, ..request };
+        let cancel = |state: &mut BooksState| {
+            if let Some(submission) = &submission {
+                state.planner.cancel(submission);
+            }
+        };
+        let plan = &mut current.plan;
+        let refusal = match state.planner.plan(&request, plan) {
+            Ok(PlanOutcome::Ready) => None,
+            Ok(PlanOutcome::Wait(target)) if plan.may_go_on => Some(Ok(Step::RatherWait(target))),
+            Ok(PlanOutcome::Wait(target)) => Some(Ok(Step::Wait(target))),
+            Ok(PlanOutcome::OverBudget(over)) => Some(Ok(Step::OverBudget(over))),
+            Err(gone) => Some(Err(heaps.unwrap_or(&SubmittedHeaps::default()).heap_is_gone(gone))),
+        };
+        if let Some(refusal) = refusal {
+            cancel(&mut state);
+            return refusal;
+        }
+        current.collect_objects(&state);
+        drop(state);
+
+        let evicted = if current.to_make_resident.is_empty() || next_value(current.last_value).is_some() {
+            self.evict(current)
+        } else {
+            let rule = "its paging fence is at the end of the numbers";
+            Err(Error::invalid_argument("residency manager", rule))
+        };
+        if let Err(error) = evicted {
+            let mut state = self.books.lock();
+            state.planner.page_in_failed(&current.plan, now);
+            state.planner.evict_failed(&current.plan, now);
+            cancel(&mut state);
+            return Err(error);
+        }
+        let arrives = match self.make_resident(current) {
+            Ok(arrives) => arrives,
+            Err((call, hresult)) => {
+                let mut state = self.books.lock();
+                state.planner.page_in_failed(&current.plan, now);
+                cancel(&mut state);
+                if hresult == E_OUTOFMEMORY {
+                    let (evicted, wanted) = (current.plan.bytes_out, current.plan.bytes_in);
+                    return Ok(Step::OutOfMemory { call, evicted, wanted });
+                }
+                return Err(Error::device(call, hresult));
+            }
+        };
+        let mut state = self.books.lock();
+        if let Some(value) = arrives {
+            state.planner.paged_in(&current.plan, value, now);
+            state.counters.operations += 1;
+            add(&mut state.counters.bytes_in, &current.plan.bytes_in);
+        }
+        if current.plan.over_budget != [ByteSize::ZERO; 2] && submission.is_some() {
+            state.counters.over_budget += 1;
+        }
+        let arrives = arrives.unwrap_or(FenceValue::ZERO).max(current.plan.arrives);
+        Ok(Step::Done { arrives, lists: current.plan.lists, submission })
+    }
+
+    /// Evicts what the plan gives up.
+    fn evict(&self, current: &mut CurrentPlan) -> Result<(), Error> {
+        if current.to_evict.is_empty() {
+            return Ok(());
+        }
+        let hresult = self.device.evict(&current.to_evict);
+        current.to_evict.clear();
+        if hresult.is_err() {
+            return Err(Error::device("ID3D12Device::Evict", hresult));
+        }
+        let mut state = self.books.lock();
+        state.counters.operations += 1;
+        add(&mut state.counters.bytes_out, &current.plan.bytes_out);
+        Ok(())
+    }
+
+    /// Has the device make resident what the plan wants, and returns the value of the paging fence at which it is.
+    fn make_resident(
+        &self,
+        current: &mut CurrentPlan,
+    ) -> Result<Option<FenceValue>, (&'static str, HRESULT)> {
+        if current.to_make_resident.is_empty() {
+            return Ok(None);
+        }
+        let Some(value) = next_value(current.last_value) else {
+            return Err(("the end of the paging fence's numbers", E_FAIL));
+        };
+        let objects = &mut current.to_make_resident;
+        let fence = &self.paging_fence;
+        let enqueued = self.device.enqueue_make_resident(objects, self.always_in_budget, fence, value);
+        let (call, hresult) = match enqueued {
+            Some(hresult) => ("ID3D12Device3::EnqueueMakeResident", hresult),
+            None => {
+                let start =
+                    || Worker::start(self.device.interface(), fence, self.max_stall, Weak::clone(&self.this));
+                let worker = self.worker.get_or_init(start);
+                ("ID3D12Device::MakeResident", worker.make_resident(std::mem::take(objects), value))
+            }
+        };
+        objects.clear();
+        if hresult.is_err() {
+            return Err((call, hresult));
+        }
+        current.last_value = value;
+        Ok(Some(value))
+    }
+
+    /// Notes what the GPU has finished, on all queues.
+    ///
+    /// # Errors
+    ///
+    /// The device is removed, or a worker has failed: what the books have for resident may not be then, so nothing is evicted any more. A
+    /// worker notes that it failed before it signals its fence.
+    fn poll(&self, current: &mut CurrentPlan) -> Result<(), Error> {
+        current.completed.clear();
+        self.queues.for_each(|queue| current.completed.push((queue.slot, queue.completed())));
+        let paging = self.paging_completed();
+        if paging == FenceValue::DEVICE_REMOVED {
+            return Err(self.device.removed());
+        }
+        self.check_failure()?;
+        let mut state = self.books.lock();
+        state.planner.complete_paging(paging);
+        for &(slot, value) in &current.completed {
+            state.planner.complete(slot, value);
+        }
+        Ok(())
+    }
+
+    /// Waits for the GPU without a lock. Returns `false` if it makes no progress for as long as `limit`.
+    fn wait_for(&self, target: WaitFor, limit: Duration) -> Result<bool, Error> {
+        self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
+        let (queue, value) = match target {
+            WaitFor::Paging(value) => (None, value),
+            WaitFor::Submission(slot, value) => match self.queues.in_slot(slot) {
+                Some(queue) => (Some(queue), value),
+                // It is forgotten, so it has finished.
+                None => return Ok(true),
+            },
+        };
+        let fence = queue.as_ref().map_or(&self.paging_fence, |queue| &queue.fence);
+        // The progress of other queues does not count: they may be busy for ever. A queue waits for paging.
+        let progress = || {
+            let own = queue.as_ref().map_or(0, |queue| queue.completed().get());
+            own.wrapping_add(self.paging_completed().get())
+        };
+        let mut stall = StallTimer::new(limit, progress());
+        self.events.wait(fence, value, Some((&mut stall, &progress)))
+    }
+
+    /// Waits until the paging fence has reached a value.
+    fn wait_until_paged(&self, value: FenceValue) -> Result<(), Error> {
+        if value == FenceValue::ZERO {
+            return Ok(());
+        }
+        self.events.wait(&self.paging_fence, value, None)?;
+        // The fence of a removed device has reached every value.
+        if self.paging_completed() == FenceValue::DEVICE_REMOVED {
+            return Err(self.device.removed());
+        }
+        self.check_failure()
+    }
+
+    /// Counts a lock on a heap, and waits until it is resident.
+    pub(super) fn lock_heap(&self, id: ManagedHeapId) -> Result<(), Error> {
+        self.check_failure()?;
+        let outcome = {
+            let mut state = self.books.lock();
+            state.planner.complete_paging(self.paging_completed());
+            let now = state.planner.moment(self.books.elapsed());
+            state.planner.lock(id, now).map_err(heap_error)?
+        };
+        let resident = if outcome.is_missing {
+            self.page(None, self.request(&[id], &[1])).map(|paged_in| paged_in.arrives)
+        } else {
+            Ok(outcome.arrives)
+        };
+        resident.and_then(|arrives| self.wait_until_paged(arrives)).inspect_err(|_| {
+            // It was counted above, and the heap may be gone by now.
+            let _ = self.books.unlock_heap(id);
+        })
+    }
+
+    /// Notes that somebody else made a heap resident or evicted it.
+    pub(super) fn set_resident(&self, id: ManagedHeapId, is_resident: bool) -> Result<(), Error> {
+        // Not while a plan is carried out, and by what the GPU has finished.
+        let mut current = self.lock();
+        self.poll(&mut current)?;
+        let mut state = self.books.lock();
+        let now = state.planner.moment(self.books.elapsed());
+        state.planner.set_resident(id, is_resident, now).map_err(heap_error)
+    }
+
+    /// Makes room for a heap that is to be created. If it `must` fit into the budget, the GPU is waited for; otherwise what is idle goes.
+    pub(super) fn make_room(
+        &self,
+        group: SegmentGroup,
+        bytes: ByteSize,
+        must: bool,
+    ) -> Result<PendingBytes<'_>, Error> {
+        /// How often other threads may be quicker to take the room that was made.
+        const TRIES: u32 = 64;
+        let group = self.books.budgets.effective_group(group);
+        let mut request =
+            PlanRequest { may_wait: must, may_exceed: !must, ..PlanRequest::new(Moment::default()) };
+        request.incoming[group.index()] = bytes;
+        let mut is_made = false;
+        let mut tries = 0;
+        loop {
+            {
+                // What the books call evicted is so once the plan is carried out.
+                let _current = self.lock();
+                let mut state = self.books.lock_updated();
+                let needed = state.planner.usage(group).saturating_add(bytes);
+                let budget = self.books.budgets.budget(group);
+                if needed <= budget || (is_made && !must) {
+                    return Ok(self.books.reserve_pending(&mut state, group, bytes));
+                }
+                if tries == TRIES {
+                    return Err(Error::over_budget(OverBudget { group, needed, budget }));
+                }
+            }
+            self.page(None, request)?;
+            is_made = true;
+            tries += 1;
+        }
+    }
+}
+
+impl WorkerOwner for Pager {
+    fn free_memory(&self) -> ByteSize {
+        self.evict_at_least([self.evict_size; 2])
+    }
+
+    fn note_failure(&self, hresult: HRESULT) {
+        self.failure.store(hresult.0, Ordering::Relaxed);
+    }
+}
+
+impl CurrentPlan {
+    /// Looks up the objects of the plan.
+    fn collect_objects(&mut self, state: &BooksState) {
+        self.to_evict.clear();
+        self.to_evict.extend(state.objects(&self.plan.evict));
+        self.to_make_resident.clear();
+        self.to_make_resident.extend(state.objects(&self.plan.make_resident));
+    }
+}
+
+fn add(sums: &mut [ByteSize; 2], bytes: &[ByteSize; 2]) {
+    for (sum, bytes) in sums.iter_mut().zip(bytes) {
+        *sum = sum.saturating_add(*bytes);
+    }
+}

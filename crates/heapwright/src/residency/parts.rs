@@ -1,0 +1,70 @@
+//! The parts of a residency manager, which all its handles share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use heapwright_d3d12::*;
+
+use super::books::Books;
+use super::budget::{BackgroundUpdates, Budgets, unifies_memory};
+use super::contained_policy::create_planner;
+use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
+use super::device::{ManagedDevice, create_fence};
+use super::pager::Pager;
+use super::upkeep::Upkeep;
+use crate::{DeviceCaps, Error};
+
+/// The parts of a residency manager.
+#[derive(Debug)]
+pub(crate) struct ManagerParts {
+    /// The number of the manager among all of the process, from 1.
+    pub(super) number: u64,
+    pub(super) pager: Arc<Pager>,
+    pub(super) upkeep: Upkeep,
+    pub(super) debug_name: Mutex<Option<Arc<str>>>,
+}
+
+impl ManagerParts {
+    pub(super) fn new(
+        device: &ID3D12Device,
+        adapter: Option<&IDXGIAdapter3>,
+        desc: &ResidencyManagerDesc,
+    ) -> Result<Arc<Self>, Error> {
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+        desc.check()?;
+        let caps = DeviceCaps::query(device)?;
+        let is_unified = unifies_memory(&caps, desc.flags);
+        let budgets = Budgets::new(adapter, is_unified, desc)?;
+        let paging_fence = create_fence(device, desc.initial_fence_value)?;
+        let mut planner = create_planner(is_unified, &desc.policy)?;
+        planner.complete_paging(desc.initial_fence_value);
+        let books = Books::new(budgets, planner);
+        let device = ManagedDevice::new(device, caps, &paging_fence);
+        let parts = Arc::new(Self {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            pager: Pager::new(device, books, paging_fence, desc),
+            upkeep: Upkeep::default(),
+            debug_name: Mutex::default(),
+        });
+        if desc.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) {
+            parts.start_background_updates(adapter);
+        }
+        Ok(parts)
+    }
+
+    fn start_background_updates(self: &Arc<Self>, adapter: Option<&IDXGIAdapter3>) {
+        if adapter.is_none() {
+            tracing::warn!("ALLOW_BACKGROUND_BUDGET_UPDATES without an adapter; no budget notifications");
+        }
+        let parts = Arc::downgrade(self);
+        let on_change = move |request| {
+            if let Some(parts) = parts.upgrade() {
+                parts.upkeep.trim_as_requested(&parts.pager, request);
+            }
+        };
+        let device = self.pager.device.interface();
+        if let Some(updates) = BackgroundUpdates::start(adapter, Some(device), on_change) {
+            let _ = self.upkeep.background.set(updates);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What happens beside paging: querying the operating system, trimming, telling of memory pressure.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use heapwright_core::ByteSize;
+
+use super::budget::{BackgroundUpdates, PressureLevel, PressureMonitor, TrimRequest};
+use super::pager::Pager;
+use crate::SegmentGroup;
+
+/// How many submissions there are between two tries to get under a budget that has shrunk: what is in use now is not in use then.
+const TRIM_INTERVAL: u64 = 4;
+
+/// When memory is looked after, and who is told how full it is.
+#[derive(Debug, Default)]
+pub(super) struct Upkeep {
+    pub(super) pressure: PressureMonitor,
+    /// The thread that does it, if there is one.
+    pub(super) background: OnceLock<BackgroundUpdates>,
+    submissions: AtomicU64,
+    /// The number of submissions from which on usage above the budget is trimmed again.
+    next_trim: AtomicU64,
+    refreshes_soon: AtomicBool,
+}
+
+impl Upkeep {
+    /// Has the operating system queried after the next submission that succeeds.
+    pub(super) fn refresh_soon(&self) {
+        self.refreshes_soon.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts a submission, and has the operating system queried after it if it is time.
+    #[inline]
+    pub(super) fn count_submission(&self, pager: &Pager) {
+        let before = self.submissions.fetch_add(1, Ordering::Relaxed);
+        if pager.books.budgets.refresh_due(before) {
+            self.refresh_soon();
+        }
+    }
+
+    /// After a submission: queries the operating system if it is time, and trims while usage is above a budget.
+    #[inline]
+    pub(super) fn after_submission(&self, pager: &Pager) {
+        let refreshes = self.refreshes_soon.load(Ordering::Relaxed);
+        let is_over =
+            SegmentGroup::ALL.into_iter().any(|group| self.pressure.level(group) == PressureLevel::Over);
+        if refreshes || is_over {
+            self.look_after_memory(pager, refreshes);
+            self.tell_pressure(pager);
+        }
+    }
+
+    #[cold]
+    fn look_after_memory(&self, pager: &Pager, refreshes: bool) {
+        if refreshes {
+            self.refreshes_soon.store(false, Ordering::Relaxed);
+            if let Some(updates) = self.background.get().filter(|updates| updates.is_healthy()) {
+                updates.request();
+                return;
+            }
+        }
+        let submissions = self.submissions.load(Ordering::Relaxed);
+        if !refreshes && submissions < self.next_trim.load(Ordering::Relaxed) {
+            return;
+        }
+        self.next_trim.store(submissions.saturating_add(TRIM_INTERVAL), Ordering::Relaxed);
+        // A thread that pages now makes room anyway.
+        let Some(mut current) = pager.try_lock() else { return };
+        if refreshes { pager.refresh_and_trim(&mut current) } else { pager.trim(&mut current) }
+    }
+
+    /// Queries the operating system, and evicts what is idle and above the budgets.
+    pub(super) fn trim(&self, pager: &Pager) {
+        pager.refresh_and_trim(&mut pager.lock());
+        self.tell_pressure(pager);
+    }
+
+    /// As [`trim`](Self::trim), after notifications.
+    pub(super) fn trim_as_requested(&self, pager: &Pager, request: TrimRequest) {
+        let mut current = pager.lock();
+        pager.trim_as_requested(&mut current, request);
+        pager.refresh_and_trim(&mut current);
+        drop(current);
+        self.tell_pressure(pager);
+    }
+
+    /// Tells subscribers if the pressure level of a segment group has changed. No lock is held when they are called.
+    #[inline]
+    pub(super) fn tell_pressure(&self, pager: &Pager) {
+        let usage = pager.books.lock().usage();
+        self.tell_pressure_at(pager, usage);
+    }
+
+    /// As [`tell_pressure`](Self::tell_pressure), with usage known.
+    #[inline]
+    pub(super) fn tell_pressure_at(&self, pager: &Pager, usage: [ByteSize; 2]) {
+        let budgets = &pager.books.budgets;
+        for group in SegmentGroup::ALL {
+            // The non-local group does not exist where all memory is local.
+            if budgets.effective_group(group) == group {
+                self.pressure.update(group, usage[group.index()], budgets.budget(group));
+            }
+        }
+    }
+}
