@@ -1,19 +1,18 @@
-//! Bad input: one line on standard error that names the file, the line and the rule, exit code 2, nothing on standard
-//! output.
+//! Invalid input: exit code 2, one line on standard error with file, line and error, and no standard output.
 
 use std::io::Write as _;
 
-use crate::support::{Folder, Said, command, heapwright};
+use crate::support::{Folder, Outcome, command, heapwright};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Replays one file and expects this error, which begins with the file's path.
+/// Replays a file and expects this error after its path.
 #[track_caller]
 fn refused(path: &str, expected: &str) {
     for options in [&["replay"][..], &["replay", "--json"], &["replay", "--verify"]] {
-        let said = heapwright(options.iter().chain(&[path]));
-        assert_eq!(said.one_error(2), format!("{path}{expected}"));
-        assert_eq!(said.stdout, "");
+        let outcome = heapwright(options.iter().chain(&[path]));
+        assert_eq!(outcome.one_error(2), format!("{path}{expected}"));
+        assert_eq!(outcome.stdout, "");
     }
 }
 
@@ -57,8 +56,8 @@ fn truncated_gzip() {
     let mut bytes = gzip(&format!("time_us,event,id,size_bytes\n{rows}"));
     bytes.truncate(bytes.len() / 2);
     let path = folder.file("t.csv.gz", bytes);
-    let said = heapwright(["replay", &path]);
-    let error = said.one_error(2).strip_prefix(&format!("{path}:")).unwrap();
+    let outcome = heapwright(["replay", &path]);
+    let error = outcome.one_error(2).strip_prefix(&format!("{path}:")).unwrap();
     let (line, rule) = error.split_once(": ").unwrap();
     assert!((9_000..11_000).contains(&line.parse::<u32>().unwrap()), "{error}");
     assert_eq!(rule, "the gzip data end in the middle (is the file truncated?)");
@@ -71,11 +70,11 @@ fn corrupt_gzip() {
     let checksum = bytes.len() - 8;
     bytes[checksum] ^= 1;
     let path = folder.file("t.csv.gz", bytes);
-    let said = heapwright(["replay", &path]);
+    let outcome = heapwright(["replay", &path]);
     assert!(
-        said.one_error(2).starts_with(&format!("{path}:3: the gzip data are corrupt: ")),
+        outcome.one_error(2).starts_with(&format!("{path}:3: the gzip data are corrupt: ")),
         "{}",
-        said.stderr
+        outcome.stderr
     );
 }
 
@@ -106,21 +105,21 @@ fn a_byte_order_mark_is_skipped_once() {
     );
 }
 
-/// A gzip file of rows without number, which all are valid: it is refused at the limit, in little memory.
+/// A small gzip file with many valid rows is rejected at the limit, without using much memory.
 #[test]
 fn a_file_that_is_larger_than_it_looks() {
     let folder = Folder::new();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(b"time_us,event,id,size_bytes\n").unwrap();
     for id in 0..2_200_000_u32 {
-        // In an order that no count follows.
+        // Ids are not consecutive.
         let id = u64::from(id.reverse_bits());
         write!(encoder, "0,alloc,{id},256\n0,free,{id},256\n").unwrap();
     }
     let path = folder.file("bomb.csv.gz", encoder.finish().unwrap());
-    let said = heapwright(["replay", &path]);
+    let outcome = heapwright(["replay", &path]);
     let expected = format!("{path}:4194306: the trace has more than 4194304 events, the most that is read");
-    assert_eq!(said.one_error(2), expected);
+    assert_eq!(outcome.one_error(2), expected);
 }
 
 #[test]
@@ -128,10 +127,10 @@ fn more_that_is_live_than_a_replay_takes() {
     let folder = Folder::new();
     let rows: String = (0..=1_048_576_u32).map(|id| format!("0,alloc,{id},1\n")).collect();
     let path = folder.trace("live.csv", &rows);
-    let said = heapwright(["replay", &path]);
+    let outcome = heapwright(["replay", &path]);
     let expected =
         format!("{path}:1048578: more than 1048576 allocations are live at once, the most that is read");
-    assert_eq!(said.one_error(2), expected);
+    assert_eq!(outcome.one_error(2), expected);
 }
 
 #[test]
@@ -154,7 +153,7 @@ fn numbers_that_do_not_fit() {
         ":2: size_bytes does not fit in 64 bits: \"18446744073709551616\"",
     );
     let max = u64::MAX;
-    // A trace may hold it; no device does.
+    // A trace may contain this size, but no device supports it.
     let folder = Folder::new();
     let path = folder.trace("t.csv", &format!("0,alloc,0,{max}\n0,alloc,1,1\n"));
     refused(&path, ":3: more bytes are live at once than fit in 64 bits");
@@ -218,73 +217,76 @@ fn a_size_over_the_limit_of_the_device() {
     let path =
         folder.trace("t.csv", "0,alloc,0,16\n0,alloc,1,4611686018427387904\n0,alloc,2,4611686018427387904\n");
     for options in [&["replay"][..], &["replay", "--json", "--verify"]] {
-        let said = heapwright(options.iter().chain(&[path.as_str()]));
+        let outcome = heapwright(options.iter().chain(&[path.as_str()]));
         let start = format!(
-            "{path}:3: size_bytes 4611686018427387904 (4.00 EiB) is over the limit of device host:discrete for one \
-             resource, "
+            "{path}:3: size_bytes 4611686018427387904 (4.00 EiB) exceeds the maximum resource size of device \
+             host:discrete, "
         );
-        let limit = said.one_error(2).strip_prefix(&start).unwrap_or_else(|| panic!("{}", said.stderr));
+        let limit = outcome.one_error(2).strip_prefix(&start).unwrap_or_else(|| panic!("{}", outcome.stderr));
         assert!(limit.split(' ').next().unwrap().parse::<u64>().unwrap() > 0, "{limit}");
-        assert_eq!(said.stdout, "");
+        assert_eq!(outcome.stdout, "");
     }
 }
 
 #[test]
 fn a_path_with_a_line_break_is_still_one_line() {
-    let said = heapwright(["replay", "no\nsuch.csv"]);
-    let reason =
-        said.one_error(2).strip_prefix("no\\u{a}such.csv: ").unwrap_or_else(|| panic!("{}", said.stderr));
-    // On Windows no file can be called so, which is the reason there.
+    let outcome = heapwright(["replay", "no\nsuch.csv"]);
+    let reason = outcome
+        .one_error(2)
+        .strip_prefix("no\\u{a}such.csv: ")
+        .unwrap_or_else(|| panic!("{}", outcome.stderr));
+    // On Windows such names are invalid.
     assert!(reason == "no such file" || cfg!(windows), "{reason}");
 }
 
 #[test]
-fn an_unknown_device_is_told_what_exists() {
-    let said = heapwright(["replay", "--device", "vulkan", "traces/unet_diffusion.csv.gz"]);
-    let error = said.one_error(2);
+fn the_error_for_an_unknown_device_lists_all() {
+    let outcome = heapwright(["replay", "--device", "vulkan", "traces/unet_diffusion.csv.gz"]);
+    let error = outcome.one_error(2);
     assert!(
-        error.starts_with("--device: no device \"vulkan\"; there are host (which is host:discrete), "),
+        error.starts_with("--device: unknown device \"vulkan\"; available: host (short for host:discrete), "),
         "{error}"
     );
     assert!(error.contains("host:discrete-2gib"), "{error}");
-    assert_eq!(said.stdout, "");
+    assert_eq!(outcome.stdout, "");
 }
 
 #[test]
 fn verify_on_a_heap_that_the_cpu_cannot_write_to() {
-    let said = heapwright(["replay", "--verify", "--heap-type", "default", "traces/unet_diffusion.csv.gz"]);
+    let outcome =
+        heapwright(["replay", "--verify", "--heap-type", "default", "traces/unet_diffusion.csv.gz"]);
     assert_eq!(
-        said.one_error(2),
-        "--verify writes through Map, which --heap-type default does not allow; \
-         use upload, readback or gpu-upload, or leave --heap-type out"
+        outcome.one_error(2),
+        "--verify requires a heap type that can be mapped, but --heap-type is default; use auto, upload, readback or \
+         gpu-upload"
     );
 }
 
 #[test]
 fn gpu_upload_on_a_device_without_it() {
     let device = ["--device", "host:discrete-2gib", "--heap-type", "gpu-upload"];
-    let said = heapwright(["replay", "traces/unet_diffusion.csv.gz"].iter().chain(&device));
-    assert_eq!(said.one_error(2), "--heap-type gpu-upload: the device has no GPU upload heaps");
+    let outcome = heapwright(["replay", "traces/unet_diffusion.csv.gz"].iter().chain(&device));
+    assert_eq!(outcome.one_error(2), "--heap-type gpu-upload: the device does not support GPU upload heaps");
 }
 
 #[test]
-fn arguments_that_make_no_sense() {
+fn invalid_arguments() {
     for args in
         [&[][..], &["replay"], &["replay", "--heap-type", "fast", "x.csv"], &["frobnicate"], &["--frob"]]
     {
-        let said = heapwright(args);
-        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{args:?}");
-        assert!(said.stderr.contains("--help"), "{args:?}: {}", said.stderr);
+        let outcome = heapwright(args);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(outcome.stderr.contains("--help"), "{args:?}: {}", outcome.stderr);
     }
 }
 
 #[test]
-fn a_log_filter_that_makes_no_sense() {
+fn an_invalid_log_filter() {
     let output = command().env("HEAPWRIGHT_LOG", "a=b=c").arg("devices").output().unwrap();
-    let said = Said::from_output(output);
+    let outcome = Outcome::from_output(output);
     assert!(
-        said.one_error(2).starts_with("HEAPWRIGHT_LOG=\"a=b=c\" is not a log filter: "),
+        outcome.one_error(2).starts_with("HEAPWRIGHT_LOG=\"a=b=c\": invalid log filter: "),
         "{}",
-        said.stderr
+        outcome.stderr
     );
 }
