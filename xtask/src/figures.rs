@@ -151,7 +151,7 @@ fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String
         ));
     }
     let heading = [
-        "| trace | heapwright | as GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright, mean over the events | heaps created per allocation |",
+        "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright, mean over the events | heaps created per allocation |",
         "|---|---|---|---|---|---|---|",
     ];
     Ok(Figures { name: "heaps", heading: heading.map(str::to_owned).into(), rows, summary: Vec::new() })

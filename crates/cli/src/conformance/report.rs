@@ -338,7 +338,7 @@ heap        2       1       -      1        -
 tiles       1       -       -      -        1
 
 known heap/flags: it takes all of them
-known tiles/one: skipped here
+known tiles/one: skipped
 
 skipped   1: the detail
 

