@@ -1,8 +1,8 @@
-//! A program that holds its device in the crate `windows` and its memory in heapwright.
+//! A program that uses Direct3D 12 through the crate `windows` and allocates memory with heapwright.
 //!
-//! The same source is built with windows 0.58 and with 0.62 (`../windows-058`, `../windows-062`): nothing in it, and nothing in
-//! heapwright, depends on the version. A texture goes up through an upload buffer and down again through a readback buffer, on command lists of
-//! `windows`; a resource that `windows` made is imported. A residency manager executes the command list, on a queue of `windows`.
+//! It is built with `windows` 0.58 and 0.62 (`../windows-058`, `../windows-062`) from the same source. It uploads a texture
+//! and reads it back with a command list of `windows`, which a residency manager executes on a queue of `windows`, and
+//! imports a resource that was created with `windows`.
 
 use std::error::Error;
 use std::mem::{ManuallyDrop, transmute_copy};
@@ -19,20 +19,20 @@ use windows::Win32::Graphics::Dxgi::{CreateDXGIFactory1, IDXGIAdapter1, IDXGIFac
 
 use interop::{AdapterToHeapwright as _, ToHeapwright as _, ToWindows as _, ValueToHeapwright as _};
 
-// The whole bridge.
+// Defines the conversions.
 // SAFETY: `windows` in Cargo.toml is the crate of that name.
 heapwright::windows_interop!(mod interop for unsafe windows);
 
-type Answer<T> = Result<T, Box<dyn Error>>;
+type BoxResult<T> = Result<T, Box<dyn Error>>;
 
-/// Pixels of the texture, each side; 4 bytes a pixel make rows of 256 bytes, the alignment that a copy wants.
+/// Width and height of the texture. With 4 bytes per pixel, rows have 256 bytes, the alignment that copies require.
 const SIDE: u32 = 64;
 const ROW: u32 = SIDE * 4;
 const BYTES: usize = (SIDE * ROW) as usize;
 
-fn main() -> Answer<()> {
-    // SAFETY: the calls of this program keep to D3D12's rules: descriptions outlive their calls, results are of the interface that is asked
-    // for, and what the GPU uses lives until the fence says that it is done.
+fn main() -> BoxResult<()> {
+    // SAFETY: the program follows Direct3D 12's rules: pointers are valid, results have the requested interfaces, and objects
+    // that the GPU uses live until the fence is reached.
     unsafe {
         let (device, adapter) = open()?;
         let adapter = adapter.to_heapwright()?;
@@ -54,43 +54,43 @@ fn main() -> Answer<()> {
             D3D12_RESOURCE_STATE_COPY_DEST.to_heapwright(),
             None,
         )?;
-        // GetDesc of `windows`, on the resource as it came.
+        // Calls GetDesc of `windows` on heapwright's resource.
         let desc = texture.resource().as_windows().GetDesc();
         assert_eq!((desc.Width, desc.Height, desc.Format), (SIDE.into(), SIDE, DXGI_FORMAT_R8G8B8A8_UNORM));
 
         let (fence, value) = copy(&device, &manager, &upload, &texture, &readback)?;
         let mut seen = vec![0; BYTES];
         readback.map()?.read(0, &mut seen)?;
-        assert!(seen == pixels, "what came back is what went up");
-        println!("{BYTES} bytes went through a {SIDE} x {SIDE} texture and came back the same");
+        assert!(seen == pixels, "the texture was read back unchanged");
+        println!("uploaded {BYTES} bytes to a {SIDE} x {SIDE} texture and read them back");
 
         let mine = committed_buffer(&device)?;
         let imported = allocator.import(&ResourceAllocationDesc::default(), mine.as_heapwright())?;
         assert_eq!(imported.resource().as_windows(), &mine, "the same object");
         assert_eq!(allocator.stats().imported_count, 1);
-        println!("imported {} that `windows` made", imported.size());
+        println!("imported a buffer of {} that was created with `windows`", imported.size());
 
         let stats = manager.stats();
-        assert!(stats.current_heap_usage >= allocator.reserved(), "all heaps are the manager's: {stats:?}");
-        println!("{} are resident in {} heaps", stats.current_heap_usage, stats.current_heap_count);
+        assert!(stats.current_heap_usage >= allocator.reserved(), "the manager has all heaps: {stats:?}");
+        println!("{} in {} heaps are managed", stats.current_heap_usage, stats.current_heap_count);
 
         allocator.free_after(texture, fence.as_heapwright(), value);
         assert_eq!(allocator.collect(), 1, "the fence is reached");
         drop((upload, readback, imported));
         assert_eq!(allocator.stats().used, ByteSize::ZERO);
-        println!("all of it is free again; {} are held", allocator.reserved());
+        println!("freed everything; {} are reserved", allocator.reserved());
     }
     Ok(())
 }
 
-/// The first adapter, and a device on it.
-unsafe fn open() -> Answer<(ID3D12Device, IDXGIAdapter1)> {
+/// Returns the first adapter and a device on it.
+unsafe fn open() -> BoxResult<(ID3D12Device, IDXGIAdapter1)> {
     unsafe {
         let factory: IDXGIFactory1 = CreateDXGIFactory1()?;
         let adapter = factory.EnumAdapters1(0)?;
         let mut device: Option<ID3D12Device> = None;
         D3D12CreateDevice(&adapter, D3D_FEATURE_LEVEL_11_0, &mut device)?;
-        Ok((device.ok_or("no device came")?, adapter))
+        Ok((device.ok_or("D3D12CreateDevice returned no device")?, adapter))
     }
 }
 
@@ -103,14 +103,15 @@ fn buffer(
     allocator.create_resource(&allocation, buffer_desc().as_heapwright(), state.to_heapwright(), None)
 }
 
-/// Copies `upload` into `texture` and that into `readback`, and waits for it. Answers the fence that the manager signals, and its value.
+/// Copies `upload` to `texture` and `texture` to `readback`, and waits for completion. Returns the manager's fence and its
+/// value.
 unsafe fn copy(
     device: &ID3D12Device,
     manager: &ResidencyManager,
     upload: &ResourceAllocation,
     texture: &ResourceAllocation,
     readback: &ResourceAllocation,
-) -> Answer<(ID3D12Fence, FenceValue)> {
+) -> BoxResult<(ID3D12Fence, FenceValue)> {
     unsafe {
         let queue_desc =
             D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_DIRECT, ..Default::default() };
@@ -148,13 +149,13 @@ unsafe fn copy(
         let list = ID3D12CommandList::from(list).into_heapwright();
         let value = manager.execute_command_lists(queue.as_heapwright(), &[(&list, &used)])?;
         let fence: ID3D12Fence = manager.queue_fence(queue.as_heapwright())?.into_windows();
-        // Without an event it returns when the fence is there.
+        // Without an event, the call returns when the fence value is reached.
         fence.SetEventOnCompletion(value.get(), HANDLE::default())?;
         Ok((fence, value))
     }
 }
 
-/// The one subresource of a texture. The location borrows the reference: it must not outlive `resource`.
+/// Returns the location of a texture's only subresource, which must not outlive `resource`.
 unsafe fn subresource(resource: &ID3D12Resource) -> D3D12_TEXTURE_COPY_LOCATION {
     D3D12_TEXTURE_COPY_LOCATION {
         pResource: unsafe { borrowed(resource) },
@@ -163,7 +164,7 @@ unsafe fn subresource(resource: &ID3D12Resource) -> D3D12_TEXTURE_COPY_LOCATION 
     }
 }
 
-/// The texture's rows in a buffer. The location borrows the reference: it must not outlive `resource`.
+/// Returns the location of the texture's rows in a buffer, which must not outlive `resource`.
 unsafe fn rows(resource: &ID3D12Resource, offset: ByteSize) -> D3D12_TEXTURE_COPY_LOCATION {
     let footprint = D3D12_SUBRESOURCE_FOOTPRINT {
         Format: DXGI_FORMAT_R8G8B8A8_UNORM,
@@ -180,7 +181,7 @@ unsafe fn rows(resource: &ID3D12Resource, offset: ByteSize) -> D3D12_TEXTURE_COP
     }
 }
 
-/// From COPY_DEST. The barrier borrows the reference: it must not outlive `resource`.
+/// Returns a barrier from COPY_DEST to COPY_SOURCE, which must not outlive `resource`.
 unsafe fn to_copy_source(resource: &ID3D12Resource) -> D3D12_RESOURCE_BARRIER {
     let transition = D3D12_RESOURCE_TRANSITION_BARRIER {
         pResource: unsafe { borrowed(resource) },
@@ -195,14 +196,14 @@ unsafe fn to_copy_source(resource: &ID3D12Resource) -> D3D12_RESOURCE_BARRIER {
     }
 }
 
-/// The pointer as the structures of `windows` hold it, without a reference of its own.
+/// Returns the pointer for a structure of `windows`, without adding a reference.
 unsafe fn borrowed(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
-    // SAFETY: both are one pointer, and the copy is never dropped.
+    // SAFETY: both types have the layout of a pointer, and the copy is never dropped.
     unsafe { transmute_copy(resource) }
 }
 
-/// A buffer that heapwright knows nothing of.
-unsafe fn committed_buffer(device: &ID3D12Device) -> Answer<ID3D12Resource> {
+/// Creates a committed buffer without heapwright.
+unsafe fn committed_buffer(device: &ID3D12Device) -> BoxResult<ID3D12Resource> {
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let mut made: Option<ID3D12Resource> = None;
     unsafe {
@@ -215,7 +216,7 @@ unsafe fn committed_buffer(device: &ID3D12Device) -> Answer<ID3D12Resource> {
             &mut made,
         )?;
     }
-    Ok(made.ok_or("no resource came")?)
+    Ok(made.ok_or("CreateCommittedResource returned no resource")?)
 }
 
 fn buffer_desc() -> D3D12_RESOURCE_DESC {

@@ -1,33 +1,33 @@
-//! Runs the comparison of `bench/`, a package of its own that is built here and by nothing else.
+//! `cargo xtask bench-table`: builds and runs the comparison in `bench/`, a separate package.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `bench-table` is told, under the same names.
+/// Arguments of `cargo xtask bench-table`, which are passed to the program.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where the traces are that are not in the repository [default: ../shared/traces beside the repository].
+    /// Directory of the traces that are not in the repository [default: ../shared/traces beside the repository].
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
-    /// Fewer operations, less than a minute; the table is printed, but written only where --output says.
+    /// Run fewer operations, for less than a minute, and write no file unless --output is given.
     #[arg(long)]
     quick: bool,
-    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity, and that nobody
-    /// refuses what others serve.
+    /// Check the allocators instead of measuring them: ranges must be aligned, within the capacity and must not overlap, and
+    /// no allocator may fail a request that others serve.
     #[arg(long)]
     verify: bool,
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// The date to write [default: that of the commit].
+    /// Date of the table [default: date of the commit].
     #[arg(long)]
     date: Option<String>,
-    /// The markdown file to write [default: bench/TABLE.md, unless --quick].
+    /// Markdown file to write [default: bench/TABLE.md, or none with --quick].
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// Builds and runs it.
+/// Builds and runs the program.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--quiet", "--bin", "bench-table", "--manifest-path"]);

@@ -1,9 +1,8 @@
-//! Regenerates the files of `crates/d3d12/src/bindings` from the Windows metadata.
+//! `cargo xtask bindings`: generates `crates/d3d12/src/bindings` from the Windows metadata.
 //!
-//! windows-bindgen emits the `_Impl` trait of an interface only when each type that the interface's
-//! methods name is selected too, so the filter lists every D3D12 and DXGI name of the metadata rather
-//! than the few that are in use today. Video is left out: it is a third of the names and no part of memory.
-//! What the library needs is in one file, and all else in another, for the feature `complete`.
+//! windows-bindgen generates the `_Impl` trait of an interface only if all types in its methods are selected. Therefore the
+//! filter selects all names of Direct3D 12 and DXGI except video. The items that the library needs are written to one file,
+//! and the others to a second file, for the feature `complete`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,13 +14,13 @@ use crate::{items, struct_returns};
 
 const NAMESPACE: &str = "Windows.Win32";
 
-/// Prefixes of the names that the bindings hold.
+/// Prefixes of selected names.
 const PREFIXES: &[&str] = &["D3D12", "ID3D12", "CLSID_D3D12", "DXGI", "IDXGI", "D3D_", "PFN_D3D12"];
 
-/// Names beginning with one of these stay out although a prefix above selects them.
+/// Prefixes of names that are excluded despite [`PREFIXES`].
 const LEFT_OUT: &[&str] = &["D3D12_VIDEO", "ID3D12Video", "D3D12_FEATURE_DATA_VIDEO"];
 
-/// What the interfaces above name beside themselves, and the exports that start everything.
+/// Other types in the interfaces, and exported functions.
 const EXTRA: &[&str] = &[
     "RECT",
     "POINT",
@@ -42,7 +41,7 @@ const EXTRA: &[&str] = &[
     "E_OUTOFMEMORY",
     "S_OK",
     "S_FALSE",
-    // What the runtime's host driver asks of Windows: address space that is committed later.
+    // Used by the runtime's host driver to reserve and commit address space.
     "VirtualAlloc",
     "VirtualFree",
     "MEM_RESERVE",
@@ -50,7 +49,7 @@ const EXTRA: &[&str] = &[
     "MEM_RELEASE",
     "PAGE_READWRITE",
     "PAGE_NOACCESS",
-    // What `heapwright_d3d12::event` is made of on Windows.
+    // Used by `heapwright_d3d12::event`.
     "CreateEventW",
     "SetEvent",
     "ResetEvent",
@@ -68,8 +67,8 @@ const EXTRA: &[&str] = &[
     "INFINITE",
 ];
 
-/// What heapwright and those who call it need: the interfaces that it takes, hands out and asks for, those by which a program makes them, the
-/// debug layer's, and what `heapwright_d3d12::event` calls. `items` says what each name brings.
+/// Names that heapwright and its callers need: interfaces in its API, functions to create them, the debug layer, and the
+/// functions that `heapwright_d3d12::event` calls. See `items` for the dependencies that are included.
 const LIBRARY: &[&str] = &[
     "D3D12CreateDevice",
     "D3D12GetDebugInterface",
@@ -80,7 +79,7 @@ const LIBRARY: &[&str] = &[
     "ID3D12CommandQueue",
     "ID3D12Debug1",
     "ID3D12Device14",
-    // `trim::ID3D12Device15` is made by windows-interface, which names it.
+    // Required by the declaration of `trim::ID3D12Device15`.
     "ID3D12Device14_Impl",
     "ID3D12DeviceFactory",
     "ID3D12DeviceRemovedExtendedDataSettings",
@@ -107,17 +106,17 @@ const LIBRARY: &[&str] = &[
     "ResetEvent",
     "SetEvent",
     "WaitForSingleObject",
-    // Their constants: limits, alignments, flags and errors.
+    // Types of constants: limits, alignments, flags and errors.
     "DXGI_ADAPTER_FLAG",
     "HRESULT",
     "i32",
     "u32",
 ];
 
-/// Writes the bindings, or with `check` compares them with what is checked in.
+/// Writes the bindings, or compares them with the existing files if `check` is set.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let folder = root.join("crates/d3d12/src/bindings");
-    // windows-bindgen formats with the rustfmt.toml that it finds from the current directory upwards.
+    // windows-bindgen uses the rustfmt.toml in the current directory or its ancestors.
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
     let generated = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
@@ -142,21 +141,21 @@ fn compare(target: &Path, fresh: &str) -> Result<(), String> {
     }
     let line = present.lines().zip(fresh.lines()).position(|(a, b)| a != b);
     let place = line.map_or_else(
-        || "one is a beginning of the other".to_string(),
+        || "one is a prefix of the other".to_string(),
         |n| format!("first difference in line {}", n + 1),
     );
     Err(format!(
-        "{} is not what `cargo xtask bindings` generates ({place}); run it and commit the result",
+        "{} is outdated ({place}); run `cargo xtask bindings` and commit the result",
         target.display()
     ))
 }
 
 fn generate() -> io::Result<String> {
     let metadata = File::new(windows_default::WIN32.to_vec())
-        .ok_or_else(|| io::Error::other("windows-default holds no readable metadata"))?;
+        .ok_or_else(|| io::Error::other("windows-default contains no readable metadata"))?;
     let names = select(&Index::new(vec![metadata]));
 
-    // windows-bindgen writes to a path only.
+    // windows-bindgen can only write to a path.
     let out = scratch_file();
     let mut bindgen = windows_bindgen::builder();
     bindgen.output(&out).flat().implement_all();
@@ -166,12 +165,13 @@ fn generate() -> io::Result<String> {
     bindgen.write();
     let text = fs::read_to_string(&out);
     fs::remove_file(&out)?;
-    // A checkout on Windows may hold either line ending; the generated text always has \n.
+    // Files in a checkout on Windows may have CR LF line endings.
     text.map(|t| t.replace("\r\n", "\n"))
 }
 
-/// What windows-bindgen 0.100 writes for the windows-core of its own version, and what windows-core 0.62 calls it. That is the
-/// version of the crate `windows` 0.62, and permits older Rust. Its strings are for Windows alone; `crate` has them everywhere.
+/// Replacements that adapt the code of windows-bindgen 0.100 to windows-core 0.62, which the crate `windows` 0.62 uses and
+/// which supports older versions of Rust. The string types of windows-core exist only on Windows; those of `crate` exist
+/// everywhere.
 const NAMES_FOR_WINDOWS_CORE_0_62: &[(&str, &str)] = &[
     ("windows_core::imp::Type::", "windows_core::Type::"),
     ("windows_core::imp::box_new(", "windows_core::imp::Box::new("),
@@ -179,8 +179,8 @@ const NAMES_FOR_WINDOWS_CORE_0_62: &[(&str, &str)] = &[
     ("windows_core::PCWSTR", "crate::PCWSTR"),
 ];
 
-/// Rust 1.87 has no `Default` of raw pointers to derive from: structures that hold one get the implementation that windows-bindgen
-/// writes wherever it cannot derive.
+/// Replaces derived implementations of `Default` for structures with raw pointers, because raw pointers do not implement
+/// `Default` in Rust 1.87.
 fn write_out_defaults(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let mut index = 0;
@@ -196,7 +196,7 @@ fn write_out_defaults(text: &str) -> String {
             continue;
         };
         let name = name.to_string();
-        // A structure of named fields ends with a brace, one that wraps a pointer in the line that it begins in.
+        // A structure ends with a brace, a tuple structure on its first line.
         let end = (index..lines.len())
             .find(|&line| lines[line] == "}" || lines[line].ends_with(");"))
             .unwrap_or(index);
@@ -216,7 +216,9 @@ fn write_out_defaults(text: &str) -> String {
 fn use_windows_core_0_62(mut text: String) -> Result<String, String> {
     for (from, to) in NAMES_FOR_WINDOWS_CORE_0_62 {
         if !text.contains(from) {
-            return Err(format!("the generated text has no `{from}`, which was to become `{to}`"));
+            return Err(format!(
+                "the generated code does not contain `{from}`, which should be replaced with `{to}`"
+            ));
         }
         text = text.replace(from, to);
     }
@@ -243,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structures_with_raw_pointers_get_a_default_that_is_written_out() {
+    fn structures_with_raw_pointers_implement_default_manually() {
         let numbers =
             "#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]\npub struct A {\n    pub x: u32,\n}\n";
         assert_eq!(write_out_defaults(numbers), numbers);

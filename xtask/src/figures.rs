@@ -1,5 +1,7 @@
-//! The tables of README.md that anybody can measure again: what replays of traces hold, what policies page in, and what suballocators
-//! take. The first two are the same on every machine; the last is taken from `bench/TABLE.md`, which `cargo xtask bench-table` writes.
+//! `cargo xtask figures`: measures and writes the tables of README.md.
+//!
+//! The tables of replays and of residency policies are the same on every machine. The table of suballocators is taken from
+//! `bench/TABLE.md`, which `cargo xtask bench-table` writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,19 +9,19 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What `figures` is told.
+/// Arguments of `cargo xtask figures`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where the traces are that are not in the repository [default: ../shared/traces beside the repository].
+    /// Directory of the traces that are not in the repository [default: ../shared/traces beside the repository].
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
-    /// Change nothing; fail when a line of README.md differs from what would be written. Traces that are not found are left out.
+    /// Change nothing, and fail if README.md is outdated. Missing traces are skipped.
     #[arg(long)]
     check: bool,
 }
 
-/// A recorded trace, and what other allocators reserve for it over its peak: measured once, on a Vulkan device with memory alignment 256,
-/// by VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with their default settings.
+/// A recorded trace, with the overhead of VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with default settings, measured on a
+/// Vulkan device with a memory alignment of 256 bytes.
 struct Recorded {
     name: &'static str,
     vma: &'static str,
@@ -38,20 +40,19 @@ const RECORDED: [Recorded; 5] = [
     recorded("vision_serving", "1.410", "1.158"),
 ];
 
-/// The traces that the eviction policy `next-use` was developed with, as it was with all scenarios that come with the program. The others
-/// were looked at when it was done.
+/// The traces that the eviction policy `next-use` was tuned on, in addition to all built-in scenarios.
 const TUNED_ON: [&str; 2] = ["vision_serving", "unet_diffusion"];
 
-/// A table: lines that depend on one trace or scenario, and lines about all of them.
+/// A table, with rows for single traces or scenarios and a summary of all.
 struct Figures {
     name: &'static str,
     heading: Vec<String>,
     rows: Vec<String>,
-    /// Empty where something was left out.
+    /// Summary rows. Empty if traces are missing.
     summary: Vec<String>,
 }
 
-/// Measures, and writes the tables or compares them.
+/// Measures the figures, and writes or compares the tables.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let elsewhere = args.traces.clone().unwrap_or_else(|| root.join("../shared/traces"));
     let mut traces = Vec::new();
@@ -60,8 +61,8 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
         let found = [root.join("traces").join(&file), elsewhere.join(&file)];
         match found.into_iter().find(|path| path.exists()) {
             Some(path) => traces.push((recorded, path)),
-            None if args.check => eprintln!("left out: {file}"),
-            None => return Err(format!("{file} is in neither traces nor {}", elsewhere.display())),
+            None if args.check => eprintln!("skipped missing trace {file}"),
+            None => return Err(format!("{file} not found in traces or {}", elsewhere.display())),
         }
     }
     let tables = [heaps(root, &traces)?, residency(root, &traces)?, suballocators(root)?];
@@ -78,7 +79,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
         return match &missing[..] {
             [] => Ok(()),
             missing => Err(format!(
-                "README.md does not have what `cargo xtask figures` measures:\n{}",
+                "README.md is outdated; run `cargo xtask figures`. Missing lines:\n{}",
                 missing.join("\n")
             )),
         };
@@ -93,7 +94,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     fs::write(&path, written).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// What is before, between and behind the comments around a table.
+/// Splits the text into the parts before, between and after the comments around a table.
 fn split<'a>(text: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str), String> {
     let (begin, end) = (format!("<!-- figures: {name} -->"), format!("<!-- end: {name} -->"));
     let missing = |comment: &str| format!("README.md lacks {comment}");
@@ -102,7 +103,7 @@ fn split<'a>(text: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str), S
     Ok((&text[..begins], &text[begins..ends], &text[ends..]))
 }
 
-/// What the program prints with `--json`, a value a line.
+/// Runs the program with `--json` and parses each line of its output.
 fn program(root: &Path, args: &[&str], paths: &[&Path]) -> Result<Vec<Value>, String> {
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--quiet", "-p", "heapwright-cli", "--"]).args(args).args(paths);
@@ -117,12 +118,12 @@ fn program(root: &Path, args: &[&str], paths: &[&Path]) -> Result<Vec<Value>, St
 }
 
 fn number(object: &Value, key: &str) -> Result<f64, String> {
-    object[key].as_f64().ok_or_else(|| format!("there is no {key} in {object}"))
+    object[key].as_f64().ok_or_else(|| format!("missing key {key} in {object}"))
 }
 
 fn find<'a>(objects: &'a [Value], facts: &[(&str, &str)]) -> Result<&'a Value, String> {
     let is_it = |object: &&Value| facts.iter().all(|(key, value)| object[*key] == *value);
-    objects.iter().find(is_it).ok_or_else(|| format!("heapwright printed nothing of {facts:?}"))
+    objects.iter().find(is_it).ok_or_else(|| format!("heapwright printed no result for {facts:?}"))
 }
 
 fn geometric_mean(ratios: &[f64]) -> f64 {
@@ -131,7 +132,7 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp()
 }
 
-/// What replays hold.
+/// Measures the memory overhead of replays.
 fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
     let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
     let objects = program(root, &["replay", "--json", "--compare"], &paths)?;
@@ -151,13 +152,13 @@ fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String
         ));
     }
     let heading = [
-        "| trace | heapwright | as GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright, mean over the events | heaps created per allocation |",
+        "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright, mean over the events | heaps created per allocation |",
         "|---|---|---|---|---|---|---|",
     ];
     Ok(Figures { name: "heaps", heading: heading.map(str::to_owned).into(), rows, summary: Vec::new() })
 }
 
-/// What policies page in, over the bound.
+/// Measures the bytes that policies page in, relative to the bound.
 fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
     let listed = program(root, &["residency", "--list", "--json"], &[])?;
     let scenarios = listed.iter().filter(|object| object["kind"] == "scenario");
@@ -167,7 +168,7 @@ fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, St
     let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
     let objects = program(root, &args, &paths)?;
     let mut rows = Vec::new();
-    // By whether the policy was tuned on it, then by policy.
+    // Indexed by whether the policy was tuned on the workload, then by policy.
     let mut ratios = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
     let mut row = |name: &str, shown: &str, is_tuned_on: bool| {
         let ratio = |policy| number(find(&objects, &[("scenario", name), ("policy", policy)])?, "ratio");
@@ -198,7 +199,7 @@ fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, St
     Ok(Figures { name: "residency", heading: heading.map(str::to_owned).into(), rows, summary })
 }
 
-/// What a free and an allocation take, as `bench/TABLE.md` has it.
+/// Reads the times of suballocators from `bench/TABLE.md`.
 fn suballocators(root: &Path) -> Result<Figures, String> {
     const RIVALS: [&str; 4] = ["heapwright slabs", "heapwright TLSF", "VMA default", "offset-allocator"];
     const WORKLOADS: [(&str, &str); 3] = [
@@ -227,7 +228,7 @@ fn suballocators(root: &Path) -> Result<Figures, String> {
     })
 }
 
-/// The number in a row and column of a section of `bench/TABLE.md`; behind it stands, in parentheses, what it is over the baseline's.
+/// Returns the number in a row and column of a section of `bench/TABLE.md`, without the ratio in parentheses after it.
 fn cell(table: &str, section: &str, rival: &str, column: &str) -> Option<f64> {
     let lines = table.lines().skip_while(|line| line.strip_prefix("## ") != Some(section)).skip(1);
     let mut rows = lines.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));

@@ -1,4 +1,4 @@
-//! Runs the fuzz targets of `fuzz/` for a while each.
+//! `cargo xtask fuzz`: runs the fuzz targets of `fuzz/`.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,21 +9,20 @@ use crate::limited;
 const TARGETS: &[&str] =
     &["aliasing", "device", "memory_short", "queues", "report", "residency", "suballoc", "trace"];
 
-/// Seconds that one input may take, after which libFuzzer ends with it as a finding. Its own default is 20 minutes. Inputs
-/// take milliseconds, so that a slow machine does not come near.
+/// Time limit of an input, in seconds. libFuzzer reports an input that exceeds it. Inputs usually take milliseconds.
 const INPUT_SECONDS: u32 = 30;
 
-/// How much longer than asked a target may run: cargo looks whether it is built, the corpus is read, the last input is
-/// finished. After that it hangs where libFuzzer does not see it, as in a thread that it waits for at exit, and is killed.
+/// Additional time for cargo, reading the corpus and finishing the last input. A target that runs longer hangs outside of an
+/// input, for example at exit, and is killed.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// How long a target, or cargo-fuzz itself, may be built, on a slow machine and from nothing.
+/// Time limit for building a target or cargo-fuzz.
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Runs one target, or all, for `seconds` each; a finding is an error that names the input's file.
+/// Runs one target, or all, for `seconds` each. A finding is an error that names the directory of the input.
 pub(crate) fn run(root: &Path, target: Option<&str>, seconds: u32) -> Result<(), String> {
     if let Some(target) = target.filter(|target| !TARGETS.contains(target)) {
-        return Err(format!("there is no fuzz target {target}; there are: {}", TARGETS.join(", ")));
+        return Err(format!("unknown fuzz target {target}; available: {}", TARGETS.join(", ")));
     }
     let tool = install(root)?;
     let cargo_fuzz = |what: &str| {
@@ -41,7 +40,7 @@ pub(crate) fn run(root: &Path, target: Option<&str>, seconds: u32) -> Result<(),
             Some(_) => return Err(format!("building fuzz target {name} failed")),
             None => {
                 return Err(format!(
-                    "building fuzz target {name} did not end in {} s",
+                    "building fuzz target {name} exceeded the time limit of {} s",
                     BUILD_LIMIT.as_secs()
                 ));
             }
@@ -56,12 +55,12 @@ pub(crate) fn run(root: &Path, target: Option<&str>, seconds: u32) -> Result<(),
         match limited::run(&mut command, limit)? {
             Some(status) if status.success() => {}
             Some(_) => {
-                return Err(format!("fuzzing {name} found something; the input is in fuzz/artifacts/{name}"));
+                return Err(format!("fuzzing {name} failed; the input is in fuzz/artifacts/{name}"));
             }
             None => {
                 return Err(format!(
-                    "fuzzing {name} for {seconds} s did not end in {} s and was killed: it hangs outside of its inputs, \
-                     as in a thread or at exit",
+                    "fuzzing {name} for {seconds} s exceeded {} s and was killed; it hangs outside of an input, such as in \
+                     a thread or at exit",
                     limit.as_secs()
                 ));
             }
@@ -70,7 +69,7 @@ pub(crate) fn run(root: &Path, target: Option<&str>, seconds: u32) -> Result<(),
     Ok(())
 }
 
-/// Installs cargo-fuzz below the target folder, unless it is there, and answers where.
+/// Installs cargo-fuzz in the target directory if it is missing, and returns the directory of its program.
 fn install(root: &Path) -> Result<std::path::PathBuf, String> {
     let tools = root.join("target/tools");
     if !tools.join("bin/cargo-fuzz").exists() {
@@ -80,7 +79,10 @@ fn install(root: &Path) -> Result<std::path::PathBuf, String> {
             Some(status) if status.success() => {}
             Some(_) => return Err("cargo install cargo-fuzz failed".to_owned()),
             None => {
-                return Err(format!("cargo install cargo-fuzz did not end in {} s", BUILD_LIMIT.as_secs()));
+                return Err(format!(
+                    "cargo install cargo-fuzz exceeded the time limit of {} s",
+                    BUILD_LIMIT.as_secs()
+                ));
             }
         }
     }

@@ -1,14 +1,14 @@
-//! The items of the generated text, divided into those that the library needs and the rest.
+//! Division of the generated items into those that the library needs and the rest.
 //!
-//! An interface names nearly all of D3D12 in the end, but few of its `_Impl` traits, and few of the constants and structures that only
-//! tools and drivers use. What depends on the library should not compile them.
+//! Nearly all types of Direct3D 12 are reachable from an interface, but only few `_Impl` traits and only some of the
+//! constants and structures. The others are excluded to reduce compile times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the items that `wanted` needs, directly or not, and all others, in their order.
+/// Returns the items that `wanted` depends on, directly or indirectly, and all others, in order.
 ///
-/// A name brings with it what implements something for it, and a type its constants. The `_Impl` trait of an interface is a name of
-/// its own (`IThing_Impl`), which brings the function table's constructor.
+/// A name includes its trait implementations, and a type includes its constants. The `_Impl` trait of an interface is a
+/// separate name (`IThing_Impl`), which includes the constructor of the vtable.
 pub(crate) fn divide(text: &str, wanted: &[&str]) -> Result<(String, String), String> {
     let items = split(text);
     let mut by_name: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub(crate) fn divide(text: &str, wanted: &[&str]) -> Result<(String, String), St
         }
         let (items, values) = (by_name.get(&name), values.get(name.as_str()));
         if items.is_none() && values.is_none() {
-            return Err(format!("the generated text has no `{name}`, which the library needs"));
+            return Err(format!("the generated code does not define `{name}`, which the library needs"));
         }
         for word in items.into_iter().flatten().flat_map(|item| words(item)) {
             let word = word.strip_suffix("_Vtbl").unwrap_or(word);
@@ -47,7 +47,7 @@ pub(crate) fn divide(text: &str, wanted: &[&str]) -> Result<(String, String), St
     Ok((library, rest))
 }
 
-/// Returns the items of `text`: each ends with a line outside of all brackets that ends with `;` or `}`.
+/// Splits `text` into items. An item ends with a line that ends with `;` or `}` outside of brackets.
 fn split(text: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut start, mut end, mut depth) = (0, 0, 0_i64);
@@ -71,7 +71,7 @@ fn split(text: &str) -> Vec<&str> {
 /// Returns the name under which an item is selected.
 fn name_of(item: &str) -> Result<String, String> {
     let declaration = item.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
-    // `windows_core::imp::interface_hierarchy!(` may end its line.
+    // `windows_core::imp::interface_hierarchy!(` may be the end of a line.
     let is_macro = declaration.starts_with("windows_core::imp::");
     let declared = if is_macro { item.split_once('(').map(|(_, rest)| rest) } else { Some(declaration) };
     let declared = declared.unwrap_or_default();
@@ -83,7 +83,7 @@ fn name_of(item: &str) -> Result<String, String> {
                 "pub" | "unsafe" | "fn" | "struct" | "union" | "type" | "const" | "trait" | "impl" | "T"
             )
         })
-        .ok_or_else(|| format!("what does this item define? {declaration}"))?;
+        .ok_or_else(|| format!("cannot determine the name of the item: {declaration}"))?;
     let name = ["_ImplVtbl", "_Impl", "_Vtbl"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     let is_for_implementors = words(item).any(|word| word.ends_with("_Impl"));
     Ok(if is_for_implementors { format!("{name}_Impl") } else { name.to_string() })
@@ -133,7 +133,7 @@ impl IThing_Vtbl {
 "#;
 
     #[test]
-    fn a_name_brings_what_it_needs_and_no_more() {
+    fn a_name_includes_only_its_dependencies() {
         let (library, rest) = divide(GENERATED, &["IThing"]).expect("well formed");
         for part in [
             "define_interface",
@@ -154,7 +154,7 @@ impl IThing_Vtbl {
     }
 
     #[test]
-    fn a_name_that_is_not_there_is_an_error() {
+    fn an_unknown_name_is_an_error() {
         assert!(divide(GENERATED, &["IOther"]).is_err());
     }
 }

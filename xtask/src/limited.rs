@@ -1,15 +1,15 @@
-//! Running a program that must end in time, with all that it starts.
+//! Running programs with a time limit that includes their child processes.
 
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time between two looks at whether a program has ended.
+/// Interval for polling whether a program has exited.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Runs a program, whose output goes where ours goes, for at most `limit`; returns `None` if it did not end in that time.
+/// Runs a program, which inherits standard output and error, and returns its status or `None` after the time limit.
 ///
-/// It is killed then, and on Linux with it all programs that it started and that they started.
+/// After the limit the program is killed, on Linux together with all of its descendants.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>, String> {
     let name = command.get_program().display().to_string();
     let mut child = command.spawn().map_err(|error| format!("starting {name}: {error}"))?;
@@ -26,11 +26,11 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Option<ExitS
     }
 }
 
-/// The program is not put into a process group of its own, which would be simpler to kill: Ctrl-C at a terminal would not
-/// reach it then, and neither would the end of whoever limits our own time.
+/// Kills the process and its descendants. A process group would be simpler, but Ctrl-C and signals for the process group of
+/// this program would not reach it.
 fn kill_with_descendants(child: &mut Child) {
     let descendants = descendants(child.id());
-    // It may have ended by now, which is as good; the same holds for each of the others.
+    // Fails if the process has already exited. The same applies to its descendants.
     let _ = child.kill();
     if !descendants.is_empty() {
         let _ = Command::new("kill").arg("-KILL").args(descendants.iter().map(u32::to_string)).status();
@@ -38,7 +38,7 @@ fn kill_with_descendants(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The processes that a process started, those that they started, and so on. Empty where there is no `/proc`.
+/// Returns the descendants of a process. Empty without `/proc`.
 fn descendants(ancestor: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let processes: Vec<(u32, u32)> = entries
@@ -58,8 +58,8 @@ fn descendants(ancestor: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// The fourth field of `/proc/PID/stat` (proc_pid_stat(5)). The second is the program's name in parentheses, which may hold
-/// anything, parentheses and spaces too.
+/// Returns the parent's id, the fourth field of `/proc/PID/stat` (proc_pid_stat(5)). The second field is the program's name
+/// in parentheses, which may contain parentheses and spaces.
 fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
@@ -75,23 +75,23 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_in_time_answers_how() {
-        let status = run(&mut shell("exit 3"), Duration::from_secs(60)).expect("sh is there");
+    fn the_status_of_a_program_is_returned() {
+        let status = run(&mut shell("exit 3"), Duration::from_secs(60)).expect("sh exists");
         assert_eq!(status.and_then(|status| status.code()), Some(3));
         let error = run(&mut Command::new("/no/such/program"), Duration::from_secs(60)).unwrap_err();
         assert!(error.starts_with("starting /no/such/program: "), "{error}");
     }
 
     #[test]
-    fn a_program_that_hangs_is_ended_with_those_that_it_started() {
+    fn a_hanging_program_is_killed_with_its_descendants() {
         let file = std::env::temp_dir().join(format!("xtask-limited-{}", std::process::id()));
-        // A child, and a grandchild that ignores what can be ignored.
+        // A child, and a grandchild that ignores signals.
         let script =
             "sh -c 'trap \"\" TERM HUP INT; echo $$ >\"$0\"; while :; do sleep 0.1; done' \"$0\" & wait";
         let mut command = shell(script);
         command.arg(&file);
         let start = Instant::now();
-        assert_eq!(run(&mut command, Duration::from_secs(2)).expect("sh is there"), None);
+        assert_eq!(run(&mut command, Duration::from_secs(2)).expect("sh exists"), None);
         assert!(start.elapsed() < Duration::from_secs(60));
         let grandchild = std::fs::read_to_string(&file).expect("it wrote its id");
         std::fs::remove_file(&file).expect("it is there");
@@ -102,13 +102,13 @@ mod tests {
         }
     }
 
-    /// Whether there is such a process, and it is not only waited for by its parent.
+    /// Returns whether the process exists and is not a zombie.
     fn is_running(id: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
         stat.is_ok_and(|stat| !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")))
     }
 
-    /// `.ci/run` with other commands in place of all that it does.
+    /// Runs `.ci/run` with other commands instead of its steps.
     fn ci_with(steps: &str) -> std::process::Output {
         let script = include_str!("../../.ci/run");
         let (before, _) = script.split_once("step tools").expect("the first step");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_ci_that_hangs_is_ended_and_named() {
+    fn a_hanging_ci_step_is_killed_and_named() {
         let output = ci_with("within 0.02 sh -c 'sleep 600 & wait'");
         let error = String::from_utf8_lossy(&output.stderr);
         let expected = "error: step \"made up\" did not end in 0.02 minutes: sh -c sleep 600 & wait";
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_parentheses_hides_no_parent() {
+    fn the_parent_is_found_after_a_name_with_parentheses() {
         assert_eq!(parent("7 (a) b (c) S 42 7 7 0"), Some(42));
         assert_eq!(parent("7 (a"), None);
     }

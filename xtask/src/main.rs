@@ -3,7 +3,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a command line program talks through its streams"
+    reason = "a command line program prints to standard output and error"
 )]
 
 mod bench_table;
@@ -32,34 +32,34 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Compare our suballocators with those of other projects, which are built for it (one needs a C++ compiler).
+    /// Compare the suballocators with those of other projects (requires a C++ compiler).
     BenchTable(bench_table::Args),
     /// Generate crates/d3d12/src/bindings from the Windows metadata.
     Bindings {
-        /// Change nothing; fail when the checked-in file differs from what would be generated.
+        /// Change nothing, and fail if the existing files are outdated.
         #[arg(long)]
         check: bool,
     },
-    /// Measure what README.md's tables say, and write them.
+    /// Measure and write the tables of README.md.
     Figures(figures::Args),
-    /// Run the fuzz targets, with nightly Rust and AddressSanitizer.
+    /// Run the fuzz targets with nightly Rust and AddressSanitizer.
     Fuzz {
-        /// One target instead of all.
+        /// Target to run [default: all].
         target: Option<String>,
-        /// Seconds for each target; one that does not end some minutes later is killed.
+        /// Seconds for each target.
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
-    /// Run the tests of crates/core in Miri, with nightly Rust.
+    /// Run the tests of crates/core in Miri with nightly Rust.
     Miri {
-        /// Half a minute of them.
+        /// Run only a selection that takes half a minute.
         #[arg(long)]
         short: bool,
     },
-    /// Replay traces, and workloads like them, through the placement policy alone, with each of its settings varied.
+    /// Replay traces and similar workloads through the placement policy with variations of its settings.
     Placement(placement::Args),
-    /// Build for Windows and run it in Wine: tests, conformance, a replay, programs in C and C++; on our runtime and on
-    /// Wine's own D3D12.
+    /// Build for Windows, and run tests, conformance, a replay and C and C++ programs in Wine, on the runtime and on Wine's
+    /// Direct3D 12.
     TestWine(test_wine::Args),
 }
 

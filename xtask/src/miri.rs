@@ -1,15 +1,14 @@
-//! Runs tests of `crates/core` in Miri, which finds undefined behaviour, data races among it.
+//! `cargo xtask miri`: runs tests of `crates/core` in Miri, which detects undefined behaviour and data races.
 //!
-//! The crate has no `unsafe`, so what Miri could find is in what it rests on; and its threads are tested with the memory
-//! orders of no particular processor.
+//! The crate has no `unsafe`, so Miri checks its dependencies, and the use of memory orderings independently of a processor.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What takes half a minute: threads with a set of heaps, and the records of slots.
+/// Tests that take half a minute in total: threads that share a set of heaps, and the slots of slabs.
 const SHORT: &[&str] = &["threads_get_ranges_of_their_own", "suballoc::slab::slots"];
 
-/// Runs all of the crate's tests, as long as Miri takes, or a few that are quick.
+/// Runs all tests of the crate, or those in [`SHORT`].
 pub(crate) fn run(root: &Path, is_short: bool) -> Result<(), String> {
     install()?;
     let filters = if is_short { SHORT } else { &[""] };

@@ -1,24 +1,27 @@
-//! Makes methods that return a structure return the pointer to it as well.
+//! Changes methods that return a structure so that they return the pointer to it.
 //!
-//! In COM such a method takes a pointer to the structure right after `this`. By the convention that MSVC compiles, and
-//! that C headers write out, the method returns this pointer, and callers rely on it. windows-bindgen generates methods
-//! that return nothing, so what such a caller reads would be whatever a register holds.
+//! In COM such a method takes a pointer to the structure after `this`. With MSVC's calling convention, which C headers
+//! declare explicitly, the method returns this pointer, and callers use it. The methods that windows-bindgen generates
+//! return nothing.
 
 use std::collections::BTreeMap;
 
-/// Changes the generated text: the functions that implement such methods, and the fields of the function tables.
+/// Changes the functions that implement such methods, and the fields of the vtables.
 pub(crate) fn fix(text: &str) -> Result<String, String> {
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let methods = fix_functions(&mut lines)?;
     let fields = fix_fields(&mut lines, &methods)?;
     if methods.is_empty() || fields != methods.len() {
-        return Err(format!("{} methods return a structure, and {fields} fields are theirs", methods.len()));
+        return Err(format!(
+            "{} methods return a structure, but {fields} fields of vtables were found for them",
+            methods.len()
+        ));
     }
     lines.push(String::new());
     Ok(lines.join("\n"))
 }
 
-/// Lets the functions return `result__`, and answers for table and method what that is a pointer to.
+/// Changes the functions to return `result__`. Returns the type of the structure by vtable and method.
 fn fix_functions(lines: &mut Vec<String>) -> Result<BTreeMap<(String, String), String>, String> {
     let mut methods = BTreeMap::new();
     let (mut table, mut method) = (String::new(), String::new());
@@ -30,7 +33,7 @@ fn fix_functions(lines: &mut Vec<String>) -> Result<BTreeMap<(String, String), S
         } else if let Some(rest) = line.strip_prefix("unsafe extern \"system\" fn ") {
             method = rest.split(['<', '(']).next().unwrap_or_default().to_string();
         } else if let Some(target) = between(line, "result__: *mut ", ",").map(str::to_string) {
-            // The end of the parameters says whether the method returns something else.
+            // The method may have another return type after the parameters.
             let end = find(lines, index, |line| line.trim().starts_with(')'))?;
             if lines[end].trim() == ") {" {
                 lines[end] = lines[end].replace(") {", &format!(") -> *mut {target} {{"));
@@ -46,7 +49,7 @@ fn fix_functions(lines: &mut Vec<String>) -> Result<BTreeMap<(String, String), S
     Ok(methods)
 }
 
-/// Gives the fields the type of the functions, and answers how many there were.
+/// Changes the types of the fields and returns their number.
 fn fix_fields(lines: &mut [String], methods: &BTreeMap<(String, String), String>) -> Result<usize, String> {
     let mut table = String::new();
     let mut fields = 0;
@@ -55,7 +58,7 @@ fn fix_fields(lines: &mut [String], methods: &BTreeMap<(String, String), String>
         if let Some(name) = between(line, "pub struct ", "_Vtbl {") {
             table = name.to_string();
         }
-        // A type that is too long for the line of its name follows in the next.
+        // A long type follows on the next line.
         let Some((name, _)) = line.strip_prefix("pub ").and_then(|rest| rest.split_once(':')) else {
             continue;
         };
@@ -68,16 +71,16 @@ fn fix_fields(lines: &mut [String], methods: &BTreeMap<(String, String), String>
     Ok(fields)
 }
 
-/// What stands between `before` and `after`, which are all of the line beside it.
+/// Returns the text between `before` and `after`, if the line consists of these parts.
 fn between<'a>(line: &'a str, before: &str, after: &str) -> Option<&'a str> {
     line.strip_prefix(before)?.strip_suffix(after)
 }
 
-/// The first line from `start` on that is as asked.
+/// Returns the index of the first matching line from `start` on.
 fn find(lines: &[String], start: usize, is_found: impl Fn(&str) -> bool) -> Result<usize, String> {
     (start..lines.len())
         .find(|index| is_found(&lines[*index]))
-        .ok_or_else(|| format!("line {}: what begins here does not end", start + 1))
+        .ok_or_else(|| format!("line {}: no end found for the item that begins here", start + 1))
 }
 
 #[cfg(test)]
@@ -134,7 +137,7 @@ impl IThing_Vtbl {
 "#;
 
     #[test]
-    fn structures_are_returned_by_pointer_and_nothing_else_changes() {
+    fn only_methods_that_return_structures_change() {
         let expected = GENERATED
             .replace("c_void, *mut DESC),", "c_void, *mut DESC) -> *mut DESC,")
             .replace("        u32,\n    ),", "        u32,\n    ) -> *mut BOTH,")
@@ -152,8 +155,8 @@ impl IThing_Vtbl {
     }
 
     #[test]
-    fn text_of_another_shape_is_an_error() {
-        assert!(fix("pub struct IThing_Vtbl {\n}\n").is_err(), "no such method at all");
+    fn unexpected_code_is_an_error() {
+        assert!(fix("pub struct IThing_Vtbl {\n}\n").is_err(), "no such method");
         let without_field = GENERATED.replace("pub GetDesc:", "pub Other:");
         assert!(fix(&without_field).is_err());
     }

@@ -1,4 +1,4 @@
-//! `heapwright devices`: what there is to replay on.
+//! `heapwright devices`: lists the available devices.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::exit::Exit;
 use crate::format;
 use crate::output::{Output, OutputError};
 
-/// Runs the command. A device that does not open does not hide the others.
+/// Runs the command. If a device cannot be opened, the others are still listed.
 pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, OutputError> {
     let (choices, mut exit) = match &args.device {
         Some(name) => match DeviceChoice::find(name) {
-            Ok(choice) => (vec![choice], Exit::Done),
+            Ok(choice) => (vec![choice], Exit::Success),
             Err(error) => {
                 output.error(&format_args!("--device: {error}"));
                 return Ok(error.exit());
@@ -38,37 +38,37 @@ pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, Outpu
             }
             Err(message) => {
                 output.error(&message);
-                exit = exit.and(Exit::No);
+                exit = exit.and(Exit::Failure);
             }
         }
     }
     Ok(exit)
 }
 
-/// The simulated GPUs, then the system's adapters.
+/// Returns the simulated GPUs, followed by the system's adapters.
 fn every_device(output: &mut Output) -> (Vec<DeviceChoice>, Exit) {
     let mut choices: Vec<DeviceChoice> = DeviceChoice::simulated().collect();
     match DeviceChoice::of_system() {
         Ok(of_system) => {
             choices.extend(of_system);
-            (choices, Exit::Done)
+            (choices, Exit::Success)
         }
         Err(error) => {
             output.error(&error);
-            (choices, Exit::No)
+            (choices, Exit::Failure)
         }
     }
 }
 
-/// What a device says of itself; its JSON form is stable and documented in the help of `heapwright devices`.
+/// Properties of a device. The JSON form is stable and documented in the help of `heapwright devices`.
 #[derive(Clone, Debug, Serialize)]
 struct DeviceReport {
-    /// What `--device` takes.
+    /// Value for `--device`.
     device: String,
-    /// Whether it is taken without `--device`.
+    /// Whether this is the default of `--device`.
     default: bool,
     description: String,
-    /// The adapter's own description. Nothing where there is no adapter, as with all that only an adapter knows.
+    /// The adapter's description, or `None` without an adapter; likewise the four memory fields.
     adapter: Option<String>,
     architecture: String,
     resource_heap_tier: u8,
@@ -76,7 +76,7 @@ struct DeviceReport {
     gpu_upload_heaps: bool,
     gpu_va_bits_per_resource: u32,
     gpu_va_bits_per_process: u32,
-    /// The newest ID3D12Device that it answers to, 0 to 14.
+    /// Number of the newest `ID3D12DeviceN` interface that the device implements, 0 to 14.
     interface_version: u32,
     dedicated_video_memory_bytes: Option<u64>,
     shared_system_memory_bytes: Option<u64>,
@@ -84,14 +84,14 @@ struct DeviceReport {
     non_local: Option<Segment>,
 }
 
-/// What an adapter says of itself.
-struct AdapterAnswers {
+/// Properties of an adapter.
+struct AdapterProperties {
     desc: AdapterDesc,
     local: Segment,
     non_local: Segment,
 }
 
-impl AdapterAnswers {
+impl AdapterProperties {
     fn query(adapter: &IDXGIAdapter3) -> Result<Self, Error> {
         let segment = |group| -> Result<Segment, Error> {
             let info = VideoMemoryInfo::query(adapter, group)?;
@@ -105,7 +105,7 @@ impl AdapterAnswers {
     }
 }
 
-/// The memory of one segment group.
+/// Budget and usage of a segment group.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Segment {
     budget_bytes: u64,
@@ -113,12 +113,12 @@ struct Segment {
 }
 
 impl DeviceReport {
-    /// Opens the device and asks it.
+    /// Opens the device and queries its properties.
     fn query(choice: &DeviceChoice) -> Result<Self, String> {
         let gpu = choice.open().map_err(|error| error.to_string())?;
-        let does_not_answer = |error: Error| format!("device {} does not answer: {error}", choice.name());
-        let caps = DeviceCaps::query(&gpu.device).map_err(does_not_answer)?;
-        let adapter = gpu.adapter.as_ref().map(AdapterAnswers::query).transpose().map_err(does_not_answer)?;
+        let query_failed = |error: Error| format!("cannot query device {}: {error}", choice.name());
+        let caps = DeviceCaps::query(&gpu.device).map_err(query_failed)?;
+        let adapter = gpu.adapter.as_ref().map(AdapterProperties::query).transpose().map_err(query_failed)?;
         let adapter = adapter.as_ref();
         Ok(Self {
             device: choice.name(),
@@ -139,10 +139,10 @@ impl DeviceReport {
         })
     }
 
-    /// One line.
+    /// Returns the JSON form, on one line.
     fn to_json(&self) -> String {
-        // It has no map whose keys could fail, and no floats.
-        serde_json::to_string(self).expect("a report is plain numbers and names")
+        // Only maps with keys that are not strings can fail.
+        serde_json::to_string(self).expect("a report has no maps")
     }
 }
 
@@ -177,7 +177,9 @@ impl fmt::Display for DeviceReport {
         let (Some(dedicated), Some(shared), Some(local), Some(non_local)) =
             (self.dedicated_video_memory_bytes, self.shared_system_memory_bytes, self.local, self.non_local)
         else {
-            return f.write_str("  memory     unknown, as are usage and budgets: there is no adapter");
+            return f.write_str(
+                "  memory     unknown; usage and budgets are also unknown because there is no adapter",
+            );
         };
         writeln!(f, "  memory     {} dedicated, {} shared", format::size(dedicated), format::size(shared))?;
         writeln!(f, "  local      {local}")?;

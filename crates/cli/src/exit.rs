@@ -1,20 +1,20 @@
-//! What the exit code says.
+//! Exit codes of the program.
 
 use std::process::ExitCode;
 
-/// How a command ended. A later one outweighs an earlier one, so the worst of several is their maximum.
+/// Result of a command, in order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Everything was done, and the answer is yes.
-    Done,
-    /// It was done, and the answer is no: an allocation failed, a check found something.
-    No,
-    /// It could not be done as asked: a file or an argument is wrong. Also what clap exits with.
+    /// The command succeeded.
+    Success,
+    /// The command ran and found a failure, such as a failed allocation or check.
+    Failure,
+    /// A file or an argument is invalid. clap uses the same code.
     BadInput,
 }
 
 impl Exit {
-    /// The worse of the two.
+    /// Returns the more severe of the two.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         self.max(other)
@@ -24,8 +24,8 @@ impl Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
-            Exit::Done => 0,
-            Exit::No => 1,
+            Exit::Success => 0,
+            Exit::Failure => 1,
             Exit::BadInput => 2,
         })
     }
@@ -36,9 +36,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_wins() {
-        assert_eq!(Exit::Done.and(Exit::No), Exit::No);
-        assert_eq!(Exit::BadInput.and(Exit::No), Exit::BadInput);
-        assert_eq!(Exit::Done.and(Exit::Done), Exit::Done);
+    fn and_returns_the_more_severe_exit() {
+        assert_eq!(Exit::Success.and(Exit::Failure), Exit::Failure);
+        assert_eq!(Exit::BadInput.and(Exit::Failure), Exit::BadInput);
+        assert_eq!(Exit::Success.and(Exit::Success), Exit::Success);
     }
 }

@@ -1,6 +1,6 @@
-//! How numbers look to people.
+//! Formatting of numbers for people.
 
-/// `1234567` as `1,234,567`.
+/// Formats a number with digits in groups of three: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,15 +13,15 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// `n` things: `1 heap`, `2,000 heaps`.
+/// Formats a number with a noun: `1 heap`, `2,000 heaps`.
 pub(crate) fn count_of(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", count(number))
 }
 
-/// Nanoseconds in at most five characters, with two digits or three: `87ns`, `1.2µs`, `12µs`, `340µs`, `1.2ms`, `3.4s`.
+/// Formats a duration with two or three digits, in at most five characters: `87ns`, `1.2µs`, `12µs`, `340µs`, `3.4s`.
 pub(crate) fn duration(nanoseconds: f64) -> String {
-    // A little less than a unit, so that rounding does not give 1000 of the unit below.
+    // Slightly less than the unit, because 999.6 of the smaller unit would be rounded to 1000.
     const UNITS: [(f64, &str); 3] = [(999.5, "ns"), (999.5e3, "µs"), (999.5e6, "ms")];
     let (mut scaled, mut name) = (nanoseconds / 1e9, "s");
     let mut unit = 1.0;
@@ -36,7 +36,7 @@ pub(crate) fn duration(nanoseconds: f64) -> String {
     format!("{scaled:.decimals$}{name}")
 }
 
-/// Bytes in at most eight characters, with three digits: `256 B`, `1.50 KiB`, `60.6 MiB`, `522 MiB`.
+/// Formats a size with three digits, in at most eight characters: `256 B`, `1.50 KiB`, `60.6 MiB`, `522 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1000 {

@@ -1,4 +1,4 @@
-//! What commands read: files, or standard input by the name `-`.
+//! Input of the commands: files, or standard input for the path `-`.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,10 +10,10 @@ use heapwright_trace::{Trace, TraceError};
 /// The path that stands for standard input.
 pub(crate) const STDIN: &str = "-";
 
-/// How messages call standard input.
+/// The name of standard input in messages.
 pub(crate) const STDIN_NAME: &str = "standard input";
 
-/// Whether a path stands for standard input. A file of that name is `./-`.
+/// Returns whether the path stands for standard input. A file with that name is `./-`.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path == OsStr::new(STDIN)
 }
@@ -22,7 +22,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// Those of the file system; and for a directory, of which systems differ in what they say, and when.
+/// Returns the error of the file system. A directory is [`io::ErrorKind::IsADirectory`] on every system.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if is_stdin(path) {
         return Ok(Box::new(io::stdin()));
@@ -38,39 +38,39 @@ pub(crate) fn read_trace(path: &Path) -> Result<Trace, TraceError> {
     if is_stdin(path) { Trace::from_reader(STDIN_NAME, io::stdin()) } else { Trace::read(path) }
 }
 
-/// The most bytes of a scenario or a list that are read, 16 MiB: people write these.
+/// Maximum size of a scenario or a list, in bytes. These files are written by hand.
 const MAX_LEN: u64 = 16 << 20;
 
 /// Reads a small file, or standard input, to its end.
 ///
 /// # Errors
 ///
-/// As [`open`]; and [`io::ErrorKind::FileTooLarge`] for more than 16 MiB.
+/// Returns the errors of [`open`], and [`io::ErrorKind::FileTooLarge`] for more than [`MAX_LEN`] bytes.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_rest(Vec::new(), open(path)?)
 }
 
-/// As [`read`], when the first bytes were read already.
+/// Reads the rest of a small file whose first `bytes` have been read, as [`read`] does.
 pub(crate) fn read_rest(mut bytes: Vec<u8>, input: impl Read) -> io::Result<Vec<u8>> {
     let mut rest = input.take(MAX_LEN + 1);
     rest.read_to_end(&mut bytes)?;
     if rest.limit() == 0 { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }
 
-/// Bytes as text in UTF-8, without the byte order mark that some programs write before it; `None` if they are none.
+/// Returns the bytes as a string without a leading byte order mark, or `None` if they are not UTF-8.
 pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
     let text = str::from_utf8(bytes).ok()?;
     Some(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// An error of the file system in a few words.
+/// Returns a short description of an error of the file system.
 pub(crate) fn reason(error: &io::Error, not_found: &str) -> String {
     match error.kind() {
-        // Windows has names that no file can have, as those with a line break.
+        // On Windows some names are invalid, such as those with a line break.
         io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => not_found.to_owned(),
         io::ErrorKind::IsADirectory => "is a directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::FileTooLarge => format!("is longer than {MAX_LEN} bytes, the most that is read"),
+        io::ErrorKind::FileTooLarge => format!("file is larger than the limit of {MAX_LEN} bytes"),
         _ => error.to_string(),
     }
 }

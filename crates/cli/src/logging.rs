@@ -1,23 +1,23 @@
-//! The log, on standard error.
+//! Logging to standard error.
 
 use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::EnvFilter;
 
-/// The environment variable that sets what is logged.
+/// Environment variable that holds the log filter.
 const VARIABLE: &str = "HEAPWRIGHT_LOG";
 
-/// Why the log could not be set up.
+/// The value of [`VARIABLE`] is invalid.
 #[derive(Debug, thiserror::Error)]
-#[error("{VARIABLE}={value:?} is not a log filter: {reason}")]
+#[error("{VARIABLE}={value:?}: invalid log filter: {reason}")]
 pub(crate) struct BadFilter {
     value: String,
     reason: String,
 }
 
-/// Logs warnings, and more with each step of `verbosity`; the environment has the last word.
+/// Sets up logging at the level for `verbosity`, or with the filter in [`VARIABLE`] if it is set.
 ///
-/// Where refused calls are what the command is about, the runtime's log of them begins with -vv.
+/// If `logs_refusals` is false, the runtime's messages about rejected calls are logged from `-vv` on.
 pub(crate) fn init(verbosity: u8, logs_refusals: bool) -> Result<(), BadFilter> {
     let filter = match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
         None if logs_refusals || verbosity > 1 => EnvFilter::new(level(verbosity)),
@@ -31,7 +31,7 @@ pub(crate) fn init(verbosity: u8, logs_refusals: bool) -> Result<(), BadFilter> 
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
-        // A closed standard error would otherwise be reported on standard error, which panics.
+        // Otherwise a closed standard error is reported on standard error, which panics.
         .log_internal_errors(false)
         .init();
     Ok(())

@@ -1,14 +1,14 @@
-//! The program `heapwright`: thin commands over the library. Each parses, calls and prints; what it prints comes from
-//! a report type.
+//! The program `heapwright`: command-line tools on top of the library. A command parses its arguments, calls the
+//! library, and prints a report type.
 //!
-//! - [`args`]: the command line.
-//! - [`device`]: which device `--device` names.
+//! - [`args`]: definition of the command line.
+//! - [`device`]: the device that `--device` names.
 //! - [`conformance`], [`devices`], [`replay`], [`report`], [`residency`]: the commands.
-//! - [`input`], [`output_file`]: what commands read and write.
-//! - [`output`], [`logging`], [`format`](mod@format): standard output and error, and how numbers look there.
-//! - [`exit`]: what the exit code says.
+//! - [`input`], [`output_file`]: input and output files.
+//! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
+//! - [`exit`]: exit codes.
 
-// Two places vouch for a library that the command line names: `device::loaded` and `conformance::worker`.
+// `device::loaded` and `conformance::worker` allow it, to load a library that the command line names.
 #![deny(unsafe_code)]
 
 mod args;
@@ -38,11 +38,11 @@ fn main() -> ExitCode {
     let mut output = Output::new();
     let exit = match run(&args, &mut output) {
         Ok(exit) => exit,
-        // Whoever read the output has seen enough.
-        Err(OutputError::Closed) => Exit::Done,
+        // The reader of the pipe has closed it, as `head` does.
+        Err(OutputError::Closed) => Exit::Success,
         Err(error @ OutputError::Io(_)) => {
             output.error(&error);
-            Exit::No
+            Exit::Failure
         }
     };
     exit.into()
@@ -62,7 +62,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
     }
 }
 
-/// Whether a refused call is worth a line of the log. Conformance checks are mostly refused calls.
+/// Returns whether rejected calls are logged by default. Most conformance checks make invalid calls on purpose.
 fn logs_refusals(command: &Command) -> bool {
     !matches!(command, Command::Conformance(_))
 }

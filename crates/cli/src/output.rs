@@ -1,4 +1,4 @@
-//! Standard output and standard error: the only place that writes to them.
+//! Standard output and standard error. No other module writes to them.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -7,22 +7,22 @@ use anstream::AutoStream;
 use heapwright_report::Visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Where a command's results, errors and progress go.
+/// Writer of a command's results, errors and progress.
 ///
-/// Results may hold colours; they reach a terminal only (and not if `NO_COLOR` is set).
+/// Results may contain colours, which are removed unless standard output is a terminal and `NO_COLOR` is unset.
 pub(crate) struct Output {
     stdout: AutoStream<io::Stdout>,
     stderr: AutoStream<io::Stderr>,
     stderr_is_terminal: bool,
 }
 
-/// Why results could not be written.
+/// Error of writing to standard output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
-    /// The reader of a pipe has gone, as `head` does; nothing to report, and to nobody.
+    /// The reader has closed the pipe, as `head` does. This is not reported.
     #[error("standard output is closed")]
     Closed,
-    /// Anything else, as a full disk.
+    /// Any other error, such as a full disk.
     #[error("cannot write to standard output: {0}")]
     Io(#[source] io::Error),
 }
@@ -42,22 +42,22 @@ impl Output {
         }
     }
 
-    /// Prints a result and ends the line.
+    /// Prints a result and a line feed.
     pub(crate) fn result(&mut self, text: &dyn Display) -> Result<(), OutputError> {
         writeln!(self.stdout, "{text}")?;
-        // Not at exit, where an error would go unseen.
+        // An error at exit would be ignored.
         self.stdout.flush()?;
         Ok(())
     }
 
-    /// Prints an error, in one line: it may hold names and paths of others.
+    /// Prints an error as one line. Control characters, as in names and paths, are escaped.
     pub(crate) fn error(&mut self, error: &dyn Display) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
-        // When standard error is closed there is nowhere left to say so.
+        // If standard error is closed, the error cannot be reported.
         let _ = writeln!(self.stderr, "{style}error:{style:#} {}", Visible(&error.to_string()));
     }
 
-    /// A bar on standard error, where that is a terminal and `is_wanted`; one that draws nothing elsewhere.
+    /// Returns a progress bar on standard error. It is hidden unless `is_wanted` and standard error is a terminal.
     pub(crate) fn progress(&self, is_wanted: bool, task: &str, step_count: u64) -> ProgressBar {
         if !is_wanted || !self.stderr_is_terminal {
             return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());

@@ -1,4 +1,4 @@
-//! A file that a command writes at its end, and that is opened before its work.
+//! An output file that is opened before a command's work and written after it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
 
-/// A file that is open for writing. What is in it stays until [`write`](Self::write).
+/// A file that is open for writing. Its content is unchanged until [`write`](Self::write).
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     what: &'static str,
     path: PathBuf,
     file: Option<File>,
-    /// Whether it was there before.
+    /// Whether the file existed before it was opened.
     existed: bool,
 }
 
-/// Why an output file cannot be written. `what` is the page, the report or the plot.
+/// Error of opening or writing an output file. `what` is "page", "report" or "plot".
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputFileError {
-    #[error("{path}: the {what} would take the place of what is read", path = .path.display())]
+    #[error("{path}: the {what} would overwrite an input file", path = .path.display())]
     IsInput { what: &'static str, path: PathBuf },
-    #[error("{path}: the {what} cannot be written: {reason}", path = .path.display())]
+    #[error("{path}: cannot open the {what} for writing: {reason}", path = .path.display())]
     Open { what: &'static str, path: PathBuf, reason: String },
-    #[error("{path}: the {what} could not be written: {error}", path = .path.display())]
+    #[error("{path}: cannot write the {what}: {error}", path = .path.display())]
     Write { what: &'static str, path: PathBuf, error: io::Error },
 }
 
@@ -31,13 +31,13 @@ impl OutputFileError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::IsInput { .. } | Self::Open { .. } => Exit::BadInput,
-            Self::Write { .. } => Exit::No,
+            Self::Write { .. } => Exit::Failure,
         }
     }
 }
 
 impl OutputFile {
-    /// Opens the file at `path`, which may be there already, and is none of the `inputs`.
+    /// Opens or creates the file at `path`, which must not be one of the `inputs`.
     pub(crate) fn open<'a>(
         what: &'static str,
         path: &Path,
@@ -46,7 +46,7 @@ impl OutputFile {
         if inputs.into_iter().any(|input| is_same_file(input, path)) {
             return Err(OutputFileError::IsInput { what, path: path.to_owned() });
         }
-        // Systems differ in what they say of a directory, and when.
+        // Systems report a directory with different errors, some of them only on writing.
         let is_file = || if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) };
         let existed = path.exists();
         let opened =
@@ -54,7 +54,7 @@ impl OutputFile {
         let file = opened.map_err(|error| OutputFileError::Open {
             what,
             path: path.to_owned(),
-            reason: crate::input::reason(&error, "no such folder"),
+            reason: crate::input::reason(&error, "no such directory"),
         })?;
         Ok(Self { what, path: path.to_owned(), file: Some(file), existed })
     }
@@ -63,7 +63,7 @@ impl OutputFile {
         &self.path
     }
 
-    /// Replaces what is in the file by what `content` writes.
+    /// Replaces the file's content with what `content` writes.
     pub(crate) fn write(
         mut self,
         content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -82,11 +82,11 @@ impl OutputFile {
     }
 }
 
-/// A file that was made and is not written, as there was nothing to write, goes again.
+/// Removes the file if it was created and never written.
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if self.file.take().is_some() && !self.existed {
-            // If it stays, it is empty.
+            // If the removal fails, an empty file remains.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,8 +1,11 @@
-//! `IHeapwrightAliasing`: a device that judges aliasing, and what it says.
+//! `IHeapwrightAliasing`: validation of memory aliasing.
 //!
-//! The interface is heapwright's own, not D3D12's: whether a command uses memory that another resource has invalidated is
-//! something that no debug layer tells. A device of heapwright-runtime answers to it; on others `QueryInterface` fails. The
-//! rules have the ids that the crate heapwright-runtime documents (module `aliasing`): `B-1`, `I-2`, and so on.
+//! The interface is not part of Direct3D 12. It reports commands that use memory which another resource has invalidated,
+//! which debug layers do not detect. Devices of heapwright-runtime implement it. Rules are identified as in that crate's
+//! module `aliasing`: `B-1`, `I-2`, and so on. They follow Microsoft's document
+//! [*Memory Aliasing and Data Inheritance*][document].
+//!
+//! [document]: https://learn.microsoft.com/windows/win32/direct3d12/memory-aliasing-and-data-inheritance
 #![expect(
     missing_docs,
     non_camel_case_types,
@@ -15,151 +18,155 @@ use std::ffi::c_void;
 use bitflags::bitflags;
 use windows_core::{HRESULT, IUnknown, IUnknown_Vtbl, interface};
 
-/// How an application says which of several overlapping resources it uses (reference of `CreatePlacedResource`).
+/// Usage model for overlapping resources, as defined in the reference of `CreatePlacedResource`.
 pub type HEAPWRIGHT_ALIASING_MODEL = i32;
-/// Nothing is tracked.
+/// Tracking is disabled.
 pub const HEAPWRIGHT_ALIASING_MODEL_OFF: HEAPWRIGHT_ALIASING_MODEL = 0;
-/// Each resource is activated by an aliasing barrier before it is used; nothing is inherited.
+/// The simple model: each resource is activated by an aliasing barrier before use, and no data is inherited.
 pub const HEAPWRIGHT_ALIASING_MODEL_SIMPLE: HEAPWRIGHT_ALIASING_MODEL = 1;
-/// Barriers where one `ExecuteCommandLists` uses several overlapping resources; data is inherited where the rules allow it.
+/// The advanced model: barriers are required between overlapping resources in one `ExecuteCommandLists`, and data is
+/// inherited if the rules allow it.
 pub const HEAPWRIGHT_ALIASING_MODEL_ADVANCED: HEAPWRIGHT_ALIASING_MODEL = 2;
 
-/// How bad it is.
+/// Severity of a violation.
 pub type HEAPWRIGHT_ALIASING_SEVERITY = i32;
-/// A rule is broken: contents are undefined, or the GPU may do anything.
+/// A rule is violated: contents or behaviour are undefined.
 pub const HEAPWRIGHT_ALIASING_SEVERITY_ERROR: HEAPWRIGHT_ALIASING_SEVERITY = 0;
-/// The documents are not clear, or it works and is probably not meant.
+/// The documentation is ambiguous, or the usage is valid but probably unintended.
 pub const HEAPWRIGHT_ALIASING_SEVERITY_WARNING: HEAPWRIGHT_ALIASING_SEVERITY = 1;
-/// It works, and could be cheaper.
+/// The usage is valid but could be more efficient.
 pub const HEAPWRIGHT_ALIASING_SEVERITY_INFO: HEAPWRIGHT_ALIASING_SEVERITY = 2;
 
 bitflags! {
-    /// What the judge goes by: each bit is one law, named with the rule that it is of. All together are D3D12's.
+    /// Laws that are enforced. Each bit is a part of the rule with the given id; [`D3D12`](Self::D3D12) is the usual set.
     ///
-    /// A law can be left out where an application is known to break it, or where the documents allow a milder reading.
+    /// Exclude a law if an application is known to violate it, or to use a less strict interpretation of the documentation.
     #[repr(transparent)]
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub struct AliasingLaws: u64 {
-        /// I-1: reading a resource invalidates what overlaps it, as writing does.
+        /// I-1: reading a resource invalidates overlapping resources, as writing does.
         const READS_INVALIDATE = 1 << 0;
-        /// I-2: reading what is invalid is an error.
+        /// I-2: reading invalid contents is an error.
         const READS_NEED_VALID = 1 << 1;
-        /// I-3: invalid render targets and depth stencils become valid by clears and copies of whole units alone.
+        /// I-3: invalid render targets and depth stencils become valid only by clears and copies of whole units.
         const WHOLE_UNITS_INITIALISE = 1 << 2;
-        /// I-4: placed and reserved render targets and depth stencils are initialised before anything else.
+        /// I-4: placed and reserved render targets and depth stencils must be initialised before any other use.
         const INITIALISE_FIRST = 1 << 3;
-        /// I-5: what was initialised before the activating barrier is not initialised.
+        /// I-5: initialisation before the activating barrier has no effect.
         const INITIALISE_AFTER_ACTIVATION = 1 << 4;
-        /// I-6: tiles are units in the layouts that have 64 KiB tiles alone.
+        /// I-6: tiles are units only in layouts with 64 KiB tiles.
         const TILES_OF_DEFINED_LAYOUTS = 1 << 5;
-        /// I-7: units (subresources, planes, tiles) are initialised one by one.
+        /// I-7: units (subresources, planes, tiles) are initialised independently.
         const UNITS_ARE_INDEPENDENT = 1 << 6;
         /// I-8: contents are undefined after `DiscardResource`.
         const DISCARD_LEAVES_UNDEFINED = 1 << 7;
-        /// I-8: `DiscardResource` wants RENDER_TARGET or DEPTH_WRITE, on compute lists UNORDERED_ACCESS.
+        /// I-8: `DiscardResource` requires RENDER_TARGET or DEPTH_WRITE, or UNORDERED_ACCESS on compute lists.
         const DISCARD_NEEDS_STATE = 1 << 8;
-        /// I-9: of an undefined layout all is invalidated, whatever part is overlapped.
+        /// I-9: resources with undefined layout are invalidated as a whole, whichever part is overlapped.
         const UNDEFINED_LAYOUT_IS_ONE = 1 << 9;
-        /// I-9: smaller invalidations need a state that allows them. Document ALIAS names none; COMMON is our choice.
+        /// I-9: invalidation of a part requires a state that allows it. The documentation names none; COMMON is assumed.
         const SMALL_INVALIDATION_NEEDS_STATE = 1 << 10;
-        /// I-11, H-8: memory behind the last tile or row belongs to all of the resource.
+        /// I-11, H-8: memory after the last tile or row belongs to the whole resource.
         const HIDDEN_MEMORY = 1 << 11;
-        /// I-12: in the simple model a placed resource begins inactive.
+        /// I-12: in the simple model, a placed resource is initially inactive.
         const BEGINS_INACTIVE = 1 << 12;
-        /// I-13: in the simple model activating one deactivates what overlaps it.
+        /// I-13: in the simple model, activating a resource deactivates overlapping resources.
         const ONE_IS_ACTIVE = 1 << 13;
-        /// I-14: a tile that is mapped anew is not initialised.
+        /// I-14: a tile is uninitialised after it is mapped.
         const MAPPING_UNINITIALISES = 1 << 14;
         /// I-11: the packed mips of a slice are one unit.
         const PACKED_MIPS_ARE_ONE = 1 << 15;
-        /// G-8, G-9: a buffer owns the whole 64 KiB that it is in.
+        /// G-8, G-9: a buffer occupies whole ranges of 64 KiB.
         const BUFFERS_OWN_64_KIB = 1 << 16;
-        /// G-8: of two granularities the larger decides.
+        /// G-8: the larger of two granularities applies.
         const LARGER_GRANULARITY = 1 << 17;
-        /// G-8: small textures own 4 KiB, not more.
+        /// G-8: small textures only occupy whole ranges of 4 KiB.
         const SMALL_TEXTURES_OWN_4_KIB = 1 << 18;
-        /// G-10: tightly aligned buffers own 64 KiB against textures. Our choice, as no document says so.
+        /// G-10: tightly aligned buffers occupy whole ranges of 64 KiB with respect to textures. An assumption, as it is
+        /// not documented.
         const TIGHT_BUFFERS_OWN_64_KIB = 1 << 19;
-        /// B-1: within one `ExecuteCommandLists` an aliasing barrier stands between overlapping resources.
+        /// B-1: an aliasing barrier is required between uses of overlapping resources in one `ExecuteCommandLists`.
         const BARRIER_WITHIN_SUBMISSION = 1 << 20;
-        /// B-2: between submissions of a queue no barrier is needed.
+        /// B-2: no barrier is required between submissions to a queue.
         const SUBMISSIONS_ARE_ORDERED = 1 << 21;
-        /// B-3: in the simple model a barrier names the resource that becomes active.
+        /// B-3: in the simple model, a barrier names the resource to be activated.
         const SIMPLE_NAMES_AFTER = 1 << 22;
-        /// B-4: null stands for any resource.
+        /// B-4: null means any resource.
         const NULL_IS_ANY = 1 << 23;
-        /// B-4: a barrier with two resources is for these two alone.
+        /// B-4: a barrier with two resources applies only to these two.
         const PAIRS_ARE_EXACT = 1 << 24;
-        /// B-5: the barrier comes after the last access of the one.
+        /// B-5: the barrier follows the last access to the resource before it.
         const BARRIER_AFTER_LAST_ACCESS = 1 << 25;
-        /// B-6: barriers of one call are applied in their order.
+        /// B-6: the barriers of one call are applied in order.
         const ARRAY_IN_ORDER = 1 << 26;
-        /// B-7: an aliasing barrier leaves the state of a resource alone.
+        /// B-7: an aliasing barrier does not change the state of a resource.
         const STATE_SURVIVES_BARRIER = 1 << 27;
-        /// B-9: accesses on two queues are ordered by fences.
+        /// B-9: accesses on different queues are ordered by fences.
         const FENCES_ORDER_QUEUES = 1 << 28;
-        /// H-1: textures of undefined layout inherit in heaps with the SHARED flag alone.
+        /// H-1: textures with undefined layout inherit data only in heaps with the SHARED flag.
         const INHERITANCE_NEEDS_SHARED = 1 << 29;
-        /// H-1: the descriptions are identical.
+        /// H-1: inheritance requires identical descriptions.
         const INHERITANCE_NEEDS_SAME_DESCRIPTION = 1 << 30;
-        /// H-1: so are the optimised clear values.
+        /// H-1: inheritance requires identical optimised clear values.
         const INHERITANCE_NEEDS_SAME_CLEAR_VALUE = 1 << 31;
-        /// H-1: both are placed, or both reserved.
+        /// H-1: inheritance requires that both resources are placed or both are reserved.
         const INHERITANCE_NEEDS_SAME_METHOD = 1 << 32;
-        /// H-1: both begin at the same place.
+        /// H-1: inheritance requires that both resources begin at the same offset.
         const INHERITANCE_NEEDS_SAME_PLACE = 1 << 33;
-        /// H-2: defined layouts inherit without the SHARED flag.
+        /// H-2: defined layouts inherit data without the SHARED flag.
         const DEFINED_LAYOUTS_INHERIT = 1 << 34;
-        /// H-4: buffers, simultaneous-access and cross-adapter textures inherit in every state.
+        /// H-4: buffers, simultaneous-access and cross-adapter textures inherit data in every state.
         const STATELESS_INHERIT = 1 << 35;
-        /// H-5: per tile, textures inherit in state COMMON alone.
+        /// H-5: tiles of textures inherit data only in state COMMON.
         const TILES_INHERIT_IN_COMMON = 1 << 36;
-        /// H-6: states of subresources are both COMMON, or the same one that the GPU writes in.
+        /// H-6: inheritance requires that both states are COMMON, or the same writable state.
         const STATES_ARE_COMPATIBLE = 1 << 37;
-        /// H-6: equal states that only read do not do.
+        /// H-6: equal read-only states do not allow inheritance.
         const READ_STATES_DO_NOT_INHERIT = 1 << 38;
-        /// H-6: states are compared subresource by subresource.
+        /// H-6: states are compared per subresource.
         const STATES_BY_SUBRESOURCE = 1 << 39;
-        /// H-7: buffers and standard swizzle textures inherit from one another.
+        /// H-7: buffers and standard swizzle textures inherit data from each other.
         const SWIZZLE_IS_BYTES = 1 << 40;
-        /// H-7: a buffer cannot read what lies in an undefined swizzle.
+        /// H-7: a buffer cannot read data with undefined swizzle.
         const UNDEFINED_SWIZZLE_IS_OPAQUE = 1 << 41;
-        /// H-9: the barrier is needed though data is inherited.
+        /// H-9: a barrier is required even if data is inherited.
         const INHERITANCE_NEEDS_BARRIER = 1 << 42;
-        /// H: in the simple model nothing is inherited.
+        /// H: in the simple model, no data is inherited.
         const SIMPLE_DOES_NOT_INHERIT = 1 << 43;
-        /// E-1: enhanced barriers wait for the one and hold the other back.
+        /// E-1: enhanced barriers wait for accesses before them and block accesses after them.
         const ENHANCED_BARRIERS_ORDER = 1 << 44;
-        /// E-1: `SyncBefore` covers the accesses that are waited for.
+        /// E-1: `SyncBefore` must cover the accesses to wait for.
         const SYNC_COVERS_ACCESSES = 1 << 45;
-        /// E-3: a layout that may be compressed, UNORDERED_ACCESS among them, is initialised after UNDEFINED.
+        /// E-3: after UNDEFINED, layouts that may be compressed, including UNORDERED_ACCESS, must be initialised.
         const UNDEFINED_NEEDS_INITIALISATION = 1 << 46;
         /// E-3: the flag DISCARD initialises.
         const DISCARD_FLAG_INITIALISES = 1 << 47;
-        /// E-4: after NO_ACCESS nothing accesses until a barrier from NO_ACCESS.
+        /// E-4: after NO_ACCESS, no access is allowed until a barrier from NO_ACCESS.
         const NO_ACCESS_FORBIDS = 1 << 48;
-        /// E-5: DISCARD does not stand beside a barrier of what it overlaps that flushes or changes a layout.
+        /// E-5: a barrier with DISCARD cannot be combined with a barrier of an overlapping resource that flushes or changes
+        /// a layout.
         const DISCARD_STANDS_APART = 1 << 49;
-        /// E-6: two barriers of one call do not change the same memory.
+        /// E-6: two barriers of one call cannot affect the same memory.
         const CALL_HAS_NO_ORDER = 1 << 50;
-        /// E-7: SYNC_NONE means that nothing came before, or comes after, in the submission.
+        /// E-7: SYNC_NONE requires that no access precedes, or follows, in the submission.
         const SYNC_NONE_IS_ALONE = 1 << 51;
-        /// B-8: barriers that do nothing, or stall all, are remarked on. Not among D3D12's own.
+        /// B-8: barriers without effect and barriers that stall everything are reported. Not included in `D3D12`.
         const REMARKS = 1 << 52;
-        /// I-12: in the advanced model the first use without an activation is warned of. Not among D3D12's own.
+        /// I-12: in the advanced model, the first use without activation is a warning. Not included in `D3D12`.
         const ADVANCED_BEGINS_INACTIVE = 1 << 53;
-        /// I-4: clears of unordered access views initialise as other clears do. A milder reading, not among D3D12's own.
+        /// I-4: clears of unordered access views initialise like other clears. A less strict interpretation, not included in
+        /// `D3D12`.
         const UNORDERED_CLEARS_INITIALISE = 1 << 54;
-        /// I-3: contents that another resource has invalidated become valid by a copy or a clear of a whole subresource or tile
-        /// alone, whatever the resource is. A stricter reading of ALIAS, not among D3D12's own: the reference of
-        /// `CreatePlacedResource` asks it of render targets and depth stencils.
+        /// I-3: invalidated contents of any resource become valid only by a copy or clear of a whole subresource or tile. A
+        /// stricter interpretation, not included in `D3D12`: the reference of `CreatePlacedResource` requires it only of
+        /// render targets and depth stencils.
         const INVALID_NEEDS_WHOLE_UNITS = 1 << 55;
     }
 }
 
 impl AliasingLaws {
-    /// What the documents say, read strictly where they are not clear: all laws but remarks, milder readings, and the stricter
-    /// one that a reference beside document ALIAS contradicts.
+    /// The rules of Direct3D 12, with the strict interpretation where the documentation is ambiguous. All laws except those
+    /// documented as not included.
     pub const D3D12: Self = Self::all()
         .difference(Self::REMARKS)
         .difference(Self::ADVANCED_BEGINS_INACTIVE)
@@ -167,48 +174,48 @@ impl AliasingLaws {
         .difference(Self::INVALID_NEEDS_WHOLE_UNITS);
 }
 
-/// What is to be tracked.
+/// Configuration of tracking.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HEAPWRIGHT_ALIASING_TRACKING {
-    /// Which of the two usage models the application follows, or `OFF`.
+    /// Usage model of the application, or `OFF`.
     pub Model: HEAPWRIGHT_ALIASING_MODEL,
-    /// Bytes whose contents become undefined are overwritten.
+    /// Whether bytes are overwritten when their contents become undefined.
     pub Scramble: i32,
-    /// Chooses what they are overwritten with.
+    /// Seed of the values that they are overwritten with.
     pub ScrambleSeed: u64,
-    /// The laws; [`AliasingLaws::D3D12`] as a rule.
+    /// Laws to enforce, usually [`AliasingLaws::D3D12`].
     pub Laws: AliasingLaws,
 }
 
-/// A rule that a command broke.
+/// A violation of a rule by a command.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HEAPWRIGHT_ALIASING_VIOLATION {
-    /// The id of the rule, filled up with zeros: `I-2`.
+    /// Id of the rule, padded with zeros, such as `I-2`.
     pub Rule: [u8; 8],
-    /// The id of the rule that made it so: why contents are invalid, or were not inherited. All zeros without one.
+    /// Id of the rule by which the contents are invalid or were not inherited, or zeros.
     pub Because: [u8; 8],
-    /// How bad it is.
+    /// Severity of the violation.
     pub Severity: HEAPWRIGHT_ALIASING_SEVERITY,
-    /// The subresource or tile of the resource, `u32::MAX` where it is about the whole.
+    /// Subresource or tile of the resource, or `u32::MAX` for the whole resource.
     pub Unit: u32,
-    /// Numbers the resource that was accessed, from 1 on; 0 without one.
+    /// Number of the accessed resource, counted from 1, or 0.
     pub Resource: u64,
-    /// Numbers the other resource; 0 without one.
+    /// Number of the other resource, counted from 1, or 0.
     pub Other: u64,
-    /// The first byte in the heap that it is about.
+    /// Offset of the affected bytes in the heap.
     pub HeapOffset: u64,
-    /// How many bytes, 0 where it is about no bytes.
+    /// Number of affected bytes, or 0.
     pub HeapSize: u64,
-    /// The list in its `ExecuteCommandLists`, from 0 on.
+    /// Index of the command list in its `ExecuteCommandLists`.
     pub List: u32,
-    /// The call recorded to that list, from 0 on; `u32::MAX` for an access by the CPU.
+    /// Index of the call in the command list, or `u32::MAX` for an access by the CPU.
     pub Call: u32,
 }
 
 impl HEAPWRIGHT_ALIASING_VIOLATION {
-    /// An id as text.
+    /// Converts an id to a string.
     #[must_use]
     pub fn id(bytes: &[u8; 8]) -> &str {
         let len = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
@@ -216,41 +223,41 @@ impl HEAPWRIGHT_ALIASING_VIOLATION {
     }
 }
 
-/// What is known of the contents of a unit.
+/// State of the contents of a unit.
 pub type HEAPWRIGHT_ALIASING_CONTENTS = i32;
-/// Never written since the resource was created, or its tile mapped.
+/// The contents have not been written since the resource was created or its tile was mapped.
 pub const HEAPWRIGHT_ALIASING_CONTENTS_UNINITIALISED: HEAPWRIGHT_ALIASING_CONTENTS = 0;
-/// Defined.
+/// The contents are defined.
 pub const HEAPWRIGHT_ALIASING_CONTENTS_VALID: HEAPWRIGHT_ALIASING_CONTENTS = 1;
-/// Another resource has used the memory.
+/// The contents are undefined, because another resource has used the memory.
 pub const HEAPWRIGHT_ALIASING_CONTENTS_INVALID: HEAPWRIGHT_ALIASING_CONTENTS = 2;
-/// Initialised by a discard: may be written, not read.
+/// The contents were initialised by a discard. They may be written but not read.
 pub const HEAPWRIGHT_ALIASING_CONTENTS_DISCARDED: HEAPWRIGHT_ALIASING_CONTENTS = 3;
-/// Some of it is defined.
+/// A part of the contents is defined.
 pub const HEAPWRIGHT_ALIASING_CONTENTS_PARTLY_VALID: HEAPWRIGHT_ALIASING_CONTENTS = 4;
 
-/// A device that tracks which bytes of which resource are valid.
+/// A device that tracks whether the contents of resources are valid.
 ///
-/// What queues do is judged when they do it: wait for a fence before asking for violations.
+/// Commands are validated when they are executed. Wait for a fence before you query violations.
 #[interface("34f828a8-665a-46e5-8bf7-63e3c3008c4b")]
 pub unsafe trait IHeapwrightAliasing: IUnknown {
-    /// Begins to track, goes on by other rules, or ends with `OFF`. What was found so far is forgotten.
+    /// Enables tracking, changes its configuration, or disables it with `OFF`. Removes all violations.
     ///
-    /// Resources that were created, and lists that were recorded, while nothing was tracked are not judged.
+    /// Resources that are created and command lists that are recorded without tracking are not validated.
     pub fn SetTracking(&self, tracking: *const HEAPWRIGHT_ALIASING_TRACKING) -> HRESULT;
-    /// What is tracked now.
+    /// Gets the current configuration.
     pub fn GetTracking(&self, tracking: *mut HEAPWRIGHT_ALIASING_TRACKING) -> HRESULT;
-    /// How many violations were found since tracking began, those included that are not kept any more.
+    /// Returns the number of violations since tracking was enabled, including those that are no longer stored.
     pub fn GetViolationCount(&self) -> u64;
-    /// The violation of that number, from 0 on; S_FALSE for one that does not exist or is not kept.
+    /// Gets the violation at this index. Returns S_FALSE if it does not exist or is no longer stored.
     pub fn GetViolation(&self, index: u64, violation: *mut HEAPWRIGHT_ALIASING_VIOLATION) -> HRESULT;
-    /// Its message in UTF-8, without a zero at the end. `size` is the room in `text` and becomes the size of the message; a null
-    /// `text` asks for the size alone.
+    /// Gets the message of a violation in UTF-8, without terminating zero. `size` is the size of `text` on input and the size of
+    /// the message on output. If `text` is null, only the size is returned.
     pub fn GetViolationText(&self, index: u64, size: *mut usize, text: *mut u8) -> HRESULT;
-    /// Forgets what was found so far.
+    /// Removes all violations.
     pub fn ClearViolations(&self);
-    /// What is known of the contents of a resource's unit: a subresource, or a tile of 64 KiB where it has tiles. The resource is
-    /// an `ID3D12Resource`. S_FALSE where it is not tracked or has no such unit.
+    /// Gets the state of the contents of a unit: a subresource, or a tile of 64 KiB if the resource has tiles. `resource` is an
+    /// `ID3D12Resource`. Returns S_FALSE if it is not tracked or the unit does not exist.
     pub fn GetContents(
         &self,
         resource: *mut c_void,
@@ -259,7 +266,7 @@ pub unsafe trait IHeapwrightAliasing: IUnknown {
     ) -> HRESULT;
 }
 
-// SAFETY: the interface is the device's, and devices are free-threaded (`threading`).
+// SAFETY: devices implement the interface, and are free-threaded (`threading`).
 unsafe impl Send for IHeapwrightAliasing {}
 // SAFETY: as above.
 unsafe impl Sync for IHeapwrightAliasing {}
@@ -269,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn laws_are_d3d12s_unless_they_are_remarks_or_milder_readings() {
+    fn the_d3d12_laws_exclude_remarks_and_other_interpretations() {
         assert!(
             AliasingLaws::D3D12.contains(AliasingLaws::READS_INVALIDATE | AliasingLaws::SYNC_NONE_IS_ALONE)
         );

@@ -1,15 +1,15 @@
-//! Operating system events behind a [`HANDLE`], which `ID3D12Fence::SetEventOnCompletion` and DXGI's budget
-//! notifications signal.
+//! Events of the operating system, referred to by a [`HANDLE`]. `ID3D12Fence::SetEventOnCompletion` and DXGI's budget
+//! notifications signal such events.
 //!
-//! [`Event`] is the side of who waits, [`EventSignal`] the side of who signals an event that somebody else owns.
+//! [`Event`] owns an event that can be waited for. [`EventSignal`] signals an event of someone else.
 //!
-//! | system | what a HANDLE holds |
+//! | system | meaning of a HANDLE |
 //! |---|---|
-//! | Windows | an event object of the kernel |
-//! | Linux, Android | the number of an eventfd, the convention of vkd3d-proton's native build |
-//! | other | nothing: every function answers an error of kind `Unsupported` |
+//! | Windows | handle of an event object |
+//! | Linux, Android | file descriptor of an eventfd, as in vkd3d-proton's native build |
+//! | other | none; all functions return an error of kind `Unsupported` |
 //!
-//! A HANDLE of zero is no event on any system.
+//! Zero is not a valid HANDLE on any system.
 
 use std::io;
 use std::time::Duration;
@@ -21,19 +21,19 @@ use crate::HANDLE;
 #[cfg_attr(not(any(windows, target_os = "linux", target_os = "android")), path = "event/unsupported.rs")]
 mod system;
 
-/// What ends the signalled state of an [`Event`].
+/// The way in which an [`Event`] is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventReset {
-    /// A wait that succeeds: each signal lets one waiter go on. Signals that nobody waited for count as one.
+    /// A successful wait resets the event, so each signal wakes one waiter. Several signals before a wait count as one.
     Auto,
-    /// [`Event::reset`]: a signal lets all waiters go on until then.
+    /// [`Event::reset`] resets the event. Until then, a signal wakes all waiters.
     Manual,
 }
 
 /// An event that this process can wait for.
 ///
-/// Any number of threads may signal it and wait for it. Dropping it closes the HANDLE; those who were given the HANDLE
-/// must not use it from then on, which an [`EventSignal`] made of it is free of.
+/// Any number of threads may signal it and wait for it. Dropping the event closes its HANDLE, which must not be used
+/// afterwards. An [`EventSignal`] created from it remains valid.
 ///
 /// ```
 /// # #[cfg(any(windows, target_os = "linux"))] {
@@ -54,7 +54,7 @@ pub struct Event {
     reset: EventReset,
 }
 
-// SAFETY: an event is made to be signalled and waited for from any thread; the HANDLE is a number that names it.
+// SAFETY: events may be signalled and waited for from any thread, and a HANDLE is a number.
 unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
@@ -64,71 +64,72 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// What the operating system answers, for one when the process has no handles left.
+    /// Returns the operating system's error, for example if the process has too many open handles.
     pub fn new(reset: EventReset) -> io::Result<Self> {
         Ok(Self { handle: system::create(reset)?, reset })
     }
 
-    /// The HANDLE to hand to D3D12 or DXGI. It stays the event's own.
+    /// Returns the HANDLE to pass to Direct3D 12 or DXGI. The event still owns it.
     pub fn handle(&self) -> HANDLE {
         self.handle
     }
 
-    /// Creates another HANDLE to this event, which the caller closes with [`close`].
+    /// Creates another HANDLE for this event. The caller must close it with [`close`].
     ///
     /// # Errors
     ///
-    /// What the operating system answers, for one when the process has no handles left.
+    /// Returns the operating system's error, for example if the process has too many open handles.
     pub fn duplicate_handle(&self) -> io::Result<HANDLE> {
-        // SAFETY: the handle is an event's, open as long as self.
+        // SAFETY: the handle refers to an event and is open as long as self.
         unsafe { system::duplicate(self.handle) }
     }
 
     /// Returns whether `handle` is open and refers to this event.
     ///
-    /// Any value may be passed. Linux before 5.2 or without /proc tells only whether the handle is an open event. By the
-    /// time that the caller looks at the result, another thread may have closed the handle.
+    /// Any value may be passed. On Linux before 5.2 or without /proc, the result only tells whether the handle refers to an
+    /// open event. Another thread may close the handle before the caller uses the result.
     pub fn is_behind(&self, handle: HANDLE) -> bool {
         system::is_event(handle) && system::refer_to_same_event(self.handle, handle)
     }
 
-    /// Signals the event; an event that is signalled already stays so.
+    /// Signals the event. This has no effect if it is already signalled.
     ///
     /// # Errors
     ///
-    /// What the operating system answers.
+    /// Returns the operating system's error.
     pub fn set(&self) -> io::Result<()> {
-        // SAFETY: the handle is an event's, open as long as self.
+        // SAFETY: the handle refers to an event and is open as long as self.
         unsafe { system::set(self.handle) }
     }
 
-    /// Ends the signalled state.
+    /// Resets the event to the unsignalled state.
     ///
     /// # Errors
     ///
-    /// What the operating system answers.
+    /// Returns the operating system's error.
     pub fn reset(&self) -> io::Result<()> {
-        // SAFETY: the handle is an event's, open as long as self.
+        // SAFETY: the handle refers to an event and is open as long as self.
         unsafe { system::reset(self.handle) }
     }
 
-    /// Waits for the event to be signalled, for at most `timeout` (forever without one), and answers whether it was.
+    /// Waits until the event is signalled or `timeout` has elapsed, and returns whether it was signalled.
     ///
-    /// A timeout is rounded up to whole milliseconds. An [`EventReset::Auto`] event is reset by the wait that it ends.
+    /// `None` waits without limit. The timeout is rounded up to milliseconds. A successful wait resets an
+    /// [`EventReset::Auto`] event.
     ///
     /// # Errors
     ///
-    /// What the operating system answers.
+    /// Returns the operating system's error.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<bool> {
-        // SAFETY: the handle is an event's, open as long as self, and made with this reset.
+        // SAFETY: the handle refers to an event that was created with `reset`, and is open as long as self.
         unsafe { system::wait(self.handle, self.reset, timeout) }
     }
 
-    /// Whether the event is signalled, without waiting. As every wait, this resets an [`EventReset::Auto`] event.
+    /// Returns whether the event is signalled, without waiting. Like a wait, this resets an [`EventReset::Auto`] event.
     ///
     /// # Errors
     ///
-    /// What the operating system answers.
+    /// Returns the operating system's error.
     pub fn is_set(&self) -> io::Result<bool> {
         self.wait(Some(Duration::ZERO))
     }
@@ -136,14 +137,14 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: the handle is open and nothing of self is used afterwards.
+        // SAFETY: the handle is open and not used afterwards.
         unsafe { system::close(self.handle) }
     }
 }
 
-/// The means to signal an event of somebody else: of an application that passed a HANDLE.
+/// A reference to an event of someone else, such as an application that passed a HANDLE, for signalling it.
 ///
-/// It holds a HANDLE of its own to the same event, so that the application may close its one at any time.
+/// It owns a duplicate of the HANDLE, so the application may close its HANDLE at any time.
 #[derive(Debug)]
 pub struct EventSignal {
     handle: HANDLE,
@@ -155,71 +156,71 @@ unsafe impl Send for EventSignal {}
 unsafe impl Sync for EventSignal {}
 
 impl EventSignal {
-    /// Takes hold of the event behind `handle`, which stays the caller's.
+    /// Duplicates `handle`, which the caller still owns.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where the handle is seen to be no event, else what the operating system answers.
+    /// Returns `InvalidInput` if the handle is known not to refer to an event, or the operating system's error.
     ///
     /// # Safety
     ///
-    /// `handle` is an event's, or names nothing that is open in this process.
+    /// `handle` must refer to an event or not be open in this process.
     pub unsafe fn new(handle: HANDLE) -> io::Result<Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(Self { handle: unsafe { system::duplicate(handle) }? })
     }
 
-    /// Signals the event; an event that is signalled already stays so.
+    /// Signals the event. This has no effect if it is already signalled.
     ///
     /// # Errors
     ///
-    /// What the operating system answers.
+    /// Returns the operating system's error.
     pub fn set(&self) -> io::Result<()> {
-        // SAFETY: the handle is an event's by the promise to `new`, and open as long as self.
+        // SAFETY: the caller of `new` guaranteed that the handle refers to an event; it is open as long as self.
         unsafe { system::set(self.handle) }
     }
 }
 
 impl Drop for EventSignal {
     fn drop(&mut self) {
-        // SAFETY: the handle is open and nothing of self is used afterwards.
+        // SAFETY: the handle is open and not used afterwards.
         unsafe { system::close(self.handle) }
     }
 }
 
-/// Signals the event of an application, which passed `handle`.
+/// Signals the event of `handle`.
 ///
-/// For a signal that comes later than the call which passed the handle, [`EventSignal`] is safe against the application
-/// closing it.
+/// To signal an event after the call in which an application passed the handle, use [`EventSignal`], because the application
+/// may close it.
 ///
 /// # Errors
 ///
-/// What the operating system answers.
+/// Returns the operating system's error.
 ///
 /// # Safety
 ///
-/// `handle` is an event's, and open.
+/// `handle` must be open and refer to an event.
 pub unsafe fn signal(handle: HANDLE) -> io::Result<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { system::set(handle) }
 }
 
-/// Closes a HANDLE that the caller owns: that of an [`Event::duplicate_handle`], or a shared handle, which D3D12's
-/// `CreateSharedHandle` and `OpenSharedHandleByName` leave to the application.
+/// Closes a HANDLE that the caller owns: one of [`Event::duplicate_handle`], or a shared handle of `CreateSharedHandle` or
+/// `OpenSharedHandleByName`.
 ///
 /// # Safety
 ///
-/// `handle` is open, nobody else closes it, and it is not used afterwards.
+/// `handle` must be open and owned by the caller, and must not be used afterwards.
 pub unsafe fn close(handle: HANDLE) {
-    // SAFETY: the caller's promise. Closing does not depend on what a handle refers to.
+    // SAFETY: guaranteed by the caller. Any kind of handle may be closed.
     unsafe { system::close(handle) }
 }
 
-/// Whether `handle` is open in this process and nothing else than an event, as far as the operating system tells.
+/// Returns whether `handle` is open in this process and refers to an event, as far as the operating system can tell.
 ///
-/// Nothing is signalled, and nothing is opened or closed: any value may be passed. Windows tells only whether the handle is
-/// open and is none of those that stand for the current process, thread or token; Linux without /proc only whether it is open.
-/// By the time that the caller looks at the result, another thread may have closed the handle.
+/// Any value may be passed; no handle is signalled, opened or closed. On Windows, the result is also true for open handles of
+/// other objects, except pseudo handles of the current process, thread or token. On Linux without /proc, it is true for all
+/// open file descriptors. Another thread may close the handle before the caller uses the result.
 pub fn is_event(handle: HANDLE) -> bool {
     system::is_event(handle)
 }

@@ -1,12 +1,12 @@
-//! The numbered generations of an interface, which the metadata does not count.
+//! Lists of the numbered versions of interfaces, which the metadata lacks.
 
 use windows_core::{GUID, Interface};
 
 use crate::*;
 
-/// The IIDs of `ID3D12Device1` to `ID3D12Device14`, in this order. A device may answer to some of them and not to others.
+/// IIDs of `ID3D12Device1` to `ID3D12Device14`, in this order. A device may implement any subset of them.
 ///
-/// `ID3D12Device15` (Agility SDK 1.619) is not among them: it has nothing for allocators, and is in [`trim`].
+/// `ID3D12Device15` (Agility SDK 1.619) is not included, because it has no methods for allocators. See [`trim`].
 pub const NUMBERED_DEVICES: [GUID; 14] = [
     ID3D12Device1::IID,
     ID3D12Device2::IID,

@@ -1,4 +1,4 @@
-//! HRESULTs by the names that people know.
+//! Names of HRESULTs.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use windows_core::HRESULT;
 
 use crate::bindings::*;
 
-/// An HRESULT that prints by its name.
+/// Displays an HRESULT with its name.
 ///
-/// `{}` prints `E_INVALIDARG`, and `{:#}` prints `E_INVALIDARG (0x80070057)`. One that has no name here is a number in both.
+/// `{}` writes `E_INVALIDARG`, and `{:#}` writes `E_INVALIDARG (0x80070057)`. An unknown HRESULT is written as a number.
 ///
 /// ```
 /// use heapwright_d3d12::hresult::Named;
@@ -21,7 +21,7 @@ use crate::bindings::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named(pub HRESULT);
 
-/// What D3D12 and DXGI answer, and what any COM call may. The last ones are not in the metadata; winerror.h has them.
+/// HRESULTs of Direct3D 12, DXGI and COM. The last ones are from winerror.h, because the metadata lacks them.
 const NAMES: &[(HRESULT, &str)] = &[
     (S_OK, "S_OK"),
     (S_FALSE, "S_FALSE"),
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_stands_once() {
+    fn names_and_values_are_unique() {
         for (place, (hresult, name)) in NAMES.iter().enumerate() {
             assert!(!NAMES[..place].iter().any(|(other, known)| other == hresult || known == name), "{name}");
         }

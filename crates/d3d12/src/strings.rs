@@ -1,6 +1,6 @@
 //! Pointers to zero-terminated strings.
 //!
-//! On Windows these are the types of `windows-core`, which has none elsewhere.
+//! On Windows these are the types of `windows-core`, which lacks them on other systems.
 
 #[cfg(windows)]
 pub use windows_core::{PCSTR, PCWSTR};

@@ -1,20 +1,19 @@
-//! Which interfaces may be used from any thread.
+//! `Send` and `Sync` for interfaces that may be used from any thread.
 //!
-//! The metadata does not say it, Direct3D 12's documentation does: devices and what they create are free-threaded, with
-//! the exception of command lists and command allocators, and of whatever the debug layer adds. DXGI's factories and
-//! adapters are free-threaded as well. An interface that is not listed here is neither `Send` nor `Sync`; wrap it with
-//! the reason that holds where it is used.
+//! According to Direct3D 12's documentation, devices and the objects that they create are free-threaded, except command
+//! lists, command allocators and the debug layer's interfaces. DXGI's factories and adapters are free-threaded as well.
+//! Interfaces that are not listed here are neither `Send` nor `Sync`; wrap them to share them between threads.
 //!
-//! An interface is listed only if every object that implements it is free-threaded. `ID3D12Pageable` and its own bases are
-//! not: command allocators implement them, too.
+//! An interface is listed only if every object that implements it is free-threaded. `ID3D12Pageable` and its bases are not
+//! listed, because command allocators implement them.
 
 use crate::*;
 
 macro_rules! free_threaded {
     ($($interface:ident),* $(,)?) => {
         $(
-            // SAFETY: the interface is documented as free-threaded (module documentation): its methods, AddRef and
-            // Release may be called from any thread at the same time.
+            // SAFETY: the interface is documented as free-threaded (see the module): its methods, AddRef and Release may be
+            // called concurrently from any thread.
             unsafe impl Send for $interface {}
             // SAFETY: as above.
             unsafe impl Sync for $interface {}
@@ -59,8 +58,8 @@ free_threaded!(
     IDXGIAdapter4,
 );
 
-/// What must not be sent to another thread or shared with one: command lists, command allocators, and every interface that they
-/// implement. An interface that is `Send` or `Sync` has more than one implementation of the trait, and does not compile here.
+/// Checks that command lists, command allocators and the interfaces that they implement are neither `Send` nor `Sync`. An
+/// interface that is has two implementations of the trait, which is a compile error.
 const _: () = {
     trait NotSend<Reason> {
         const HOLDS: () = ();

@@ -1,8 +1,7 @@
-//! `ID3D12Device15` and its trim notifications, which the metadata of the generated bindings lacks.
+//! `ID3D12Device15` and its trim notifications, which the metadata lacks.
 //!
-//! Written by hand after the header d3d12.h of DirectX-Headers v1.619 (D3D12_SDK_VERSION 619): names, identifier, the order of
-//! the methods and the layout of the structures are that header's. DirectX-Specs, *D3D12 Periodic Trim Notifications*, says what
-//! the calls do. It goes once the metadata has the interface.
+//! The declarations follow d3d12.h of DirectX-Headers v1.619 (D3D12_SDK_VERSION 619). The methods are documented in
+//! DirectX-Specs, *D3D12 Periodic Trim Notifications*. Remove this module when the metadata includes the interface.
 #![expect(
     missing_docs,
     non_camel_case_types,
@@ -16,58 +15,58 @@ use windows_core::{GUID, HRESULT, interface};
 
 use crate::*;
 
-/// What a trim notification asks for; bits.
+/// Flags of a trim notification.
 pub type D3D12_TRIM_NOTIFICATION_FLAGS = i32;
-/// Nothing.
+/// No flags.
 pub const D3D12_TRIM_NOTIFICATION_FLAG_NONE: D3D12_TRIM_NOTIFICATION_FLAGS = 0;
-/// Trim what was not used since the last periodic trim.
+/// Trim objects that have not been used since the last periodic trim.
 pub const D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM: D3D12_TRIM_NOTIFICATION_FLAGS = 1;
-/// Begin a period anew without trimming; never together with `PERIODIC_TRIM`.
+/// Restart the period without trimming. Never combined with `PERIODIC_TRIM`.
 pub const D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM: D3D12_TRIM_NOTIFICATION_FLAGS = 2;
-/// Trim `NumBytesToTrim` bytes, by which usage is above the budget.
+/// Trim `NumBytesToTrim` bytes, by which usage exceeds the budget.
 pub const D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET: D3D12_TRIM_NOTIFICATION_FLAGS = 4;
 
-/// `D3D12_QUERY_HEAP_FLAGS` of `CreateQueryHeap1`; bits.
+/// Flags of `CreateQueryHeap1`.
 pub type D3D12_QUERY_HEAP_FLAGS = i32;
 
-/// What a callback is told.
+/// Arguments of a trim notification callback.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct D3D12_TRIM_NOTIFICATION {
-    /// The context of the registration.
+    /// Context of the registration.
     pub pContext: *mut c_void,
-    /// What is asked for.
+    /// Flags of the notification.
     pub Flags: D3D12_TRIM_NOTIFICATION_FLAGS,
-    /// Bytes, with `TRIM_TO_BUDGET`.
+    /// Number of bytes to trim, for `TRIM_TO_BUDGET`.
     pub NumBytesToTrim: u64,
 }
 
-/// A function of the application that is told when trimming is advisable, on any thread.
+/// Callback for trim notifications, which may be called on any thread.
 pub type D3D12_PFN_TRIM_NOTIFICATION_CALLBACK =
     Option<unsafe extern "system" fn(notification: *const D3D12_TRIM_NOTIFICATION)>;
 
-/// A registration.
+/// Registration of a callback for trim notifications.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct D3D12_REGISTER_TRIM_NOTIFICATION {
-    /// Who is told.
+    /// The callback.
     pub pfnCallback: D3D12_PFN_TRIM_NOTIFICATION_CALLBACK,
-    /// Handed to the callback.
+    /// Context that is passed to the callback.
     pub pContext: *mut c_void,
-    /// Written by the call: names the registration. Zero is a cookie as any other.
+    /// Identifier of the registration, set by the call. Zero is a valid value.
     pub CallbackCookie: u32,
 }
 
-/// The device of Agility SDK 1.619.
+/// The device interface of Agility SDK 1.619.
 ///
-/// The `TryCreate` methods, `CreateQueryHeap1` and `ResolveQueryData` are there for their places in the method table.
+/// The `TryCreate` methods, `CreateQueryHeap1` and `ResolveQueryData` are declared for the layout of the vtable.
 #[interface("76cff76f-1e9b-4450-8cdc-34f1af788e5b")]
 pub unsafe trait ID3D12Device15: ID3D12Device14 {
     /// Registers a callback for trim notifications.
     pub fn RegisterTrimNotificationCallback(&self, data: *mut D3D12_REGISTER_TRIM_NOTIFICATION) -> HRESULT;
-    /// Ends a registration.
+    /// Unregisters a callback.
     pub fn UnregisterTrimNotificationCallback(&self, cookie: u32) -> HRESULT;
-    /// `CreateShaderResourceView` with a result. Interfaces here and below are raw: null or live COM objects.
+    /// `CreateShaderResourceView` with a result. Pointers to interfaces are null or live COM objects, here and below.
     pub fn TryCreateShaderResourceView(
         &self,
         resource: *mut c_void,
@@ -115,7 +114,7 @@ pub unsafe trait ID3D12Device15: ID3D12Device14 {
         feedback: *mut c_void,
         descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
     ) -> HRESULT;
-    /// A query heap with flags.
+    /// Creates a query heap with flags.
     pub fn CreateQueryHeap1(
         &self,
         desc: *const D3D12_QUERY_HEAP_DESC,
@@ -148,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_layout_is_the_headers() {
+    fn the_layout_matches_the_header() {
         assert_eq!(ID3D12Device15::IID, GUID::from_u128(0x76cff76f_1e9b_4450_8cdc_34f1af788e5b));
         let word = size_of::<usize>();
         assert_eq!(size_of::<ID3D12Device15_Vtbl>(), size_of::<ID3D12Device14_Vtbl>() + 11 * word);

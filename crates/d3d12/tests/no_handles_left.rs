@@ -1,11 +1,11 @@
-//! Looking at a HANDLE opens nothing. The only test of its process, which it leaves without file descriptors.
+//! Checking a HANDLE opens no file descriptor. The test has its own process, because it sets the limit of descriptors to 0.
 #![cfg(target_os = "linux")]
 
 use heapwright_d3d12::HANDLE;
 use heapwright_d3d12::event::{Event, EventReset, is_event};
 
 #[test]
-fn a_handle_is_looked_at_without_opening_another() {
+fn checking_a_handle_opens_no_descriptor() {
     let event = Event::new(EventReset::Auto).expect("an event");
     let file = std::fs::File::open("/dev/null").expect("it exists");
     let file = HANDLE(std::ptr::without_provenance_mut(
@@ -17,5 +17,5 @@ fn a_handle_is_looked_at_without_opening_another() {
     Event::new(EventReset::Auto).expect_err("no descriptors are left");
     assert!(is_event(event.handle()));
     assert!(!is_event(file));
-    assert!(!is_event(HANDLE(std::ptr::without_provenance_mut(0x7fff_fff0))), "nothing is open there");
+    assert!(!is_event(HANDLE(std::ptr::without_provenance_mut(0x7fff_fff0))), "the handle is not open");
 }

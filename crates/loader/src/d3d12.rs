@@ -1,4 +1,4 @@
-//! A D3D12 that was loaded.
+//! Loaded implementations of Direct3D 12.
 
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -12,10 +12,10 @@ use crate::LoadError;
 use crate::dxgi::{self, Dxgi};
 use crate::library::{CreateDevice, GetInterface, Library};
 
-/// A D3D12 that was loaded: the system's, or that of a shared library.
+/// A loaded implementation of Direct3D 12: the system's, or that of a shared library.
 ///
-/// It is no more than the library's functions: cheap to clone, and nothing is unloaded with it. It may be used from any
-/// thread, and locks nothing.
+/// Cloning is cheap. The library stays loaded after the value is dropped. Methods may be called from any thread and take
+/// no locks.
 ///
 /// ```no_run
 /// use heapwright_loader::D3d12;
@@ -35,24 +35,24 @@ pub struct D3d12 {
     dxgi: Option<Dxgi>,
 }
 
-/// A device, and the adapter that counts its memory: what heapwright's allocator is made from.
+/// A device and its adapter, from which heapwright's allocator can be created.
 ///
-/// Both are free-threaded, and neither needs the [`D3d12`] that they came from.
+/// Both are free-threaded and may outlive the [`D3d12`] that created them.
 #[derive(Debug, Clone)]
 pub struct Gpu {
     /// The device.
     pub device: ID3D12Device,
-    /// Its adapter, where there is a DXGI that knows it: without one nobody says budgets and usage.
+    /// The device's adapter, or `None` if the library has no DXGI. Budgets and usage are then unknown.
     pub adapter: Option<IDXGIAdapter3>,
 }
 
 impl D3d12 {
-    /// Loads the operating system's D3D12 and DXGI: d3d12.dll and dxgi.dll, as Windows finds them by these names.
+    /// Loads the operating system's d3d12.dll and dxgi.dll.
     ///
     /// # Errors
     ///
-    /// [`LoadError::NotWindows`] on every other operating system; [`LoadError::CannotLoad`] and [`LoadError::NoSymbol`] on a
-    /// Windows without D3D12.
+    /// Returns [`LoadError::NotWindows`] on other operating systems, and [`LoadError::CannotLoad`] or
+    /// [`LoadError::NoSymbol`] on Windows without Direct3D 12.
     pub fn system() -> Result<Self, LoadError> {
         #[cfg(not(windows))]
         return Err(LoadError::NotWindows);
@@ -66,66 +66,65 @@ impl D3d12 {
         }
     }
 
-    /// Loads the library at `path`, which exports `D3D12CreateDevice`. It has adapters if it exports `CreateDXGIFactory2` or
-    /// `CreateDXGIFactory1` as well.
+    /// Loads the library at `path`, which must export `D3D12CreateDevice`.
     ///
-    /// A path without a directory is a file in the current one, and is not searched for elsewhere. On Windows the DLLs
-    /// that it needs are looked for beside it; elsewhere all that it refers to must be there when it is loaded.
+    /// The library has adapters if it also exports `CreateDXGIFactory2` or `CreateDXGIFactory1`. A path without a directory
+    /// names a file in the current directory; the system's search path is not used. On Windows, dependencies are searched
+    /// for in the library's directory. On other systems all undefined symbols are resolved when the library is loaded.
     ///
     /// # Safety
     ///
-    /// Loading a library runs code of it, and what is answered calls functions of it, for as long as the process lives. The caller vouches
-    /// for the library, and for the libraries that it needs:
+    /// Loading a library runs its code, and the returned value calls its functions. The caller must ensure that:
     ///
-    /// * they may be loaded at this moment: their initialisers do nothing that this program does not expect;
-    /// * `D3D12CreateDevice`, `D3D12GetInterface`, `CreateDXGIFactory2` and `CreateDXGIFactory1`, as far as it exports them, have the
-    ///   parameters and the calling convention of D3D12's and DXGI's functions, may be called from any thread, and the objects that they
-    ///   hand out are what the interfaces say.
+    /// * the initialization routines of the library and its dependencies can safely run at this time;
+    /// * the functions `D3D12CreateDevice`, `D3D12GetInterface`, `CreateDXGIFactory2` and `CreateDXGIFactory1`, if exported,
+    ///   have the parameters and calling convention of Direct3D 12 and DXGI, may be called from any thread during the
+    ///   lifetime of the process, and return objects that implement the requested interfaces.
     ///
     /// # Errors
     ///
-    /// [`LoadError::CannotLoad`] with the system's words; [`LoadError::NoSymbol`]; [`LoadError::ForeignCalls`] for a native
-    /// build of Wine's vkd3d.
+    /// Returns [`LoadError::CannotLoad`] if the system cannot load the library, [`LoadError::NoSymbol`] if it does not export
+    /// `D3D12CreateDevice`, and [`LoadError::ForeignCalls`] for a native build of Wine's vkd3d.
     ///
     /// ```
     /// use heapwright_loader::{D3d12, LoadError};
     ///
-    /// // SAFETY: there is no such file.
+    /// // SAFETY: the file does not exist, so no code is run.
     /// let error = unsafe { D3d12::open("no/such/library.so") }.unwrap_err();
     /// assert!(matches!(error, LoadError::CannotLoad { .. }));
     /// assert!(error.to_string().starts_with("cannot load no/such/library.so: "));
     /// ```
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let library = unsafe { Library::open(path.as_ref()) }?;
         let create_device = library.create_device()?;
         let (get_interface, path) = (library.get_interface(), library.path().to_owned());
         Ok(Self { library: path, create_device, get_interface, dxgi: Dxgi::find(&library) })
     }
 
-    /// The library: the path that was given, or the name of the system's.
+    /// Returns the path that the caller passed, or the name of the system's library.
     #[must_use]
     pub fn library(&self) -> &Path {
         &self.library
     }
 
-    /// The adapters in DXGI's order, those that render in software last. Empty where there is no DXGI.
+    /// Returns the adapters in DXGI's order, software adapters last. Empty if the library has no DXGI.
     ///
-    /// An adapter that does not answer to `IDXGIAdapter3`, which says budgets, is left out. The list is made afresh each time,
-    /// with a factory of its own, as adapters come and go: O(adapters) calls of DXGI.
+    /// Adapters without `IDXGIAdapter3`, which is required for budgets, are omitted. Each call creates a new factory and
+    /// enumerates again, because adapters can be added and removed.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Call`] or [`LoadError::NoObject`] when DXGI fails.
+    /// Returns [`LoadError::Call`] or [`LoadError::NoObject`] if a call of DXGI fails.
     pub fn adapters(&self) -> Result<Vec<IDXGIAdapter3>, LoadError> {
         self.dxgi.as_ref().map_or_else(|| Ok(Vec::new()), Dxgi::adapters)
     }
 
-    /// The adapter of that number, from 0, in the order of [`adapters`](Self::adapters).
+    /// Returns the adapter at the given index of [`adapters`](Self::adapters).
     ///
     /// # Errors
     ///
-    /// [`LoadError::NoAdapter`]; otherwise as [`adapters`](Self::adapters).
+    /// Returns [`LoadError::NoAdapter`] if the index is out of range, and the errors of [`adapters`](Self::adapters).
     pub fn adapter(&self, number: usize) -> Result<IDXGIAdapter3, LoadError> {
         let mut adapters = self.adapters()?;
         let count = adapters.len();
@@ -135,22 +134,21 @@ impl D3d12 {
         Ok(adapters.swap_remove(number))
     }
 
-    /// Creates a device of feature level 11_0 or higher on `adapter`, or on the default one: the library chooses it, and
-    /// DXGI, where there is one, says which it is.
+    /// Creates a device with feature level 11_0 or higher on `adapter`, or on the default adapter.
     ///
-    /// An adapter is one of this D3D12; what it says of another's is its own affair. While a device of an adapter lives,
-    /// D3D12 hands out the same one again.
+    /// The adapter should belong to this library. While a device of an adapter is alive, Direct3D 12 returns the same
+    /// device again.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Call`] with what `D3D12CreateDevice` answered: DXGI_ERROR_UNSUPPORTED (0x887a0004) for an adapter without
-    /// D3D12. [`LoadError::NoObject`] if it answered success and there is no device.
+    /// Returns [`LoadError::Call`] with the HRESULT of `D3D12CreateDevice`, such as `DXGI_ERROR_UNSUPPORTED` for an adapter
+    /// without Direct3D 12, and [`LoadError::NoObject`] if it succeeds without returning a device.
     ///
     /// ```no_run
     /// use heapwright::ResourceAllocator;
     /// use heapwright_loader::D3d12;
     ///
-    /// // SAFETY: it is vkd3d-proton's native build, a D3D12 for Linux.
+    /// // SAFETY: this is vkd3d-proton's native build, an implementation of Direct3D 12 for Linux.
     /// let d3d12 = unsafe { D3d12::open("libvkd3d-proton-d3d12.so") }?;
     /// let gpu = d3d12.create_device(None)?;
     /// let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
@@ -159,12 +157,11 @@ impl D3d12 {
     pub fn create_device(&self, adapter: Option<&IDXGIAdapter3>) -> Result<Gpu, LoadError> {
         let adapter_pointer = adapter.map_or(ptr::null_mut(), Interface::as_raw);
         let mut device = ptr::null_mut();
-        // SAFETY: the adapter is null or an interface pointer that lives until the call returns, then a GUID, and room for
-        // one pointer.
+        // SAFETY: the adapter is null or a live interface pointer; the other pointers are valid.
         let hresult = unsafe {
             (self.create_device)(adapter_pointer, D3D_FEATURE_LEVEL_11_0, &ID3D12Device::IID, &mut device)
         };
-        // SAFETY: the function was asked for this interface.
+        // SAFETY: the function was called with this interface's IID.
         let device: ID3D12Device =
             unsafe { dxgi::object(&self.library, "D3D12CreateDevice", hresult, device) }?;
         let adapter = adapter.cloned().or_else(|| {
@@ -175,13 +172,13 @@ impl D3d12 {
         Ok(Gpu { device, adapter })
     }
 
-    /// A factory of devices with settings of their own; `None` where the library has none, as it is older or does not let this
-    /// program have one (Windows wants developer mode).
+    /// Returns a factory of independent devices, or `None` if the library does not support it or denies it. Windows requires
+    /// developer mode.
     ///
     /// ```no_run
     /// use heapwright_loader::D3d12;
     ///
-    /// // SAFETY: it is heapwright's runtime, a D3D12.
+    /// // SAFETY: this is heapwright's runtime, an implementation of Direct3D 12.
     /// let d3d12 = unsafe { D3d12::open("libheapwright_d3d12_runtime.so") }?;
     /// let factory = d3d12.device_factory();
     /// assert!(factory.is_some());
@@ -191,10 +188,10 @@ impl D3d12 {
     pub fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
         let get_interface = self.get_interface?;
         let mut factory = ptr::null_mut();
-        // SAFETY: two GUIDs, and room for one pointer.
+        // SAFETY: all pointers are valid.
         let hresult =
             unsafe { get_interface(&CLSID_D3D12DeviceFactory, &ID3D12DeviceFactory::IID, &mut factory) };
-        // SAFETY: the function was asked for this interface.
+        // SAFETY: the function was called with this interface's IID.
         unsafe { dxgi::object(&self.library, "D3D12GetInterface", hresult, factory) }.ok()
     }
 }

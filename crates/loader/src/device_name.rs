@@ -1,10 +1,10 @@
-//! Names of devices, as a command line or an environment variable has them.
+//! Names of devices, for command lines and environment variables.
 
 use std::path::PathBuf;
 
 use crate::{D3d12, Gpu, LoadError};
 
-/// What `d3d12`, `d3d12:N` and `d3d12:PATH` name.
+/// A device name: `d3d12`, `d3d12:N` or `d3d12:PATH`.
 ///
 /// ```
 /// use heapwright_loader::DeviceName;
@@ -17,19 +17,20 @@ use crate::{D3d12, Gpu, LoadError};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceName {
-    /// `d3d12`: the system's D3D12, on the adapter that it chooses.
+    /// `d3d12`: the system's Direct3D 12 on its default adapter.
     System,
-    /// `d3d12:N`, digits alone: the adapter of that number, from 0, in the order of [`D3d12::adapters`].
+    /// `d3d12:N`, with decimal digits: the system's adapter at this index of [`D3d12::adapters`].
     Adapter(usize),
-    /// `d3d12:PATH`: what the library at the path makes of no adapter.
+    /// `d3d12:PATH`: the library at this path, on its default adapter.
     Library(PathBuf),
 }
 
-/// The name, or what stands before the colon.
+/// The whole name, or the part before the colon.
 const D3D12: &str = "d3d12";
 
 impl DeviceName {
-    /// Reads a name; `None` for what is none of the three. A number that does not fit is that of no adapter.
+    /// Parses a name. Returns `None` if it has none of the three forms. Numbers that exceed `usize` are valid and name no
+    /// adapter.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let rest = name.strip_prefix(D3D12)?;
@@ -44,16 +45,16 @@ impl DeviceName {
         })
     }
 
-    /// Loads what is named, and creates the device.
+    /// Loads the library and creates the device.
     ///
     /// # Safety
     ///
-    /// As [`D3d12::open`] where a [`Library`](Self::Library) is named. The other names ask for nothing.
+    /// For [`Library`](Self::Library), the requirements of [`D3d12::open`] must be met. There are none for other names.
     ///
     /// # Errors
     ///
-    /// [`LoadError::NoAdapter`] for a number that is past the last; otherwise as [`D3d12::system`], [`D3d12::open`] and
-    /// [`D3d12::create_device`].
+    /// Returns [`LoadError::NoAdapter`] if the adapter does not exist, and the errors of [`D3d12::system`], [`D3d12::open`]
+    /// and [`D3d12::create_device`].
     pub unsafe fn open(&self) -> Result<Gpu, LoadError> {
         match self {
             Self::System => D3d12::system()?.create_device(None),
@@ -62,7 +63,7 @@ impl DeviceName {
                 let adapter = system.adapter(*number)?;
                 system.create_device(Some(&adapter))
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Self::Library(path) => unsafe { D3d12::open(path) }?.create_device(None),
         }
     }

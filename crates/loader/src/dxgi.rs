@@ -1,4 +1,4 @@
-//! DXGI's half: factories, and the adapters that they enumerate.
+//! DXGI factories and adapters.
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use windows_core::{HRESULT, Interface};
 use crate::LoadError;
 use crate::library::{CreateFactory1, CreateFactory2, Library};
 
-/// A library that makes DXGI factories.
+/// A library that exports a function to create DXGI factories.
 #[derive(Debug, Clone)]
 pub(crate) struct Dxgi {
     library: PathBuf,
@@ -24,14 +24,14 @@ enum CreateFactory {
 }
 
 impl Dxgi {
-    /// The DXGI in `library`, if it has one.
+    /// Returns the DXGI of `library`, or `None` if it has none.
     pub(crate) fn find(library: &Library) -> Option<Self> {
         let two = library.create_factory2().map(CreateFactory::Two);
         let create = two.or_else(|| library.create_factory1().map(CreateFactory::One))?;
         Some(Self { library: library.path().to_owned(), create })
     }
 
-    /// The adapters that have a budget, those that render in software last.
+    /// Returns the adapters with `IDXGIAdapter3`, software adapters last.
     pub(crate) fn adapters(&self) -> Result<Vec<IDXGIAdapter3>, LoadError> {
         let factory = self.factory()?;
         let (mut hardware, mut software) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ impl Dxgi {
         Ok(hardware)
     }
 
-    /// The adapter of that LUID; none where the factory does not know it, or cannot look for it.
+    /// Returns the adapter with this LUID, or `None` if the factory does not find it or does not support the query.
     pub(crate) fn adapter_by_luid(&self, luid: LUID) -> Option<IDXGIAdapter3> {
         let factory = self.factory().ok()?.cast::<IDXGIFactory4>().ok()?;
         // SAFETY: the factory is a live COM object.
@@ -61,15 +61,15 @@ impl Dxgi {
         let mut factory = ptr::null_mut();
         let (call, hresult) = match self.create {
             CreateFactory::Two(create) => {
-                // SAFETY: a GUID, and room for one pointer.
+                // SAFETY: both pointers are valid.
                 ("CreateDXGIFactory2", unsafe { create(0, &IDXGIFactory1::IID, &mut factory) })
             }
             CreateFactory::One(create) => {
-                // SAFETY: a GUID, and room for one pointer.
+                // SAFETY: both pointers are valid.
                 ("CreateDXGIFactory1", unsafe { create(&IDXGIFactory1::IID, &mut factory) })
             }
         };
-        // SAFETY: the function was asked for this interface.
+        // SAFETY: the function was called with this interface's IID.
         unsafe { object(&self.library, call, hresult, factory) }
     }
 
@@ -88,11 +88,11 @@ impl Dxgi {
     }
 }
 
-/// What a function that hands out an object answered, and wrote.
+/// Converts the HRESULT and the pointer that a function returned to an object.
 ///
 /// # Safety
 ///
-/// `pointer` is null, or where the answer is success an interface pointer of `T` with a reference for the caller.
+/// If `hresult` is a success code, `pointer` must be null or an owned interface pointer of `T`.
 pub(crate) unsafe fn object<T: Interface>(
     library: &Path,
     call: &'static str,
@@ -106,7 +106,7 @@ pub(crate) unsafe fn object<T: Interface>(
     if pointer.is_null() {
         return Err(LoadError::NoObject { library: library(), call });
     }
-    // SAFETY: the caller's promise; it is not null.
+    // SAFETY: guaranteed by the caller; the pointer is not null.
     Ok(unsafe { T::from_raw(pointer) })
 }
 

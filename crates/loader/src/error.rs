@@ -1,79 +1,79 @@
-//! Why there is no D3D12, no adapter, or no device.
+//! Errors of loading a library and creating a device.
 
 use std::path::PathBuf;
 
 use heapwright_d3d12::hresult::Named;
 use windows_core::HRESULT;
 
-/// Why there is no D3D12, no list of adapters, or no device. Printed, it is one line that names the library.
+/// An error of loading a library, enumerating adapters or creating a device.
 ///
-/// Paths, and a system's words about them, are printed as they are: whoever shows them where a control character does harm
-/// escapes them.
+/// The `Display` form is one line that names the library. Paths and messages of the system are not escaped; escape control
+/// characters before printing them to a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// This operating system has no D3D12 of its own.
-    #[error("only Windows has a D3D12 of its own; elsewhere d3d12:PATH loads a library that has one")]
+    /// The operating system does not include Direct3D 12.
+    #[error("only Windows includes Direct3D 12; use d3d12:PATH to load it from a library")]
     NotWindows,
-    /// The system could not load the library.
+    /// The library cannot be loaded.
     #[error("cannot load {library}: {reason}", library = .library.display())]
     CannotLoad {
-        /// As it was asked for.
+        /// The library, as passed by the caller.
         library: PathBuf,
-        /// The system's words.
+        /// The system's error message.
         reason: String,
     },
-    /// The library does not export what every D3D12 exports.
-    #[error("{library} is no D3D12: it does not export {symbol}", library = .library.display())]
+    /// The library does not export a required function.
+    #[error("{library} is not a Direct3D 12 library: it does not export {symbol}", library = .library.display())]
     NoSymbol {
-        /// As it was asked for.
+        /// The library, as passed by the caller.
         library: PathBuf,
-        /// The function that is missing.
+        /// Name of the missing function.
         symbol: &'static str,
     },
-    /// The library's functions follow another calling convention than the system's, so that calling them would crash.
+    /// The library's functions do not use the system's calling convention, so calling them would crash.
     #[error(
-        "{library} is vkd3d (it exports {symbol}): on x86-64 its functions follow Microsoft's calling convention and not \
-         the system's, so this program cannot call them; vkd3d-proton's follow the system's",
+        "{library} is a build of vkd3d (it exports {symbol}), whose functions use Microsoft's calling convention on x86-64; \
+         only libraries with the system's calling convention are supported, such as vkd3d-proton",
         library = .library.display()
     )]
     ForeignCalls {
-        /// As it was asked for.
+        /// The library, as passed by the caller.
         library: PathBuf,
-        /// The function that it was recognised by.
+        /// Name of the function that identifies vkd3d.
         symbol: &'static str,
     },
-    /// The system has no adapter of that number.
-    #[error("there is no adapter {number}; the system has {}", adapters(*.count))]
+    /// The system has no adapter with this number.
+    #[error("no adapter has the number {number}; the system has {}", adapters(*.count))]
     NoAdapter {
-        /// The number, from 0.
+        /// Number of the adapter, counted from 0.
         number: usize,
-        /// How many there are.
+        /// Number of adapters.
         count: usize,
     },
-    /// A function of the library answered with an error.
-    #[error("{library}: {call} answered {:#}", Named(*.hresult), library = .library.display())]
+    /// A function of the library returned an error.
+    #[error("{library}: {call} failed with {:#}", Named(*.hresult), library = .library.display())]
     Call {
-        /// As it was asked for.
+        /// The library, as passed by the caller.
         library: PathBuf,
-        /// The function or method.
+        /// Name of the function or method.
         call: &'static str,
-        /// Its answer.
+        /// The returned HRESULT.
         hresult: HRESULT,
     },
-    /// A function of the library answered success and gave a null pointer.
-    #[error("{library}: {call} answered success without an object", library = .library.display())]
+    /// A function of the library succeeded but returned a null pointer.
+    #[error("{library}: {call} succeeded but returned a null pointer", library = .library.display())]
     NoObject {
-        /// As it was asked for.
+        /// The library, as passed by the caller.
         library: PathBuf,
-        /// The function.
+        /// Name of the function.
         call: &'static str,
     },
 }
 
 impl LoadError {
-    /// Whether there is nothing of the name: no library, one that is not what it should be, or no adapter of the number.
-    /// Otherwise it was loaded, and one of its functions failed.
+    /// Returns whether the name of the library or adapter is the cause: the library cannot be loaded or is not a Direct3D 12
+    /// library, or the adapter does not exist. Otherwise a function of a loaded library failed.
     #[must_use]
     pub fn is_about_name(&self) -> bool {
         match self {
@@ -87,7 +87,7 @@ impl LoadError {
     }
 }
 
-/// `no adapters`, `1 adapter, number 0`, `3 adapters, numbers 0 to 2`.
+/// Formats a number of adapters: `no adapters`, `1 adapter, number 0`, `3 adapters, numbers 0 to 2`.
 fn adapters(count: usize) -> String {
     match count {
         0 => "no adapters".to_owned(),
@@ -101,10 +101,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_adapter_that_is_not_there_is_told_how_many_are() {
+    fn the_error_for_a_missing_adapter_has_the_valid_numbers() {
         let message = |count| LoadError::NoAdapter { number: 7, count }.to_string();
-        assert_eq!(message(0), "there is no adapter 7; the system has no adapters");
-        assert_eq!(message(1), "there is no adapter 7; the system has 1 adapter, number 0");
-        assert_eq!(message(3), "there is no adapter 7; the system has 3 adapters, numbers 0 to 2");
+        assert_eq!(message(0), "no adapter has the number 7; the system has no adapters");
+        assert_eq!(message(1), "no adapter has the number 7; the system has 1 adapter, number 0");
+        assert_eq!(message(3), "no adapter has the number 7; the system has 3 adapters, numbers 0 to 2");
     }
 }

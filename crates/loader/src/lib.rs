@@ -1,34 +1,33 @@
 //! Opens Direct3D 12 devices of the system, or of any shared library that exports `D3D12CreateDevice`.
 //!
-//! The library heapwright takes a device and asks not where it comes from. A program on any operating system gets one here
-//! without linking d3d12.dll: [`D3d12::system`] is Windows' own D3D12, [`D3d12::open`] another implementation, such as
-//! a native build of vkd3d-proton on Linux, or heapwright's runtime as a library.
+//! heapwright works with the device of any implementation of Direct3D 12. This crate loads an implementation at run time,
+//! without linking to d3d12.dll: [`D3d12::system`] loads that of Windows, and [`D3d12::open`] another one, such as a native
+//! build of vkd3d-proton on Linux or heapwright's runtime.
 //!
 //! ```no_run
 //! use heapwright_loader::D3d12;
 //!
-//! // SAFETY: it is vkd3d-proton's native build, a D3D12 for Linux.
+//! // SAFETY: this is vkd3d-proton's native build, an implementation of Direct3D 12 for Linux.
 //! let d3d12 = unsafe { D3d12::open("libvkd3d-proton-d3d12.so") }?;
 //! let gpu = d3d12.create_device(None)?;
 //! println!("{:?}, with an adapter: {}", gpu.device, gpu.adapter.is_some());
 //! # Ok::<(), heapwright_loader::LoadError>(())
 //! ```
 //!
-//! * [`D3d12`]: a D3D12 that was loaded; its adapters, and [`Gpu`]s on them.
-//! * [`DeviceName`]: `d3d12`, `d3d12:N` and `d3d12:PATH`, as programs are told which device to take.
-//! * [`LoadError`]: why there is none.
+//! * [`D3d12`]: a loaded implementation, which enumerates adapters and creates devices ([`Gpu`]).
+//! * [`DeviceName`]: the names `d3d12`, `d3d12:N` and `d3d12:PATH`, for command lines.
+//! * [`LoadError`]: the errors.
 //! * `dxgi`: factories and adapters.
-//! * `library`: shared libraries and the functions that they export.
+//! * `library`: shared libraries and their exported functions.
 //!
-//! # What is trusted
+//! # Safety
 //!
-//! To load a library is to run it. Nobody can check that it does what D3D12 and DXGI say; as with a library that is linked,
-//! whoever names it vouches for it, and [`D3d12::open`] is an `unsafe fn` that says for what. [`D3d12::system`] is not: the
-//! operating system's own libraries are trusted, as those that a program is linked with. What can be recognised is refused: a library without `D3D12CreateDevice`, and one whose
-//! functions are called in another way than this program calls them ([`LoadError::ForeignCalls`]).
+//! Loading a library runs its code, and it is impossible to check that the code implements Direct3D 12 and DXGI correctly.
+//! Therefore [`D3d12::open`] is unsafe. [`D3d12::system`] is safe, because the operating system's libraries are trusted
+//! like those that a program is linked to. Two kinds of unsuitable libraries are detected: those without
+//! `D3D12CreateDevice`, and those with a different calling convention ([`LoadError::ForeignCalls`]).
 //!
-//! A library is never unloaded: devices, adapters and whatever they create run its code, and nothing says when the last of
-//! them is gone.
+//! Libraries are never unloaded, because devices, adapters and the objects that they create use the library's code.
 
 mod d3d12;
 mod device_name;

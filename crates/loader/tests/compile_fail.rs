@@ -1,9 +1,9 @@
-//! What is not sound without a promise of the caller does not compile without one.
+//! Functions that require guarantees of the caller cannot be called in safe code.
 //!
-//! Not on Windows: what compiles is the same on every system, and in Wine, where cross-compiled tests run, there is no cargo.
+//! The test does not run on Windows, because there is no cargo in Wine, where cross-compiled tests run.
 #![cfg(not(windows))]
 
 #[test]
-fn promises_cannot_be_left_out() {
+fn loading_a_library_is_unsafe() {
     trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
 }

@@ -1,4 +1,4 @@
-//! The rules of a report.
+//! Validation of reports.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,20 +8,20 @@ use heapwright::{ByteSize, GpuVirtualAddress, HeapOffset};
 
 use crate::ReportError;
 
-/// How deep allocations lie within others at most.
+/// Maximum depth of nested allocations.
 const MAX_DEPTH: usize = 16;
 
-/// Checks whether a report keeps the [rules](crate#rules). O(allocations).
+/// Checks that a report follows the [rules](crate#rules). Takes O(allocations) time.
 ///
 /// # Errors
 ///
-/// The first place where it does not, and the rule.
+/// Returns the first violation.
 pub fn check(report: &AllocatorReport) -> Result<(), ReportError> {
     check_version(Some(&report.schema), Some(report.version))?;
     for (place, heap) in report.heaps.iter().enumerate() {
         let path = format!("heaps[{place}]");
         if heap.index != place {
-            let rule = format!("{}, but the heap is the one at {place}", heap.index);
+            let rule = format!("is {}, but must be {place}, the heap's position in the array", heap.index);
             return Err(ReportError::at(format!("{path}.index"), rule));
         }
         check_memory(&path, heap.size, heap.gpu_virtual_address)?;
@@ -34,7 +34,7 @@ pub fn check(report: &AllocatorReport) -> Result<(), ReportError> {
             check_resource(&format!("{list}[{place}]"), resource)?;
         }
     }
-    // What allocations use is inside of the heaps, so no other sum is larger than these.
+    // Allocations are inside the heaps, so these are the largest sums.
     check_list(report, "heaps", report.heaps.iter().map(|heap| (heap.size, Some(heap.pool))))?;
     for (list, resources) in resources {
         check_list(report, list, resources.iter().map(|resource| (resource.size, resource.pool)))?;
@@ -42,7 +42,7 @@ pub fn check(report: &AllocatorReport) -> Result<(), ReportError> {
     check_sums(report)
 }
 
-/// Checks that pools exist and that sizes add up to 64 bits at most.
+/// Checks that pools exist and that the sum of the sizes fits in 64 bits.
 fn check_list(
     report: &AllocatorReport,
     list: &str,
@@ -51,22 +51,25 @@ fn check_list(
     let mut sum = ByteSize::ZERO;
     for (place, (size, pool)) in parts.enumerate() {
         if let Some(pool) = pool.filter(|&pool| pool >= report.pools.len()) {
-            let rule = format!("{pool}, but there are {} pools", report.pools.len());
+            let rule = format!("is {pool}, but the report has {} pools", report.pools.len());
             return Err(ReportError::at(format!("{list}[{place}].pool"), rule));
         }
         sum = sum.checked_add(size).ok_or_else(|| {
-            ReportError::at(format!("{list}[{place}]"), "the bytes up to here do not fit in 64 bits")
+            ReportError::at(
+                format!("{list}[{place}]"),
+                "the sum of the sizes up to this item exceeds 64 bits",
+            )
         })?;
     }
     Ok(())
 }
 
-/// Checks every sum against those of a report that is counted anew.
+/// Recounts the report and compares all sums.
 fn check_sums(report: &AllocatorReport) -> Result<(), ReportError> {
     let mut counted = report.clone();
     counted.recount();
     for (place, (heap, counted)) in report.heaps.iter().zip(&counted.heaps).enumerate() {
-        agree(|| format!("heaps[{place}].used"), heap.used.get(), counted.used.get())?;
+        check_sum(|| format!("heaps[{place}].used"), heap.used.get(), counted.used.get())?;
     }
     for (place, (pool, counted)) in report.pools.iter().zip(&counted.pools).enumerate() {
         check_totals(&format!("pools[{place}].totals"), &pool.totals, &counted.totals)?;
@@ -84,17 +87,17 @@ fn check_sums(report: &AllocatorReport) -> Result<(), ReportError> {
     let mut reasons = BTreeSet::new();
     for (place, decision) in report.decisions.iter().enumerate() {
         let reason = decision.reason.as_str();
-        once(&mut reasons, reason, &format!("decisions[{place}].reason"), &format!("{reason:?}"))?;
+        check_unique(&mut reasons, reason, &format!("decisions[{place}].reason"), &format!("{reason:?}"))?;
     }
     check_totals("totals", &report.totals, &counted.totals)?;
     if report.heaps_created < report.totals.heap_count {
-        let rule = format!("{}, but there are {} heaps", report.heaps_created, report.totals.heap_count);
+        let rule = format!("is {}, but there are {} heaps", report.heaps_created, report.totals.heap_count);
         return Err(ReportError::at("heaps_created", rule));
     }
     Ok(())
 }
 
-/// Checks that each group is listed once, with its sums, and that none is missing.
+/// Checks that each group in use is listed once, with correct sums.
 fn check_groups<'a, K: Ord + Copy + fmt::Display>(
     [list, key]: [&str; 2],
     listed: impl Iterator<Item = (K, &'a TotalsReport)>,
@@ -105,40 +108,39 @@ fn check_groups<'a, K: Ord + Copy + fmt::Display>(
     let mut seen = BTreeSet::new();
     for (place, (group, totals)) in listed.enumerate() {
         let path = format!("{list}[{place}]");
-        once(&mut seen, group, &format!("{path}.{key}"), &group.to_string())?;
+        check_unique(&mut seen, group, &format!("{path}.{key}"), &group.to_string())?;
         let found = counted.iter().find(|(of, _)| *of == group).map_or(&nothing, |&(_, totals)| totals);
         check_totals(&format!("{path}.totals"), totals, found)?;
     }
     match counted.iter().find(|(group, _)| !seen.contains(group)) {
-        Some((group, _)) => {
-            Err(ReportError::at(list, format!("{group} is missing, but something lies there")))
-        }
+        Some((group, _)) => Err(ReportError::at(list, format!("{group} is in use but not listed"))),
         None => Ok(()),
     }
 }
 
-/// `schema` and `version`, as far as they are there.
+/// Checks the values of the keys `schema` and `version`.
 pub(crate) fn check_version(schema: Option<&str>, version: Option<u64>) -> Result<(), ReportError> {
     match schema {
         Some(SCHEMA) => {}
         Some(other) => {
-            return Err(ReportError::at("schema", format!("{other:?}, but a report has {SCHEMA:?}")));
+            return Err(ReportError::at("schema", format!("is {other:?}, but must be {SCHEMA:?}")));
         }
-        None => return Err(ReportError::at("schema", format!("is missing; a report has {SCHEMA:?}"))),
+        None => return Err(ReportError::at("schema", format!("is missing; must be {SCHEMA:?}"))),
     }
     match version {
         Some(VERSION) => Ok(()),
         Some(other) => Err(ReportError::at(
             "version",
-            format!("{other}, but this version of heapwright reads {VERSION}"),
+            format!("is {other}, but this version of heapwright reads version {VERSION}"),
         )),
         None => {
-            Err(ReportError::at("version", format!("is missing; this version of heapwright reads {VERSION}")))
+            let rule = format!("is missing; this version of heapwright reads version {VERSION}");
+            Err(ReportError::at("version", rule))
         }
     }
 }
 
-/// A place in a report, put into words only where something is wrong.
+/// Path of a value in a report. It is formatted only for errors.
 #[derive(Clone, Copy)]
 struct Path<'a> {
     outer: Option<&'a Path<'a>>,
@@ -168,15 +170,15 @@ fn check_allocations(
         let path = Path { outer: Some(&outer), list, place: Some(place) };
         let AllocationReport { offset, size, kind, requested, within, .. } = allocation;
         if size.is_zero() {
-            return Err(ReportError::at(format!("{path}.size"), "is 0"));
+            return Err(ReportError::at(format!("{path}.size"), "is 0, but must be at least 1"));
         }
         if *offset < end {
-            let rule = format!("{}, but the allocation before it ends at {}", offset.get(), end.get());
+            let rule = format!("is {}, but the previous allocation ends at {}", offset.get(), end.get());
             return Err(ReportError::at(format!("{path}.offset"), rule));
         }
         end = offset.checked_add(*size).filter(|end| end.get() <= capacity.get()).ok_or_else(|| {
             let rule = format!(
-                "{} at offset {}, but what it lies in has {} bytes",
+                "is {} at offset {}, but the container has {} bytes",
                 size.get(),
                 offset.get(),
                 capacity.get()
@@ -186,11 +188,11 @@ fn check_allocations(
         check_requested(&path, *requested, *size)?;
         let Some(within) = within else { continue };
         if !kind.is_container() {
-            let rule = format!("is there, but nothing lies in a {}", kind.label());
+            let rule = format!("is present, but a {} cannot contain allocations", kind.label());
             return Err(ReportError::at(format!("{path}.within"), rule));
         }
         if depth > MAX_DEPTH {
-            let rule = format!("is deeper than {MAX_DEPTH} levels");
+            let rule = format!("is nested more than {MAX_DEPTH} levels deep");
             return Err(ReportError::at(format!("{path}.within"), rule));
         }
         check_allocations(path, "within", within, *size, depth + 1)?;
@@ -210,7 +212,7 @@ fn check_requested(
 ) -> Result<(), ReportError> {
     match requested {
         Some(requested) if requested > size => {
-            let rule = format!("{}, but the size is {}", requested.get(), size.get());
+            let rule = format!("is {}, but the size is {}", requested.get(), size.get());
             Err(ReportError::at(format!("{path}.requested"), rule))
         }
         _ => Ok(()),
@@ -219,18 +221,19 @@ fn check_requested(
 
 fn check_memory(path: &str, size: ByteSize, address: Option<GpuVirtualAddress>) -> Result<(), ReportError> {
     if size.is_zero() {
-        return Err(ReportError::at(format!("{path}.size"), "is 0"));
+        return Err(ReportError::at(format!("{path}.size"), "is 0, but must be at least 1"));
     }
     match address {
         Some(address) if address.checked_add(size).is_none() => {
-            let rule = format!("{} and the size of {} do not fit in 64 bits", address.get(), size.get());
+            let rule =
+                format!("is {}; the sum with the size, {}, exceeds 64 bits", address.get(), size.get());
             Err(ReportError::at(format!("{path}.gpu_virtual_address"), rule))
         }
         _ => Ok(()),
     }
 }
 
-fn check_totals(path: &str, told: &TotalsReport, found: &TotalsReport) -> Result<(), ReportError> {
+fn check_totals(path: &str, listed: &TotalsReport, counted: &TotalsReport) -> Result<(), ReportError> {
     let numbers = |totals: &TotalsReport| {
         [
             ("reserved", totals.reserved.get()),
@@ -247,19 +250,19 @@ fn check_totals(path: &str, told: &TotalsReport, found: &TotalsReport) -> Result
             ("within_resource.size", totals.within_resource.size.get()),
         ]
     };
-    for ((name, told), (_, found)) in std::iter::zip(numbers(told), numbers(found)) {
-        agree(|| format!("{path}.{name}"), told, found)?;
+    for ((name, listed), (_, counted)) in std::iter::zip(numbers(listed), numbers(counted)) {
+        check_sum(|| format!("{path}.{name}"), listed, counted)?;
     }
     Ok(())
 }
 
-fn agree(path: impl Fn() -> String, told: u64, found: u64) -> Result<(), ReportError> {
-    if told == found {
+fn check_sum(path: impl Fn() -> String, listed: u64, counted: u64) -> Result<(), ReportError> {
+    if listed == counted {
         return Ok(());
     }
-    Err(ReportError::at(path(), format!("{told}, but what is listed adds up to {found}")))
+    Err(ReportError::at(path(), format!("is {listed}, but the listed items add up to {counted}")))
 }
 
-fn once<K: Ord>(seen: &mut BTreeSet<K>, key: K, path: &str, name: &str) -> Result<(), ReportError> {
-    if seen.insert(key) { Ok(()) } else { Err(ReportError::at(path, format!("{name} is listed before"))) }
+fn check_unique<K: Ord>(seen: &mut BTreeSet<K>, key: K, path: &str, name: &str) -> Result<(), ReportError> {
+    if seen.insert(key) { Ok(()) } else { Err(ReportError::at(path, format!("duplicate entry {name}"))) }
 }

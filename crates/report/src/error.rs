@@ -1,13 +1,13 @@
-//! Why a report is refused.
+//! The error of invalid reports.
 
 use std::fmt;
 
 use crate::Visible;
 
-/// Why a report is refused: the place and the rule that is broken there.
+/// A violation of the [rules](crate#rules) of a report, with its location.
 ///
-/// Prints as one line: `heaps[3].allocations[17].offset: 512, but ...`, or `line 7, column 12: ...` where the text is not
-/// JSON at all.
+/// The `Display` form is one line: `heaps[3].allocations[17].offset: is 512, but ...`, or `line 7, column 12: ...` if the
+/// text is not valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportError(Box<Located>);
 
@@ -24,39 +24,39 @@ impl ReportError {
         Self(Box::new(Located { path: path.into(), line: None, column: 0, rule: rule.into() }))
     }
 
-    /// What the JSON reader answered, at a path in the spelling of `serde_path_to_error`: `.` is the whole document.
+    /// Converts an error of the JSON parser, at a path as written by `serde_path_to_error`: `.` is the whole document.
     pub(crate) fn from_json(path: &str, error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();
-        // The reader's text ends with the place, which is told apart here.
+        // The parser's message ends with line and column, which are stored separately.
         let rule = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
         let rule = Visible(rule).shortened(TEXT_LIMIT);
-        // What has a wrong type or value is at a path; what is no JSON is on a line.
+        // Wrong types and values have a path; syntax errors have a line.
         let is_data = error.is_data() && !matches!(path, "" | ".");
         let path = if is_data { Visible(path).shortened(TEXT_LIMIT) } else { String::new() };
         Self(Box::new(Located { path, line: (!is_data && line > 0).then_some(line), column, rule }))
     }
 
-    /// Where, as a path of keys and places from the outermost object: `heaps[3].size`. Empty for the whole document.
+    /// Returns the path of the invalid value, such as `heaps[3].size`. Empty for the whole document.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// The line, counted from 1, where the text is not JSON.
+    /// Returns the number of the line, counted from 1, if the text is not valid JSON.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.0.line
     }
 
-    /// The rule that is broken, and how.
+    /// Returns a description of the violation.
     #[must_use]
     pub fn rule(&self) -> &str {
         &self.0.rule
     }
 }
 
-/// An error stays readable, whatever the document says.
+/// Maximum length of text from the document in an error, in characters.
 const TEXT_LIMIT: usize = 300;
 
 impl fmt::Display for ReportError {

@@ -9,22 +9,22 @@ use serde::de::DeserializeOwned;
 use crate::ReportError;
 use crate::check::{check, check_version};
 
-/// What a report looks like, for tools: a JSON Schema, draft 2020-12.
+/// JSON Schema (draft 2020-12) of reports.
 ///
-/// It tells keys and types. That allocations do not overlap and sums agree it cannot tell; the
-/// [rules](crate#rules) do.
+/// It defines keys and types. It cannot express all [rules](crate#rules), such as that allocations do not overlap.
 pub const JSON_SCHEMA: &str = include_str!("report.schema.json");
 
-/// Reads a report, and [checks](check()) it. O(bytes).
+/// Parses a report and [checks](check()) it. Takes O(bytes) time.
 ///
-/// Keys that are not known are ignored.
+/// Unknown keys are ignored.
 ///
 /// # Errors
 ///
-/// What is not JSON, is not a report, is of another version, or breaks a [rule](crate#rules), with the place.
+/// Returns an error if the text is not valid JSON, is not a report of this version, or violates a
+/// [rule](crate#rules).
 pub fn from_json(json: &[u8]) -> Result<AllocatorReport, ReportError> {
     let json = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(json);
-    // First of all, and of any version: the rest may have another meaning there.
+    // The version is checked first because other versions may define keys differently.
     let Header { schema, version } = parse(json)?;
     check_version(schema.as_deref(), version)?;
     let report = parse(json)?;
@@ -32,26 +32,27 @@ pub fn from_json(json: &[u8]) -> Result<AllocatorReport, ReportError> {
     Ok(report)
 }
 
-/// The most bytes that [`read`] reads: 256 MiB, the report of more than a million allocations.
+/// Maximum size that [`read`] accepts, in bytes. It is sufficient for more than a million allocations.
 pub const MAX_JSON_LEN: u64 = 256 << 20;
 
-/// Reads a report from a file or a pipe, and [checks](check()) it. O(bytes).
+/// Reads a report from a file or a pipe and [checks](check()) it. Takes O(bytes) time.
 ///
-/// What cannot be a report is refused after its first bytes, and what is longer than [`MAX_JSON_LEN`] after that many, so that
-/// input without an end ends. A byte order mark before the JSON is skipped.
+/// A leading byte order mark is skipped. At most [`MAX_JSON_LEN`] bytes are read, and only the first 4 KiB if they do not
+/// begin with a JSON object, so endless input does not block.
 ///
 /// # Errors
 ///
-/// As [`from_json`]; [`ReadReportError::Io`] if the reader fails, and [`ReadReportError::TooLong`].
+/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, and [`ReadReportError::TooLong`] if
+/// the input exceeds [`MAX_JSON_LEN`].
 pub fn read(mut reader: impl Read) -> Result<AllocatorReport, ReadReportError> {
     let mut json = Vec::new();
     let mut first = reader.by_ref().take(FIRST_LEN);
     first.read_to_end(&mut json)?;
-    // Nothing else is worth reading to its end, if it has one.
+    // Input that cannot be a report is not read to its end.
     let is_cut = first.limit() == 0;
     let text = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&json);
     if is_cut && !text.trim_ascii_start().starts_with(b"{") {
-        let rule = "it is no report: a report is a JSON object, which begins with {";
+        let rule = "not a report: a report is a JSON object, which begins with {";
         return Err(ReportError::at("", rule).into());
     }
     let mut rest = reader.take(MAX_JSON_LEN + 1 - FIRST_LEN);
@@ -62,23 +63,23 @@ pub fn read(mut reader: impl Read) -> Result<AllocatorReport, ReadReportError> {
     Ok(from_json(&json)?)
 }
 
-/// U+FEFF in UTF-8, which some programs write before text.
+/// Byte order mark (U+FEFF) in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Bytes by which a report is told from what is none.
+/// Number of bytes that are read before checking that the input begins with `{`.
 const FIRST_LEN: u64 = 4096;
 
-/// Why a report could not be read from a file or a pipe.
+/// Error of [`read`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadReportError {
-    /// The reader failed.
+    /// The reader returned an error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There are more bytes than are read.
-    #[error("the report is longer than {} bytes, the most that is read", MAX_JSON_LEN)]
+    /// The input exceeds [`MAX_JSON_LEN`].
+    #[error("report is larger than the limit of {} bytes", MAX_JSON_LEN)]
     TooLong,
-    /// It is no report, or breaks a rule.
+    /// The input is not a valid report.
     #[error(transparent)]
     Report(#[from] ReportError),
 }

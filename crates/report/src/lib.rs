@@ -1,7 +1,7 @@
-//! Reads and checks the JSON reports of heapwright's allocators, and draws them as HTML pages.
+//! Reads and checks JSON reports of heapwright's allocators, and converts them to HTML pages.
 //!
-//! A report is a [`heapwright::report::AllocatorReport`]. With the feature `serde` of heapwright, which this crate enables,
-//! any serde writer serializes it; its JSON is the document below.
+//! A report is a [`heapwright::report::AllocatorReport`]. This crate enables heapwright's feature `serde`, with which
+//! any serde serializer can write a report. The JSON form is described below.
 //!
 //! ```
 //! use heapwright::report::{AllocatorReport, DeviceReport};
@@ -14,28 +14,29 @@
 //!
 //! # The JSON document
 //!
-//! One object. [`JSON_SCHEMA`] describes it for tools (JSON Schema, draft 2020-12). The fields of `AllocatorReport` and its
-//! parts are its keys, under the same names; each field's documentation says what it means. Sizes and offsets are whole
-//! numbers of bytes, exact in 64 bits, which is more than the 53 that some readers keep. Keys of fields that are `Option`
-//! are left out when there is nothing to say, and may be `null`; all others are required.
+//! A report is one object, described by [`JSON_SCHEMA`]. Its keys have the names and meanings of the fields of
+//! `AllocatorReport` and the types it contains. Sizes and offsets are integers of up to 64 bits, in bytes; some JSON
+//! parsers are only exact up to 53 bits. Keys of `Option` fields may be missing or `null`; all others are required.
 //!
-//! `schema` is `"heapwright.report"` and `version` is 1. Later versions of this crate may add keys, and may add values of
-//! the `kind` of an allocation: readers ignore keys that they do not know, and take kinds that they do not know for
-//! `"unknown"`. Where the meaning of a key changes, or one goes, `version` gets larger.
+//! `schema` is `"heapwright.report"` and `version` is 1. Later versions of this crate may add keys and values of `kind`.
+//! Readers ignore unknown keys and treat unknown kinds as `"unknown"`. If a key is removed or its meaning changes,
+//! `version` is increased.
 //!
 //! # Rules
 //!
-//! What [`check()`] checks, and [`ReportError`] names with the place:
+//! [`check()`] checks the following rules. [`ReportError`] names the first violation.
 //!
-//! * `schema` and `version` are those above.
-//! * A heap's `index` is its place in `heaps`; `pool` is a place in `pools`.
-//! * Heaps, allocations and resources are not empty, and where a GPU virtual address is told, it and the size fit in 64 bits.
-//! * The allocations of a heap are in the order of their offsets, inside the heap, and do not overlap. So are those
-//!   `within` a slab or a backing buffer, at most 16 levels deep; nothing else has any `within`.
-//! * `requested` is not above `size`.
-//! * `used` of a heap, and all sums, are what the allocations add up to, in 64 bits; each heap type, segment group, and reason
-//!   of a decision is listed once, and each heap type and segment group that something lies in is listed.
-//! * `heaps_created` is not below the number of heaps.
+//! * `schema` and `version` have the values above.
+//! * A heap's `index` is its position in `heaps`, and each `pool` is a valid index in `pools`.
+//! * Sizes of heaps, allocations and resources are at least 1. The sum of `gpu_virtual_address` and `size` fits in 64
+//!   bits.
+//! * The allocations of a heap are in order of offsets, inside the heap, and do not overlap. The same applies to the
+//!   allocations `within` a slab or a backing buffer, at most 16 levels deep. Other allocations have no `within`.
+//! * `requested` is at most `size`.
+//! * `used` of each heap and all sums match the listed items and fit in 64 bits.
+//! * Each heap type, segment group and decision reason is listed at most once. All heap types and segment groups in use
+//!   are listed.
+//! * `heaps_created` is at least the number of heaps.
 
 mod check;
 mod error;
@@ -51,6 +52,6 @@ pub use free_ranges::{
     FreeRanges, external_fragmentation, free_ranges, heap_external_fragmentation, largest_free_range,
 };
 pub use json::{JSON_SCHEMA, MAX_JSON_LEN, ReadReportError, from_json, read};
-pub use live::{LiveAllocation, Place, largest_allocations, live_allocations};
+pub use live::{AllocationLocation, ReportedAllocation, largest_allocations, live_allocations};
 pub use page::write_html;
 pub use visible::Visible;

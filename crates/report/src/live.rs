@@ -1,72 +1,76 @@
-//! What users hold, in one list.
+//! List of all live allocations of a report.
 
 use std::fmt;
 
 use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, ResourceReport};
 use heapwright::{ByteSize, HeapOffset};
 
-/// One allocation that a user holds, wherever it lies.
+/// A live allocation in a report: a suballocation, a committed resource or an imported resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LiveAllocation<'a> {
-    /// Where it lies.
-    pub place: Place,
-    /// What it is.
+pub struct ReportedAllocation<'a> {
+    /// Location of the allocation.
+    pub location: AllocationLocation,
+    /// Kind of the allocation.
     pub kind: AllocationKind,
-    /// Bytes.
+    /// Size of the allocation, in bytes.
     pub size: ByteSize,
-    /// Bytes of them that nobody asked for, as far as that is known.
+    /// Bytes beyond the requested size, or 0 if that size is unknown.
     pub waste: ByteSize,
-    /// Its name, or nothing.
+    /// Name of the allocation, or an empty string.
     pub name: &'a str,
-    /// The user's own, or nothing.
+    /// User data of the allocation, or an empty string.
     pub user_data: &'a str,
 }
 
-/// Where a live allocation lies.
+/// Location of a live allocation.
+///
+/// The `Display` form is `heap 3 at 0x10000`, `committed 2` or `imported 0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// In a heap.
+pub enum AllocationLocation {
+    /// A suballocation in a heap.
     Heap {
-        /// The heap's place in [`AllocatorReport::heaps`].
+        /// Index of the heap in [`AllocatorReport::heaps`].
         index: usize,
-        /// From the start of the heap, also of what lies within something else there.
+        /// Offset from the start of the heap, also for allocations in a slab or a backing buffer.
         offset: HeapOffset,
     },
-    /// In memory of its own, at this place of [`AllocatorReport::committed`].
+    /// A committed resource, with its index in [`AllocatorReport::committed`].
     Committed(usize),
-    /// In memory of its own, at this place of [`AllocatorReport::imported`].
+    /// An imported resource, with its index in [`AllocatorReport::imported`].
     Imported(usize),
 }
 
-impl fmt::Display for Place {
-    /// `heap 3 at 0x10000`, `committed 2` or `imported 0`.
+impl fmt::Display for AllocationLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Heap { index, offset } => write!(f, "heap {index} at {:#x}", offset.get()),
-            Self::Committed(place) => write!(f, "committed {place}"),
-            Self::Imported(place) => write!(f, "imported {place}"),
+            Self::Committed(index) => write!(f, "committed {index}"),
+            Self::Imported(index) => write!(f, "imported {index}"),
         }
     }
 }
 
-/// Returns every allocation that a user holds: heap by heap in the order of offsets, then committed and imported resources.
-/// O(allocations).
+/// Returns all live allocations: those in heaps, by heap and offset, followed by committed and imported resources.
+///
+/// Takes O(allocations) time.
 #[must_use]
-pub fn live_allocations(report: &AllocatorReport) -> Vec<LiveAllocation<'_>> {
+pub fn live_allocations(report: &AllocatorReport) -> Vec<ReportedAllocation<'_>> {
     let mut all = Vec::new();
     for (index, heap) in report.heaps.iter().enumerate() {
         collect(&heap.allocations, HeapOffset::ZERO, index, &mut all);
     }
-    all.extend(resources(&report.committed, Place::Committed));
-    all.extend(resources(&report.imported, Place::Imported));
+    all.extend(resources(&report.committed, AllocationLocation::Committed));
+    all.extend(resources(&report.imported, AllocationLocation::Imported));
     all
 }
 
-/// Returns the largest allocations that users hold, at most `limit`, from the largest; of equal ones, those listed first.
-/// O(n log n) in the number of allocations.
+/// Returns the `limit` largest live allocations in descending order of size. Allocations of equal size are in the order
+/// of [`live_allocations`].
+///
+/// Takes O(n log n) time for n allocations.
 #[must_use]
-pub fn largest_allocations(report: &AllocatorReport, limit: usize) -> Vec<LiveAllocation<'_>> {
+pub fn largest_allocations(report: &AllocatorReport, limit: usize) -> Vec<ReportedAllocation<'_>> {
     let mut all = live_allocations(report);
     all.sort_by_key(|allocation| std::cmp::Reverse(allocation.size));
     all.truncate(limit);
@@ -77,16 +81,16 @@ fn collect<'a>(
     allocations: &'a [AllocationReport],
     start: HeapOffset,
     index: usize,
-    all: &mut Vec<LiveAllocation<'a>>,
+    all: &mut Vec<ReportedAllocation<'a>>,
 ) {
     for allocation in allocations {
         let AllocationReport { offset, size, kind, requested, name, user_data, within, .. } = allocation;
-        // A report that was not checked may have more than 64 bits.
+        // The sum may overflow in a report that was not checked.
         let offset = start.checked_add(ByteSize::new(offset.get())).unwrap_or(HeapOffset::new(u64::MAX));
         match within {
             Some(within) => collect(within, offset, index, all),
-            None => all.push(LiveAllocation {
-                place: Place::Heap { index, offset },
+            None => all.push(ReportedAllocation {
+                location: AllocationLocation::Heap { index, offset },
                 kind: *kind,
                 size: *size,
                 waste: requested.map_or(ByteSize::ZERO, |requested| size.saturating_sub(requested)),
@@ -99,10 +103,10 @@ fn collect<'a>(
 
 fn resources(
     resources: &[ResourceReport],
-    place: fn(usize) -> Place,
-) -> impl Iterator<Item = LiveAllocation<'_>> {
-    resources.iter().enumerate().map(move |(index, resource)| LiveAllocation {
-        place: place(index),
+    location: fn(usize) -> AllocationLocation,
+) -> impl Iterator<Item = ReportedAllocation<'_>> {
+    resources.iter().enumerate().map(move |(index, resource)| ReportedAllocation {
+        location: location(index),
         kind: resource.kind,
         size: resource.size,
         waste: resource.requested.map_or(ByteSize::ZERO, |requested| resource.size.saturating_sub(requested)),

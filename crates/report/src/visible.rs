@@ -1,12 +1,11 @@
-//! Text that shows what it is made of.
+//! Text with visible control characters.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-/// Prints text in one line, in which control characters and those that turn the direction of writing are told as
+/// Displays text on one line. Control characters and characters that change the direction of text are written as
 /// `\u{..}`.
 ///
-/// Names come from whoever made the resources, and none of them may move a cursor, break a line, or make a line look like
-/// another.
+/// Use it for names of resources, which may contain escape sequences that move the cursor or imitate other output.
 ///
 /// ```
 /// use heapwright_report::Visible;
@@ -30,11 +29,11 @@ impl Display for Visible<'_> {
 }
 
 impl Visible<'_> {
-    /// At most about `limit` characters of the text; what is cut off shows as `…`.
+    /// Returns about `limit` characters of the text, with `…` if it was cut off.
     pub(crate) fn shortened(self, limit: usize) -> String {
         let mut text = String::new();
         let cut = self.0.char_indices().nth(limit).map(|(place, _)| place);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{}", Visible(&self.0[..cut.unwrap_or(self.0.len())]));
         if cut.is_some() {
             text.push('…');
@@ -43,7 +42,8 @@ impl Visible<'_> {
     }
 }
 
-/// Control characters, line and paragraph separators, marks and overrides of direction, and what is not a character.
+/// Returns whether a character is escaped: control characters, line and paragraph separators, marks and overrides of
+/// direction, and noncharacters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(

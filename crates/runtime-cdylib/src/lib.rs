@@ -1,21 +1,21 @@
-//! heapwright's D3D12 memory runtime as a library that programs in C and C++ load.
+//! heapwright's Direct3D 12 memory runtime as a shared library for C and C++ programs.
 //!
-//! It exports the functions of d3d12.dll and dxgi.dll that begin everything, under their own names:
+//! It exports these functions:
 //!
-//! | function | of |
+//! | function | defined by |
 //! |---|---|
 //! | `CreateDXGIFactory`, `CreateDXGIFactory1`, `CreateDXGIFactory2` | dxgi.dll |
 //! | `D3D12CreateDevice`, `D3D12GetInterface`, `D3D12GetDebugInterface`, `D3D12EnableExperimentalFeatures` | d3d12.dll |
 //! | `D3D12SerializeRootSignature`, `D3D12SerializeVersionedRootSignature` | d3d12.dll |
 //! | `D3D12CreateRootSignatureDeserializer`, `D3D12CreateVersionedRootSignatureDeserializer`, which return E_NOTIMPL | d3d12.dll |
-//! | `HeapwrightChooseDevice`, which chooses the GPU and the options as the environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS do | none |
+//! | `HeapwrightChooseDevice`, which selects the GPU and its options, like the environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS | heapwright |
 //!
-//! Interfaces have COM's layout: a pointer to a table of functions, which follow the C calling convention of the system
-//! (on Windows stdcall where that differs). A method that returns a structure takes a pointer to it right after `this`
-//! and returns that pointer, as MSVC compiles it and as vkd3d-proton's native build declares it. `WCHAR` has 16 bits.
+//! Interfaces have COM's layout: a pointer to a vtable, whose functions use the system's C calling convention (stdcall on
+//! 32-bit Windows). A method that returns a structure takes a pointer to it after `this` and returns that pointer, as with
+//! MSVC and in vkd3d-proton's native build. `WCHAR` has 16 bits.
 //!
-//! The functions are in a crate of their own so that Rust programs can use heapwright-runtime beside Windows' d3d12.dll:
-//! a crate that exports these names would clash with its import library.
+//! The exports are in a separate crate, because their names conflict with the import library of d3d12.dll in Rust programs
+//! that use both heapwright-runtime and Windows' d3d12.dll.
 
 use std::ffi::{c_char, c_void};
 
@@ -30,10 +30,10 @@ use windows_core::{GUID, HRESULT};
 ///
 /// # Safety
 ///
-/// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::CreateDXGIFactory(riid, ppfactory) }
 }
 
@@ -41,10 +41,10 @@ pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *m
 ///
 /// # Safety
 ///
-/// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn CreateDXGIFactory1(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::CreateDXGIFactory1(riid, ppfactory) }
 }
 
@@ -52,14 +52,14 @@ pub unsafe extern "system" fn CreateDXGIFactory1(riid: *const GUID, ppfactory: *
 ///
 /// # Safety
 ///
-/// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// The requirements of DXGI apply: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn CreateDXGIFactory2(
     flags: u32,
     riid: *const GUID,
     ppfactory: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::CreateDXGIFactory2(flags, riid, ppfactory) }
 }
 
@@ -67,7 +67,7 @@ pub unsafe extern "system" fn CreateDXGIFactory2(
 ///
 /// # Safety
 ///
-/// As in D3D12: `adapter` is null or an interface pointer, `riid` is null or points to a GUID, `ppdevice` is null or
+/// The requirements of Direct3D 12 apply: `adapter` is null or an interface pointer, `riid` is null or points to a GUID, `ppdevice` is null or
 /// points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12CreateDevice(
@@ -76,7 +76,7 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     riid: *const GUID,
     ppdevice: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::D3D12CreateDevice(adapter, minimum_feature_level, riid, ppdevice) }
 }
 
@@ -84,13 +84,13 @@ pub unsafe extern "system" fn D3D12CreateDevice(
 ///
 /// # Safety
 ///
-/// As in D3D12: `riid` is null or points to a GUID, `ppvdebug` is null or points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `riid` is null or points to a GUID, `ppvdebug` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12GetDebugInterface(
     riid: *const GUID,
     ppvdebug: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::D3D12GetDebugInterface(riid, ppvdebug) }
 }
 
@@ -98,14 +98,14 @@ pub unsafe extern "system" fn D3D12GetDebugInterface(
 ///
 /// # Safety
 ///
-/// As in D3D12: `rclsid` and `riid` are null or point to a GUID, `ppv` is null or points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `rclsid` and `riid` are null or point to a GUID, `ppv` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12GetInterface(
     rclsid: *const GUID,
     riid: *const GUID,
     ppv: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::D3D12GetInterface(rclsid, riid, ppv) }
 }
 
@@ -113,7 +113,7 @@ pub unsafe extern "system" fn D3D12GetInterface(
 ///
 /// # Safety
 ///
-/// As in D3D12: `piids` is null or points to `numfeatures` GUIDs. The other pointers are not used.
+/// The requirements of Direct3D 12 apply: `piids` is null or points to `numfeatures` GUIDs. The other pointers are not used.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
     numfeatures: u32,
@@ -121,7 +121,7 @@ pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
     pconfigurationstructs: *mut c_void,
     pconfigurationstructsizes: *mut u32,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         exports::D3D12EnableExperimentalFeatures(
             numfeatures,
@@ -136,7 +136,7 @@ pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
 ///
 /// # Safety
 ///
-/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+/// The requirements of Direct3D 12 apply: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12SerializeRootSignature(
     prootsignature: *const D3D12_ROOT_SIGNATURE_DESC,
@@ -144,7 +144,7 @@ pub unsafe extern "system" fn D3D12SerializeRootSignature(
     ppblob: *mut *mut c_void,
     pperrorblob: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::D3D12SerializeRootSignature(prootsignature, version, ppblob, pperrorblob) }
 }
 
@@ -152,14 +152,14 @@ pub unsafe extern "system" fn D3D12SerializeRootSignature(
 ///
 /// # Safety
 ///
-/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+/// The requirements of Direct3D 12 apply: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
     prootsignature: *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC,
     ppblob: *mut *mut c_void,
     pperrorblob: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::D3D12SerializeVersionedRootSignature(prootsignature, ppblob, pperrorblob) }
 }
 
@@ -167,7 +167,7 @@ pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
 ///
 /// # Safety
 ///
-/// As in D3D12: `ppdeserializer` is null or points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `ppdeserializer` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
     psrcdata: *const c_void,
@@ -175,7 +175,7 @@ pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
     priid: *const GUID,
     ppdeserializer: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         exports::D3D12CreateRootSignatureDeserializer(psrcdata, srcdatasizeinbytes, priid, ppdeserializer)
     }
@@ -185,7 +185,7 @@ pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
 ///
 /// # Safety
 ///
-/// As in D3D12: `ppdeserializer` is null or points to space for one pointer.
+/// The requirements of Direct3D 12 apply: `ppdeserializer` is null or points to space for one pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
     psrcdata: *const c_void,
@@ -193,23 +193,23 @@ pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
     priid: *const GUID,
     ppdeserializer: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let read = exports::D3D12CreateVersionedRootSignatureDeserializer;
         read(psrcdata, srcdatasizeinbytes, priid, ppdeserializer)
     }
 }
 
-/// Chooses the GPU and the options of its devices: [`heapwright_runtime::exports::HeapwrightChooseDevice`].
+/// Selects the GPU and the options of its devices. See [`heapwright_runtime::exports::HeapwrightChooseDevice`].
 ///
 /// # Safety
 ///
-/// Both pointers are null or point to zero-terminated strings.
+/// Both pointers must be null or point to zero-terminated strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn HeapwrightChooseDevice(
     profile: *const c_char,
     options: *const c_char,
 ) -> HRESULT {
-    // SAFETY: the caller's promise, which is the same.
+    // SAFETY: guaranteed by the caller.
     unsafe { exports::HeapwrightChooseDevice(profile, options) }
 }

@@ -1,5 +1,5 @@
 /*
- * What the C++ programs share: the official headers on both systems, events, libraries, and methods that return structures.
+ * Common parts of the C++ programs: the official headers, events, libraries, and methods that return structures.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ inline void *find(void *library, const char *name) {
     return reinterpret_cast<void *>(GetProcAddress(static_cast<HMODULE>(library), name));
 }
 #else
-/* A HANDLE is the number of an eventfd. */
+/* A HANDLE is the file descriptor of an eventfd. */
 inline HANDLE create_event() { return reinterpret_cast<HANDLE>(intptr_t(eventfd(0, EFD_CLOEXEC))); }
 inline bool wait_for(HANDLE event) {
     pollfd entry = {int(reinterpret_cast<intptr_t>(event)), POLLIN, 0};
@@ -54,9 +54,9 @@ inline void *find(void *library, const char *name) { return dlsym(library, name)
 #endif
 
 /*
- * Methods that return a structure. mingw's compiler gets them declared as what they are: a pointer to the structure
- * follows `this` and is returned. For Linux the headers declare them as returning the structure, which g++ compiles with
- * the two the other way round; the library keeps to the one form, so there the slot of the method table is called.
+ * Methods that return a structure take a pointer to it after `this`, and return this pointer. mingw's headers declare them
+ * this way. The headers for Linux declare them as returning the structure, for which g++ passes the pointer before `this`, so
+ * the slot of the vtable is called directly.
  */
 #ifdef _WIN32
 #define RETURNED(structure, object, method, slot, ...) \
@@ -77,7 +77,7 @@ typedef HRESULT(WINAPI *get_debug_interface)(REFIID, void **);
 typedef HRESULT(WINAPI *create_factory)(UINT, REFIID, void **);
 #endif
 
-/* An interface that this program holds, and gives back. */
+/* A smart pointer that releases an interface. */
 template <typename T> struct held {
     T *self = nullptr;
     held() = default;

@@ -1,8 +1,7 @@
 /*
- * A C program that uses the library as it would use another D3D12: argv[1] is the library's path.
+ * A C program that uses the library through Direct3D 12's functions. argv[1] is the library's path.
  *
- * There are no official headers on Linux. What is used of them is written down here: slots of the function tables,
- * structures, and numbers.
+ * There are no official headers for C on Linux, so the required vtable slots, structures and constants are declared here.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #ifdef _WIN32
 #include <windows.h>
-/* A HANDLE is an event of the kernel. */
+/* A HANDLE refers to an event object. */
 static void *create_event(void) { return (void *)CreateEventA(NULL, FALSE, FALSE, NULL); }
 static int wait_for_event(void *event) { return WaitForSingleObject((HANDLE)event, 30000) == WAIT_OBJECT_0; }
 static void close_event(void *event) { CloseHandle((HANDLE)event); }
@@ -24,7 +23,7 @@ static void *find(void *library, const char *name) { return (void *)GetProcAddre
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-/* A HANDLE is the number of an eventfd. */
+/* A HANDLE is the file descriptor of an eventfd. */
 static void *create_event(void) { return (void *)(intptr_t)eventfd(0, EFD_CLOEXEC); }
 static int wait_for_event(void *event) {
     struct pollfd entry = {(int)(intptr_t)event, POLLIN, 0};
@@ -53,7 +52,7 @@ typedef int32_t result;
 #define RESULT_S_FALSE 1
 #define RESULT_E_INVALIDARG ((result)0x80070057)
 
-/* An object is a pointer to a table of functions. */
+/* An object is a pointer to a vtable. */
 typedef struct { void **table; } object;
 #define SLOT(self, slot, type) ((type)((self)->table[slot]))
 
@@ -102,7 +101,7 @@ typedef struct {
 typedef struct { uint64_t size, alignment; } allocation_info;
 typedef struct { uint32_t low; int32_t high; } luid;
 typedef uint32_t(API *get_node_count)(object *);
-/* Methods that return a structure: the pointer to it comes after `this`, and is what the method returns. */
+/* Methods that return a structure take a pointer to it after `this`, and return this pointer. */
 typedef allocation_info *(API *get_resource_allocation_info)(
     object *, allocation_info *, uint32_t, uint32_t, const resource_desc *);
 typedef heap_properties *(API *get_custom_heap_properties)(object *, heap_properties *, uint32_t, int32_t);
@@ -167,7 +166,7 @@ static unsigned checks;
     do {                                                                          \
         checks++;                                                                 \
         if (!(condition)) {                                                       \
-            printf("line %d: not so: %s\n", __LINE__, #condition);                \
+            printf("line %d: check failed: %s\n", __LINE__, #condition);                \
             return 1;                                                             \
         }                                                                         \
     } while (0)

@@ -1,12 +1,12 @@
 /*
- * A C++ program written against the official headers, as Debian's directx-headers-dev has them, that uses the library as
- * it would use another D3D12: argv[1] is the library's path.
+ * A C++ program that uses the library with the official headers of Debian's package directx-headers-dev. argv[1] is the
+ * library's path.
  *
- * The headers are of 2022. What came later is declared here, as programs do that bring their own.
+ * The headers are of 2022. Later declarations are repeated here.
  */
 #include "common.hpp"
 
-/* What the headers do not have yet. */
+/* Declarations that the headers lack. */
 static const D3D12_FEATURE OPTIONS16 = D3D12_FEATURE(45);
 static const D3D12_FEATURE TIGHT_ALIGNMENT = D3D12_FEATURE(54);
 static const D3D12_RESOURCE_FLAGS USE_TIGHT_ALIGNMENT = D3D12_RESOURCE_FLAGS(0x400);
@@ -41,7 +41,7 @@ static bool ask_for_features(ID3D12Device *device) {
     CHECK(device->CheckFeatureSupport(TIGHT_ALIGNMENT, &tight, sizeof tight) == S_OK);
     CHECK(tight.tier == 1);
 
-    /* A structure of another size, and a feature that there is not. */
+    /* A structure of the wrong size, and an unknown feature. */
     CHECK(device->CheckFeatureSupport(OPTIONS16, &newer, sizeof newer - 1) == E_INVALIDARG);
     CHECK(FAILED(device->CheckFeatureSupport(D3D12_FEATURE(9999), &newer, sizeof newer)));
     return true;
@@ -63,7 +63,7 @@ static bool ask_for_sizes(ID3D12Device *device) {
     CHECK(RETURNED(info, device, GetResourceAllocationInfo, 25, 0u, 1u, &texture));
     CHECK(info.Alignment == KIB64 && info.SizeInBytes == 4 * KIB64);
 
-    /* One that is none. */
+    /* An invalid description. */
     const D3D12_RESOURCE_DESC wrong = buffer_desc(0);
     CHECK(RETURNED(info, device, GetResourceAllocationInfo, 25, 0u, 1u, &wrong));
     CHECK(info.SizeInBytes == UINT64_MAX);
@@ -134,7 +134,7 @@ static bool place(ID3D12Device *device, D3D12_HEAP_TYPE type, D3D12_RESOURCE_STA
 
 static uint8_t pattern(size_t place) { return uint8_t(place * 7 + place / 256); }
 
-/* From an upload heap over video memory to a readback heap, by the GPU. */
+/* Copies from an upload heap to video memory and to a readback heap on the GPU. */
 static bool copy(ID3D12Device *device) {
     placed upload, video, readback;
     CHECK(place(device, D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ, &upload));
@@ -192,13 +192,13 @@ static bool copy(ID3D12Device *device) {
     readback.buffer->Unmap(0, &nothing);
     CHECK(is_same);
 
-    /* A resource keeps the memory of its heap, and no reference that the program would see. */
+    /* A resource keeps its heap's memory alive without changing the visible reference count. */
     CHECK(upload.heap.release() == 0);
     CHECK(upload.buffer.release() == 0);
     return true;
 }
 
-/* A committed texture, filled from a buffer and read back, by the GPU. */
+/* Copies a buffer to a committed texture and reads it back on the GPU. */
 static bool copy_texture(ID3D12Device *device) {
     const D3D12_RESOURCE_DESC desc = texture_desc(32, 8);
     D3D12_PLACED_SUBRESOURCE_FOOTPRINT footprint;
@@ -256,7 +256,7 @@ static bool copy_texture(ID3D12Device *device) {
     ID3D12CommandList *lists[] = {list};
     queue->ExecuteCommandLists(1, lists);
     CHECK(queue->Signal(fence, 1) == S_OK);
-    /* Without an event the call itself waits. */
+    /* Without an event, the call waits. */
     CHECK(fence->SetEventOnCompletion(1, nullptr) == S_OK);
     CHECK(fence->GetCompletedValue() == 1);
 
@@ -296,7 +296,7 @@ static bool read_messages(ID3D12Device *device) {
 }
 
 #ifdef _WIN32
-/* mingw's headers know the ids of DXGI's interfaces. */
+/* mingw's headers define the IIDs of DXGI. */
 template <typename T> static HRESULT as(IUnknown *object, held<T> &out) {
     return object->QueryInterface(__uuidof(T), out.out());
 }
@@ -360,7 +360,7 @@ static bool run(const char *path) {
     CHECK(debug_function(debug.id(), debug.out()) == S_OK && debug);
     debug->EnableDebugLayer();
 
-    /* Without DXGI on Linux: the adapter is the default one there. */
+    /* The headers for Linux have no DXGI, so the default adapter is used. */
     IUnknown *chosen = nullptr;
 #ifdef _WIN32
     held<IDXGIAdapter3> adapter;

@@ -1,11 +1,11 @@
-//! The library in the hands of programs in C and C++.
+//! Tests of the library with C and C++ programs.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::print_stderr, reason = "the reason why the test is skipped")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The library, which cargo builds into the directory of the test program.
+/// Returns the path of the library, which cargo builds into the directory of the test program.
 fn library() -> PathBuf {
     let directory = std::env::current_exe().expect("the test program's path");
     let directory = directory.parent().expect("it is in a directory");
@@ -16,7 +16,7 @@ fn library() -> PathBuf {
     path
 }
 
-/// Compiles a program of this folder and runs it on the library.
+/// Compiles a program of this directory and runs it with the library.
 fn run(compiler: &str, options: &[&str], source: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join(format!("program{}", std::env::consts::EXE_SUFFIX));
@@ -51,8 +51,7 @@ fn a_c_program_uses_the_runtime() {
     run("cc", &["-std=c99"], "program.c");
 }
 
-/// Runs a program that is written against the official headers, in the version for Linux. On Windows, `cargo xtask test-wine`
-/// compiles it.
+/// Runs a program that uses the official headers for Linux. `cargo xtask test-wine` compiles it for Windows.
 #[cfg(target_os = "linux")]
 fn run_cpp(source: &str) {
     if !Path::new("/usr/include/directx/d3d12.h").exists() {
@@ -73,7 +72,7 @@ fn a_cpp_program_with_the_official_headers_uses_the_runtime() {
     run_cpp("program.cpp");
 }
 
-/// What applications do when they start, without a debug message.
+/// Applications' startup code works without debug messages.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_cpp_program_starts_as_applications_do() {

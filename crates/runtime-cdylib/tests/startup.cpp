@@ -1,7 +1,7 @@
 /*
- * A C++ program that starts as applications do, in the manner of the public samples: device, queues, fences, root signature,
- * pipeline state, upload and readback buffers, a texture, and frames with barriers and copies. The debug layer has nothing to
- * say of it. argv[1] is the library's path.
+ * A C++ program with the startup code of applications, similar to the public samples: device, queues, fences, root signature,
+ * pipeline state, upload and readback buffers, a texture, and frames with barriers and copies. The debug layer must not report
+ * messages. argv[1] is the library's path.
  */
 #include "common.hpp"
 
@@ -43,7 +43,7 @@ static D3D12_RESOURCE_BARRIER transition(ID3D12Resource *resource, D3D12_RESOURC
     return barrier;
 }
 
-/* What every program asks before it decides what to do. */
+/* Feature queries of typical applications. */
 static bool ask(ID3D12Device *device) {
     const D3D_FEATURE_LEVEL levels[] = {D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1};
     D3D12_FEATURE_DATA_FEATURE_LEVELS level = {3, levels, D3D_FEATURE_LEVEL(0)};
@@ -70,7 +70,7 @@ static bool ask(ID3D12Device *device) {
 static bool create_pipelines(application &app, void *library) {
     auto old = reinterpret_cast<serialize>(find(library, "D3D12SerializeRootSignature"));
     auto versioned = reinterpret_cast<serialize_versioned>(find(library, "D3D12SerializeVersionedRootSignature"));
-    // Programs that import these would not load without them.
+    // Programs that import these functions cannot be loaded without them.
     CHECK(find(library, "D3D12CreateRootSignatureDeserializer"));
     CHECK(find(library, "D3D12CreateVersionedRootSignatureDeserializer"));
     CHECK(old && versioned);
@@ -90,7 +90,7 @@ static bool create_pipelines(application &app, void *library) {
     auto &signature = app.root_signature;
     CHECK(app.device->CreateRootSignature(0, blob->GetBufferPointer(), blob->GetBufferSize(), signature.id(), signature.out()) == S_OK);
 
-    /* Shaders are files of an application; nothing reads these. */
+    /* Shaders are not interpreted. */
     static const char shader[] = "DXBC and so on";
     D3D12_GRAPHICS_PIPELINE_STATE_DESC state = {};
     state.pRootSignature = signature;
@@ -135,7 +135,7 @@ static bool create_resources(application &app) {
     const D3D12_CLEAR_VALUE clear = {DXGI_FORMAT_R8G8B8A8_UNORM, {{0, 1, 0, 1}}};
     auto target = texture_desc(WIDTH, HEIGHT);
     target.Flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    /* A readback buffer as samples have it, and an upload buffer with the state that they ask for. */
+    /* A readback buffer and an upload buffer with their usual states. */
     if (!commit(app, D3D12_HEAP_TYPE_DEFAULT, buffer_desc(4096), D3D12_RESOURCE_STATE_COMMON, app.vertices) ||
         !commit(app, D3D12_HEAP_TYPE_DEFAULT, texture_desc(WIDTH, HEIGHT), D3D12_RESOURCE_STATE_COPY_DEST, app.texture) ||
         !commit(app, D3D12_HEAP_TYPE_DEFAULT, target, D3D12_RESOURCE_STATE_RENDER_TARGET, app.target, &clear) ||
@@ -163,7 +163,7 @@ static bool create_resources(application &app) {
     D3D12_QUERY_HEAP_DESC queries = {D3D12_QUERY_HEAP_TYPE_TIMESTAMP, 2, 0};
     CHECK(app.device->CreateQueryHeap(&queries, app.queries.id(), app.queries.out()) == S_OK);
 
-    /* Written while it is mapped, which it stays. */
+    /* The buffer stays mapped. */
     unsigned char *bytes = nullptr;
     const D3D12_RANGE nothing = {0, 0};
     CHECK(app.upload->Map(0, &nothing, reinterpret_cast<void **>(&bytes)) == S_OK);

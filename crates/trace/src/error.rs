@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, and where.
+//! Errors of reading a trace.
 
 use std::error::Error;
 use std::fmt;
@@ -10,14 +10,13 @@ use crate::row::HEADER;
 use crate::text::Snippet;
 use crate::trace::Trace;
 
-/// Why a trace could not be read: the file, the line where there is one, and the rule that it breaks.
+/// An error of reading a trace, with the file and, if known, the line.
 ///
-/// Prints as one line, `path:LINE: what was wrong`, or `path: what was wrong` when no line is to blame.
-// Boxed, so that the `Result` of every row stays small.
+/// The `Display` form is one line: `path:LINE: message`, or `path: message` for errors without a line.
+// Boxed to keep the `Result` of each row small.
 #[derive(Debug)]
 pub struct TraceError(Box<Located>);
 
-/// The parts of a [`TraceError`].
 #[derive(Debug)]
 struct Located {
     path: PathBuf,
@@ -34,25 +33,25 @@ impl TraceError {
         Self(Box::new(Located { path: path.to_owned(), line: Some(line), kind }))
     }
 
-    /// The file, as it was named by the caller.
+    /// Returns the path that the caller passed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The line to blame, counted from 1; `None` when the file could not be read at all.
+    /// Returns the number of the line, counted from 1, or `None` if the file could not be read.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.0.line
     }
 
-    /// File and line.
+    /// Returns the file and line of the error.
     #[must_use]
     pub fn location(&self) -> Location<'_> {
         Location { path: &self.0.path, line: self.0.line }
     }
 
-    /// The rule that is broken.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> &TraceErrorKind {
         &self.0.kind
@@ -67,12 +66,12 @@ impl fmt::Display for TraceError {
 
 impl Error for TraceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // The kind's text is part of this error's own.
+        // The kind's message is part of this error's message.
         self.0.kind.source()
     }
 }
 
-/// The rule that a trace breaks.
+/// The kind of a [`TraceError`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceErrorKind {
@@ -82,26 +81,26 @@ pub enum TraceErrorKind {
     /// The path names a directory.
     #[error("is a directory, not a trace file")]
     Directory,
-    /// The file has no bytes at all, or is a gzip file of none.
-    #[error("the file is empty, but a trace starts with the line \"{HEADER}\"")]
+    /// The file is empty after decompression.
+    #[error("the file is empty; expected the header \"{HEADER}\"")]
     Empty,
-    /// The compressed data stop before their end.
-    #[error("the gzip data end in the middle (is the file truncated?)")]
+    /// The compressed data are incomplete.
+    #[error("unexpected end of the gzip data; the file may be truncated")]
     GzipTruncated,
-    /// The compressed data are damaged; the text says how the decoder put it.
-    #[error("the gzip data are corrupt: {0}")]
+    /// The compressed data are invalid. The string is the decoder's message.
+    #[error("invalid gzip data: {0}")]
     GzipCorrupt(String),
     /// The first line is not the header.
-    #[error("wrong header {found}, the first line must be exactly \"{HEADER}\"")]
+    #[error("invalid header {found}; expected \"{HEADER}\"")]
     WrongHeader {
         /// The first line.
         found: Snippet,
     },
-    /// A line is longer than any row can be.
-    #[error("the line is longer than {} bytes, the most that a row may have", Trace::MAX_LINE_LEN)]
+    /// A line is longer than [`Trace::MAX_LINE_LEN`].
+    #[error("the line exceeds the limit of {} bytes", Trace::MAX_LINE_LEN)]
     LineTooLong,
-    /// A line is not text.
-    #[error("the line is not UTF-8 text: {line}")]
+    /// A line is not valid UTF-8.
+    #[error("the line is not valid UTF-8: {line}")]
     NotUtf8 {
         /// The line.
         line: Snippet,
@@ -109,99 +108,101 @@ pub enum TraceErrorKind {
     /// A line does not have four fields.
     #[error("expected 4 fields ({HEADER}), found {found}: {line}")]
     FieldCount {
-        /// How many fields it has.
+        /// Number of fields in the line.
         found: usize,
         /// The line.
         line: Snippet,
     },
-    /// A field that holds a number holds something else.
+    /// A field that must hold a number is not a sequence of decimal digits.
     #[error("{column} must be decimal digits, found {found}")]
     NotANumber {
-        /// Which field.
+        /// The column of the field.
         column: Column,
-        /// What it holds.
+        /// Content of the field.
         found: Snippet,
     },
-    /// A number is too large.
+    /// A number exceeds 64 bits.
     #[error("{column} does not fit in 64 bits: {found}")]
     NumberTooLarge {
-        /// Which field.
+        /// The column of the field.
         column: Column,
-        /// What it holds.
+        /// Content of the field.
         found: Snippet,
     },
-    /// An event is neither of the two that exist.
+    /// An event is neither `alloc` nor `free`.
     #[error("event must be \"alloc\" or \"free\", found {found}")]
     UnknownEvent {
-        /// What the field holds.
+        /// Content of the field.
         found: Snippet,
     },
     /// A size is 0.
-    #[error("size_bytes is 0, but an allocation has at least 1 byte")]
+    #[error("size_bytes is 0, but must be at least 1")]
     ZeroSize,
-    /// An event lies before the one on the line above.
-    #[error("time_us goes back from {previous} to {found}, but events are in order of time")]
+    /// The time of an event is before that of the previous event.
+    #[error("time_us decreases from {previous} to {found}; events must be in order of time")]
     TimeGoesBack {
-        /// The time on the line above.
+        /// Time of the previous event.
         previous: u64,
-        /// The time on this line.
+        /// Time of this event.
         found: u64,
     },
     /// An id is allocated for the second time.
-    #[error("id {id} is allocated again, but an id is used once (first allocated on line {first_line})")]
+    #[error("id {id} was already allocated on line {first_line}; ids must be unique")]
     AllocatedTwice {
         /// The id.
         id: u64,
-        /// Where it was allocated first.
+        /// Line of the first allocation.
         first_line: u64,
     },
     /// An id is freed that was never allocated.
-    #[error("free of id {id}, which is not live: it was never allocated")]
+    #[error("free of id {id}, which was never allocated")]
     NeverAllocated {
         /// The id.
         id: u64,
     },
     /// An id is freed for the second time.
-    #[error("free of id {id}, which is not live: it was already freed on line {freed_line}")]
+    #[error("free of id {id}, which was already freed on line {freed_line}")]
     AlreadyFreed {
         /// The id.
         id: u64,
-        /// Where it was freed first.
+        /// Line of the first free.
         freed_line: u64,
     },
-    /// A free gives another size than the allocation had.
-    #[error("free of id {id} gives size_bytes {found}, but {allocated} were allocated on line {alloc_line}")]
+    /// The size of a free differs from that of the allocation.
+    #[error(
+        "free of id {id} has size_bytes {found}, but {allocated} bytes were allocated on line {alloc_line}"
+    )]
     FreeSizeMismatch {
         /// The id.
         id: u64,
-        /// Bytes that the free names.
+        /// Size of the free, in bytes.
         found: u64,
-        /// Bytes that were allocated.
+        /// Size of the allocation, in bytes.
         allocated: u64,
-        /// Where they were allocated.
+        /// Line of the allocation.
         alloc_line: u64,
     },
-    /// More bytes are live at once than 64 bits can count.
-    #[error("more bytes are live at once than fit in 64 bits")]
+    /// The sum of the live allocations exceeds 64 bits.
+    #[error("the sum of the sizes of all live allocations exceeds 64 bits")]
     LiveBytesOverflow,
-    /// The trace is longer than a replay takes.
-    #[error("the trace has more than {} events, the most that is read", Trace::MAX_EVENTS)]
+    /// The trace has more than [`Trace::MAX_EVENTS`] events.
+    #[error("the trace exceeds the limit of {} events", Trace::MAX_EVENTS)]
     TooManyEvents,
-    /// More allocations are live at once than a replay takes.
-    #[error("more than {} allocations are live at once, the most that is read", Trace::MAX_LIVE)]
+    /// More than [`Trace::MAX_LIVE`] allocations are live at the same time.
+    #[error("the trace exceeds the limit of {} live allocations", Trace::MAX_LIVE)]
     TooManyLive,
 }
 
 /// A column of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// When.
+    /// `time_us`: time of the event.
     TimeUs,
-    /// What.
+    /// `event`: kind of the event.
     Event,
-    /// To which allocation.
+    /// `id`: id of the allocation.
     Id,
-    /// Of how many bytes.
+    /// `size_bytes`: size of the allocation.
     SizeBytes,
 }
 
@@ -216,10 +217,10 @@ impl fmt::Display for Column {
     }
 }
 
-/// The everyday failures in plain words, the same on every system; the rest as the system words them.
+/// Describes an I/O error, with the same message on every system for the most common kinds.
 fn describe_io(error: &io::Error) -> String {
     match error.kind() {
-        // Windows has names that no file can have, as those with a line break.
+        // On Windows some names are invalid, such as those with a line break.
         io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename => "no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => format!("cannot be read: {error}"),

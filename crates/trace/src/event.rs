@@ -1,57 +1,57 @@
-//! One event of a trace.
+//! Events of a trace.
 
 use std::fmt;
 
 use heapwright_core::ByteSize;
 
-/// One row of a trace: an allocation or a free.
+/// An event of a trace: an allocation or a free.
 ///
-/// 24 bytes, so a trace with a million events takes 24 MB.
+/// It takes 24 bytes, so a million events take 24 MB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Microseconds since the recording began; never less than that of the event before.
+    /// Time since the start of the recording, in microseconds. Never less than that of the previous event.
     pub time_us: u64,
-    /// What the application asked for, at least 1 byte; a free repeats the size of its allocation.
+    /// Requested size, at least 1 byte. A free has the size of its allocation.
     pub size: ByteSize,
-    /// Which allocation is made or freed.
+    /// The allocation that is created or freed.
     pub allocation: AllocationIndex,
-    /// Whether it is made or freed.
+    /// Kind of the event.
     pub kind: EventKind,
 }
 
-/// What an [`Event`] does.
+/// The kind of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// The allocation is made.
+    /// The allocation is created.
     Alloc,
     /// The allocation is freed.
     Free,
 }
 
-/// Names an allocation inside one trace: the n-th that it makes, counted from 0.
+/// Index of an allocation in a trace, in order of allocation, counted from 0.
 ///
-/// The ids in the file may be any numbers; indices are dense, so a replay keeps what it knows of an allocation in a
-/// plain vector. [`Trace::id`](crate::Trace::id) leads back to the id in the file.
+/// Unlike the ids in the file, which may be any numbers, indices are dense and can index a vector.
+/// [`Trace::id`](crate::Trace::id) returns the id in the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AllocationIndex(u32);
 
 impl AllocationIndex {
-    /// The allocation with this number, counted from 0.
+    /// Creates an index, counted from 0.
     #[must_use]
     pub const fn new(index: u32) -> Self {
         Self(index)
     }
 
-    /// The number as it is.
+    /// Returns the index as a number.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The number as an index into a vector with one entry for each allocation of the trace.
+    /// Returns the index as a `usize`.
     #[must_use]
     pub const fn as_usize(self) -> usize {
-        // Lossless: this crate does not build where `usize` is narrower (checked below).
+        // Lossless, as the assertion below checks.
         self.0 as usize
     }
 }

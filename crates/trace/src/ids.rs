@@ -1,15 +1,14 @@
-//! The ids in a file and the dense indices that stand for them.
+//! Mapping between the ids in a file and dense indices.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::event::AllocationIndex;
 
-/// Finds the allocation for an id.
+/// A map from ids to indices.
 ///
-/// Most recorders count ids up one by one; as long as a file does, nothing is stored at all. From the first id that
-/// steps out of the count, ids go through a hash map (with the standard library's keyed hash, since a file may be
-/// hostile).
+/// Consecutive ids, as most recorders write them, are not stored. From the first id that is not consecutive on, ids are
+/// stored in a hash map. It uses the standard library's keyed hash function, because input may be malicious.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     names: IdNames,
@@ -17,7 +16,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Gives the next index to `id`, or the index that it has already as an error.
+    /// Assigns the next index to `id`. Returns the existing index as an error if it has one.
     pub(crate) fn insert(&mut self, id: u64) -> Result<AllocationIndex, AllocationIndex> {
         let index = AllocationIndex::new(self.names.len());
         if self.names.continue_count(id) {
@@ -36,34 +35,34 @@ impl Ids {
         }
     }
 
-    /// The allocation with this id, live or not.
+    /// Returns the index of an id, whether the allocation is live or not.
     pub(crate) fn find(&self, id: u64) -> Option<AllocationIndex> {
         self.names.find_counted(id).or_else(|| self.index_of_other.get(&id).copied())
     }
 
-    /// What is needed to tell the id of an allocation once reading is over.
+    /// Converts the map into one from indices to ids.
     pub(crate) fn into_names(self) -> IdNames {
         self.names
     }
 }
 
-/// Tells the id of an allocation.
+/// A map from indices to ids.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdNames {
-    /// The id of the first allocation.
+    /// Id of the first allocation.
     first: u64,
-    /// So many allocations from the first on have the ids `first`, `first + 1` and so on.
+    /// Number of allocations with the consecutive ids `first`, `first + 1` and so on.
     counted: u32,
-    /// The ids of all later allocations.
+    /// Ids of the remaining allocations.
     others: Vec<u64>,
 }
 
 impl IdNames {
-    /// The id in the file.
+    /// Returns the id of an allocation.
     ///
     /// # Panics
     ///
-    /// If the trace has no such allocation.
+    /// Panics if the index is out of range.
     pub(crate) fn id(&self, index: AllocationIndex) -> u64 {
         match index.get().checked_sub(self.counted) {
             None => self.first + u64::from(index.get()),
@@ -75,7 +74,7 @@ impl IdNames {
         self.counted + u32::try_from(self.others.len()).expect("a trace has fewer than 2^32 events")
     }
 
-    /// Whether `id` is the next in the count, which it then belongs to.
+    /// Extends the consecutive ids by `id` if it is the next. Returns whether it was.
     fn continue_count(&mut self, id: u64) -> bool {
         if self.counted == 0 {
             self.first = id;
@@ -96,7 +95,7 @@ impl IdNames {
 mod tests {
     use super::*;
 
-    /// Inserts `ids`, all of them new, and checks that each leads to its index and back.
+    /// Inserts unique `ids` and checks the mapping in both directions.
     fn check(ids: &[u64]) -> Ids {
         let mut map = Ids::default();
         for (place, &id) in ids.iter().enumerate() {
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_ids_need_no_map() {
+    fn consecutive_ids_are_not_stored() {
         let ids = check(&(5..1000).collect::<Vec<_>>());
         assert!(ids.index_of_other.is_empty() && ids.names.others.is_empty());
         assert_eq!((ids.find(4), ids.find(1000)), (None, None));

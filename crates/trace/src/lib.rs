@@ -1,7 +1,7 @@
-//! Allocation traces of GPU workloads: what an application allocated and freed, in which order.
+//! Reads allocation traces of GPU workloads.
 //!
-//! A trace is a CSV file, plain or compressed with gzip, that a replay turns back into calls. This crate holds the
-//! format and its reader; it knows nothing of D3D12 and of what a replay does with the events.
+//! A trace is a CSV file, plain or compressed with gzip, that records the allocations and frees of an application in
+//! order. This crate defines the format and reads it. It does not depend on Direct3D 12.
 //!
 //! # Format
 //!
@@ -12,31 +12,26 @@
 //! 537,free,0,2359296
 //! ```
 //!
-//! - The first line is exactly that header; a UTF-8 byte order mark may stand before it. Lines end in LF or CR LF; the last line may lack its end. Every other line is
-//!   one event; there are no empty lines, no quotes, no spaces and no comments.
-//! - `time_us`, `id` and `size_bytes` are decimal digits that fit in 64 bits.
-//! - `time_us` counts microseconds since the recording began and never decreases. Equal times are common. Time never
-//!   goes back in any trace recorded so far, and an event out of place would turn a replay into nonsense, so a step
-//!   back is an error.
+//! - The first line is exactly this header, optionally after a UTF-8 byte order mark. Every other line is an event.
+//!   There are no empty lines, quotes, spaces or comments. Lines end with LF or CR LF, which the last line may lack.
+//! - `time_us`, `id` and `size_bytes` are decimal digits whose value fits in 64 bits.
+//! - `time_us` is the time since the start of the recording, in microseconds. It must not decrease.
 //! - `event` is `alloc` or `free`.
-//! - `id` names one allocation. It is used once: it may not be allocated again, not even after its free. Ids may come
-//!   in any order. What is never freed was live when the recording ended.
-//! - `size_bytes` is what the application asked for, at least 1. A `free` repeats the size of its `alloc`, which the
-//!   reader checks: in the recorded traces the two always agree.
-//! - A gzip file is told by its first two bytes, not by its name, and may have several members (as `cat a.gz b.gz`
-//!   makes them).
+//! - `id` identifies an allocation. Ids are unique and in any order; an id cannot be reused after its free. Allocations
+//!   without a free are live at the end of the recording.
+//! - `size_bytes` is the requested size, at least 1. A `free` repeats the size of its `alloc`.
+//! - Gzip files are recognized by their first two bytes, not by name, and may have several members (as created by
+//!   `cat a.gz b.gz`).
 //!
 //! # Reading
 //!
-//! [`Trace::read`] reads and checks a whole file. [`TraceReader`] yields one event at a time from any
-//! [`Read`](std::io::Read). Both hold every rule above; an error is a [`TraceError`] and prints as one line,
-//! `path:LINE: what was wrong`.
+//! [`Trace::read`] reads and checks a whole file. [`TraceReader`] yields the events from any [`Read`](std::io::Read).
+//! Both check all of the rules above and return a [`TraceError`] for violations.
 //!
-//! The input may be hostile. A row is never longer than [`Trace::MAX_LINE_LEN`] bytes, so a file without line ends
-//! is refused after that many, and a trace has at most [`Trace::MAX_EVENTS`] events, and at most [`Trace::MAX_LIVE`]
-//! allocations that are live at once: no file, however well it is compressed, makes a reader take more memory than that.
-//! Reading takes 24 bytes for an event and 16 for an allocation; where ids do not count up one by one, about 40 more for
-//! each allocation, since those ids go through a map.
+//! Input may be malicious, so memory use is limited, also for compressed files: a line has at most
+//! [`Trace::MAX_LINE_LEN`] bytes, and a trace has at most [`Trace::MAX_EVENTS`] events and at most [`Trace::MAX_LIVE`]
+//! live allocations at any time. Reading takes 24 bytes per event and 16 bytes per allocation, plus about 40 bytes per
+//! allocation if ids are not consecutive.
 //!
 //! # Examples
 //!
@@ -52,7 +47,7 @@
 //! # Ok::<(), heapwright_trace::TraceError>(())
 //! ```
 //!
-//! What is wrong with a file is said in one line:
+//! Errors are displayed on one line:
 //!
 //! ```
 //! use heapwright_trace::Trace;
@@ -61,7 +56,7 @@
 //! let error = Trace::from_reader("twice.csv", csv.as_bytes()).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "twice.csv:3: id 7 is allocated again, but an id is used once (first allocated on line 2)"
+//!     "twice.csv:3: id 7 was already allocated on line 2; ids must be unique"
 //! );
 //! ```
 

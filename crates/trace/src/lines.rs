@@ -1,4 +1,4 @@
-//! Splits bytes into lines, in a buffer of fixed size.
+//! Splits input into lines, with a buffer of fixed size.
 
 use std::io::Read;
 use std::ops::Range;
@@ -6,16 +6,15 @@ use std::ops::Range;
 use crate::error::TraceErrorKind;
 use crate::source::Source;
 
-/// The lines of a [`Source`], none longer than a limit.
+/// The lines of a [`Source`], with limited length.
 ///
-/// A line ends in LF or CR LF, or at the end of the file; an end of file right after a line end does not start another
-/// line. Memory: one buffer, whatever the input is.
+/// A line ends with LF, CR LF or the end of the file. The end of the file after a line end does not start another line.
 pub(crate) struct Lines<R> {
     source: Source<R>,
     buffer: Box<[u8]>,
-    /// What of the buffer holds bytes that were read and not yet handed out.
+    /// Range of the buffer with bytes that have not been returned yet.
     filled: Range<usize>,
-    /// Bytes that a line may have, its end not counted.
+    /// Maximum length of a line without its end, in bytes.
     max_line_len: usize,
 }
 
@@ -23,14 +22,14 @@ const BUFFER_LEN: usize = 64 << 10;
 
 impl<R: Read> Lines<R> {
     pub(crate) fn new(source: Source<R>, max_line_len: usize) -> Self {
-        // Room for CR LF behind the longest line, and for reading on.
+        // The buffer has space for CR LF after the longest line and for at least one more byte.
         assert!(max_line_len + 2 < BUFFER_LEN, "the longest line must fit in the buffer");
         Self { source, buffer: vec![0; BUFFER_LEN].into_boxed_slice(), filled: 0..0, max_line_len }
     }
 
-    /// The next line without its end, or `None` at the end of the file.
+    /// Returns the next line without its end, or `None` at the end of the file.
     ///
-    /// Lines that were read in full before the input failed are handed out first.
+    /// After an error of the input, complete lines in the buffer are returned before the error.
     pub(crate) fn next_line(&mut self) -> Result<Option<&[u8]>, TraceErrorKind> {
         let Some(line) = self.next_range()? else { return Ok(None) };
         let line = &self.buffer[line];
@@ -38,7 +37,7 @@ impl<R: Read> Lines<R> {
         if line.len() > self.max_line_len { Err(TraceErrorKind::LineTooLong) } else { Ok(Some(line)) }
     }
 
-    /// Where in the buffer the next line is, without its LF.
+    /// Returns the range of the next line in the buffer, without its LF.
     fn next_range(&mut self) -> Result<Option<Range<usize>>, TraceErrorKind> {
         let mut searched = 0;
         loop {
@@ -49,12 +48,12 @@ impl<R: Read> Lines<R> {
                 return Ok(Some(line));
             }
             searched = self.filled.len();
-            // One more than the limit may still be a line that fits and its CR.
+            // One byte beyond the limit may be the CR of a line with the maximum length.
             if searched > self.max_line_len + 1 {
                 return Err(TraceErrorKind::LineTooLong);
             }
             if self.read_more()? == 0 {
-                // The last line of a file may lack its end.
+                // The last line may have no line end.
                 let line = self.filled.clone();
                 self.filled.start = line.end;
                 return Ok((!line.is_empty()).then_some(line));
@@ -62,7 +61,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Moves what is left to the front of the buffer and reads behind it; gives the number of bytes read.
+    /// Moves the remaining bytes to the start of the buffer and reads more. Returns the number of bytes read.
     fn read_more(&mut self) -> Result<usize, TraceErrorKind> {
         self.buffer.copy_within(self.filled.clone(), 0);
         self.filled = 0..self.filled.len();
@@ -76,7 +75,7 @@ impl<R: Read> Lines<R> {
 mod tests {
     use super::*;
 
-    /// Hands out one byte at a time, so that every line lies across the end of a read.
+    /// A reader that returns one byte at a time, so that every line spans several reads.
     struct Dribble<'a>(&'a [u8]);
 
     impl Read for Dribble<'_> {
@@ -97,7 +96,7 @@ mod tests {
         Ok(all)
     }
 
-    /// Splits in both ways of reading, which must agree.
+    /// Splits the text with both readers, which must agree.
     fn lines(text: &str, max_line_len: usize) -> Option<Vec<String>> {
         let at_once = split(text.as_bytes(), max_line_len).ok();
         let dribbled = split(Dribble(text.as_bytes()), max_line_len).ok();
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused_early() {
+    fn an_endless_line_is_rejected_early() {
         let mut read = 0;
         let endless = std::iter::repeat_with(|| {
             read += 1;
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_longer_than_the_buffer_together_are_all_handed_out() {
+    fn input_larger_than_the_buffer_is_split_completely() {
         let text: String = (0..20_000).map(|number| format!("line {number}\n")).collect();
         let all = split(text.as_bytes(), 100).unwrap();
         assert_eq!(all.len(), 20_000);

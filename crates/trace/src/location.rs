@@ -1,18 +1,18 @@
-//! A place in a trace file.
+//! Locations in a trace file.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::text::display_path;
 
-/// A file and, where one is to blame, a line of it.
+/// A file and optionally a line in it.
 ///
-/// Prints as `path:LINE`, or `path`, always on one line: control characters in the path are escaped.
+/// The `Display` form is `path:LINE` or `path`, on one line: control characters in the path are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
-    /// The file, as it was named by the caller.
+    /// Path of the file.
     pub path: &'a Path,
-    /// The line, counted from 1.
+    /// Number of the line, counted from 1.
     pub line: Option<u64>,
 }
 

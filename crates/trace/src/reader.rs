@@ -1,4 +1,4 @@
-//! Reads a trace event by event and holds it to the rules that span lines.
+//! Reads a trace event by event and checks the rules that involve several lines.
 
 use std::io::Read;
 use std::iter::FusedIterator;
@@ -14,67 +14,67 @@ use crate::row::{self, Row};
 use crate::source::Source;
 use crate::trace::Trace;
 
-/// Yields the events of a trace one by one, each checked against those before it.
+/// An iterator over the events of a trace, which are checked as they are read.
 ///
-/// After an error it yields nothing more. [`Trace::read`] collects a whole file.
+/// It ends after an error. [`Trace::read`] reads a whole file.
 pub struct TraceReader<R> {
     path: PathBuf,
     lines: Lines<R>,
-    /// The line that was read last, or is being read; counted from 1.
+    /// Number of the current line, counted from 1.
     line: u32,
-    /// Set once the end or an error has been yielded.
+    /// Whether the end has been reached or an error returned.
     is_done: bool,
-    /// Lines that the trace may have.
+    /// Maximum number of lines.
     max_line: u32,
     rules: Rules,
 }
 
-/// What must be known of earlier lines to judge the next.
+/// State of the checks that involve several lines.
 #[derive(Default)]
 struct Rules {
     previous_time_us: u64,
     ids: Ids,
-    /// By allocation index.
+    /// Lifetimes by allocation index.
     lifetimes: Vec<Lifetime>,
     live_count: u32,
     live_bytes: u64,
     peak_live_bytes: u64,
 }
 
-/// What the file has said of one allocation.
+/// Lines and size of an allocation.
 struct Lifetime {
     size_bytes: u64,
     alloc_line: u32,
-    /// 0 while it is live.
+    /// Line of the free, or 0 while the allocation is live.
     free_line: u32,
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Reads the header from `input`, which is decompressed if it is gzip; `path` is for messages.
+    /// Creates a reader for `input`, plain or gzip, and reads the header. `path` is used in error messages.
     ///
     /// # Errors
     ///
-    /// If `input` cannot be read, or its first line is not the header.
+    /// Returns an error if `input` cannot be read or does not begin with the header.
     pub fn new(path: impl AsRef<Path>, input: R) -> Result<Self, TraceError> {
         let path = path.as_ref();
         Ok(Self {
             path: path.to_owned(),
-            lines: open(input).map_err(|kind| blame(path, 1, kind))?,
+            lines: open(input).map_err(|kind| error_on_line(path, 1, kind))?,
             line: 1,
             is_done: false,
-            // The header and an event on every other line.
+            // One line for the header and one for each event.
             max_line: Trace::MAX_EVENTS + 1,
             rules: Rules::default(),
         })
     }
 
-    /// The most bytes that were live at once in the events yielded so far.
+    /// Returns the maximum of the live bytes over the events yielded so far.
     #[must_use]
     pub fn peak_live(&self) -> ByteSize {
         ByteSize::new(self.rules.peak_live_bytes)
     }
 
-    /// How many allocations the events yielded so far have made.
+    /// Returns the number of allocations in the events yielded so far.
     #[must_use]
     pub fn allocation_count(&self) -> usize {
         self.rules.lifetimes.len()
@@ -85,13 +85,13 @@ impl<R: Read> TraceReader<R> {
     }
 
     fn next_event(&mut self) -> Result<Option<Event>, TraceErrorKind> {
-        // A line that cannot be read is the one to blame, so it counts from here on.
+        // Counted before the line is read, so that errors of reading have the right number.
         self.line += 1;
         let Some(line) = self.lines.next_line()? else { return Ok(None) };
         if self.line > self.max_line {
             return Err(TraceErrorKind::TooManyEvents);
         }
-        self.rules.take(self.line, row::parse(line)?).map(Some)
+        self.rules.check(self.line, row::parse(line)?).map(Some)
     }
 }
 
@@ -102,7 +102,7 @@ impl<R: Read> Iterator for TraceReader<R> {
         if self.is_done {
             return None;
         }
-        let event = self.next_event().map_err(|kind| blame(&self.path, self.line, kind)).transpose();
+        let event = self.next_event().map_err(|kind| error_on_line(&self.path, self.line, kind)).transpose();
         self.is_done = !matches!(event, Some(Ok(_)));
         event
     }
@@ -111,7 +111,7 @@ impl<R: Read> Iterator for TraceReader<R> {
 impl<R: Read> FusedIterator for TraceReader<R> {}
 
 impl Rules {
-    fn take(&mut self, line: u32, row: Row) -> Result<Event, TraceErrorKind> {
+    fn check(&mut self, line: u32, row: Row) -> Result<Event, TraceErrorKind> {
         let Row { time_us, kind, id, size_bytes } = row;
         if time_us < self.previous_time_us {
             return Err(TraceErrorKind::TimeGoesBack { previous: self.previous_time_us, found: time_us });
@@ -160,10 +160,10 @@ impl Rules {
     }
 }
 
-/// What some programs write in front of UTF-8 text: U+FEFF, the byte order mark.
+/// Byte order mark (U+FEFF) in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Takes the header off, and a byte order mark in front of it.
+/// Opens the input and reads the header, after a byte order mark if there is one.
 fn open<R: Read>(input: R) -> Result<Lines<R>, TraceErrorKind> {
     let mut lines = Lines::new(Source::new(input)?, Trace::MAX_LINE_LEN);
     let header = lines.next_line()?.ok_or(TraceErrorKind::Empty)?;
@@ -171,8 +171,8 @@ fn open<R: Read>(input: R) -> Result<Lines<R>, TraceErrorKind> {
     Ok(lines)
 }
 
-/// Blames a line, unless the input itself failed.
-fn blame(path: &Path, line: u32, kind: TraceErrorKind) -> TraceError {
+/// Returns an error on a line, or without a line if the input failed.
+fn error_on_line(path: &Path, line: u32, kind: TraceErrorKind) -> TraceError {
     match kind {
         TraceErrorKind::Io(_) | TraceErrorKind::Directory => TraceError::in_file(path, kind),
         _ => TraceError::on_line(path, line.into(), kind),

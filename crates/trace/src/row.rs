@@ -1,4 +1,4 @@
-//! One line of the file as numbers: syntax only, no memory of other lines.
+//! Parsing of single lines.
 
 use crate::error::{Column, TraceErrorKind};
 use crate::event::EventKind;
@@ -7,18 +7,18 @@ use crate::text::Snippet;
 /// The first line of every trace.
 pub(crate) const HEADER: &str = "time_us,event,id,size_bytes";
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) time_us: u64,
     pub(crate) kind: EventKind,
-    /// The id in the file.
+    /// Id of the allocation in the file.
     pub(crate) id: u64,
-    /// At least 1.
+    /// Size in bytes, at least 1.
     pub(crate) size_bytes: u64,
 }
 
-/// Takes the first line, without its line end.
+/// Checks the first line, without its line end.
 pub(crate) fn check_header(line: &[u8]) -> Result<(), TraceErrorKind> {
     if line == HEADER.as_bytes() {
         return Ok(());
@@ -29,9 +29,9 @@ pub(crate) fn check_header(line: &[u8]) -> Result<(), TraceErrorKind> {
     })
 }
 
-/// Takes a line, without its line end.
+/// Parses a line, without its line end.
 pub(crate) fn parse(line: &[u8]) -> Result<Row, TraceErrorKind> {
-    // A line that is not UTF-8 has a byte that no field allows, so looking at failure is enough.
+    // UTF-8 is only checked after an error, because all fields are ASCII.
     parse_fields(line).map_err(|error| not_utf8(line).unwrap_or(error))
 }
 
@@ -58,9 +58,9 @@ fn parse_fields(line: &[u8]) -> Result<Row, TraceErrorKind> {
     Ok(row)
 }
 
-/// Decimal digits only: unlike `u64::from_str`, no sign.
+/// Parses a number of decimal digits. Unlike `u64::from_str`, a sign is not allowed.
 fn parse_number(column: Column, digits: &[u8]) -> Result<u64, TraceErrorKind> {
-    // Any number of so many digits fits, so only longer ones need the checks.
+    // Numbers with up to this many digits always fit in 64 bits.
     const ALWAYS_FITS: usize = u64::MAX.ilog10() as usize;
     let mut number: u64 = 0;
     for &byte in digits {
@@ -77,7 +77,7 @@ fn parse_number(column: Column, digits: &[u8]) -> Result<u64, TraceErrorKind> {
     }
 }
 
-/// Takes digits only; `None` if they do not fit.
+/// Parses a sequence of digits. Returns `None` if the number exceeds 64 bits.
 #[cold]
 fn parse_long_number(digits: &[u8]) -> Option<u64> {
     digits
@@ -97,7 +97,7 @@ fn number_too_large(column: Column, found: &[u8]) -> TraceErrorKind {
 
 #[cold]
 fn wrong_field_count(line: &[u8]) -> TraceErrorKind {
-    // An empty line has no field, though splitting it gives one.
+    // An empty line has no field, but `split` returns one.
     let found = if line.is_empty() { 0 } else { line.split(|&byte| byte == b',').count() };
     TraceErrorKind::FieldCount { found, line: Snippet::new(line) }
 }
@@ -149,8 +149,7 @@ mod tests {
         }
         assert_eq!(
             check_header("\u{feff}time_us,event,id,size_bytes".as_bytes()).unwrap_err().to_string(),
-            "wrong header \"\\u{feff}time_us,event,id,size_bytes\", \
-             the first line must be exactly \"time_us,event,id,size_bytes\""
+            "invalid header \"\\u{feff}time_us,event,id,size_bytes\"; expected \"time_us,event,id,size_bytes\""
         );
         assert!(matches!(check_header(b"\xff\xfet\0i\0"), Err(TraceErrorKind::NotUtf8 { .. })));
     }
@@ -187,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn size_zero_and_broken_text_are_named() {
-        assert_eq!(error(b"1,free,2,0"), "size_bytes is 0, but an allocation has at least 1 byte");
-        assert_eq!(error(b"1,alloc,\xff,3"), "the line is not UTF-8 text: \"1,alloc,\\xff,3\"");
+    fn size_zero_and_invalid_utf8_are_errors() {
+        assert_eq!(error(b"1,free,2,0"), "size_bytes is 0, but must be at least 1");
+        assert_eq!(error(b"1,alloc,\xff,3"), "the line is not valid UTF-8: \"1,alloc,\\xff,3\"");
     }
 }

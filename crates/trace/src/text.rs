@@ -1,17 +1,17 @@
-//! Text from a file, made fit to be quoted in a one-line message.
+//! Quotation of text and paths in messages.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-/// A short, printable copy of text found in a file: at most [`Snippet::MAX_CHARS`] characters of it, quoted, with
-/// control characters and bytes that are not UTF-8 escaped, so that a message stays on one line whatever the file
-/// holds.
+/// A quotation of text from a file, for messages of one line.
+///
+/// It has at most [`Snippet::MAX_CHARS`] characters. Control characters and invalid UTF-8 are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet(String);
 
 impl Snippet {
-    /// Text longer than this is cut, and ends in an ellipsis.
+    /// Maximum number of characters. Longer text is cut off and ends with an ellipsis.
     pub const MAX_CHARS: usize = 48;
 
     pub(crate) fn new(bytes: &[u8]) -> Self {
@@ -49,12 +49,12 @@ impl fmt::Display for Snippet {
 fn push_escaped(text: &mut String, character: char) {
     match character {
         '"' | '\\' => text.extend(['\\', character]),
-        // `escape_debug` leaves printable characters alone and escapes control, separator and unassigned ones.
+        // `escape_debug` escapes control characters, separators and unassigned characters.
         _ => text.extend(character.escape_debug()),
     }
 }
 
-/// A path as a message shows it: whole, on one line.
+/// Formats a path on one line, without shortening it.
 pub(crate) fn display_path(path: &Path) -> String {
     let lossy: Cow<'_, str> = path.to_string_lossy();
     if !lossy.chars().any(needs_escape) {
@@ -71,7 +71,7 @@ pub(crate) fn display_path(path: &Path) -> String {
     text
 }
 
-/// Control characters, and the separators that some terminals and editors take for a line end.
+/// Returns whether a character is escaped: control characters, and separators that some programs treat as a line end.
 fn needs_escape(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }

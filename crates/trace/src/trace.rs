@@ -1,4 +1,4 @@
-//! A whole trace in memory.
+//! Traces in memory.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::ids::IdNames;
 use crate::location::Location;
 use crate::reader::TraceReader;
 
-/// The events of a trace, all of them read and checked.
+/// A complete trace in memory, whose events have been checked.
 #[derive(Clone, Debug)]
 pub struct Trace {
     name: String,
@@ -24,25 +24,25 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The most bytes that a row may have, its line end not counted. Three 64-bit numbers and an event need 67.
+    /// Maximum length of a line without its end, in bytes. Three 64-bit numbers and an event need 67.
     pub const MAX_LINE_LEN: usize = 256;
 
-    /// The most events that a trace may have: 2^22, or 4,194,304, which is 26 times the longest recorded so far.
+    /// Maximum number of events: 2^22, or 4,194,304, which is 26 times the longest recorded trace.
     ///
-    /// A gzip file of some megabytes can hold any number of rows, so there must be a limit. Reading takes less than 300 MB for this many.
+    /// The limit bounds the memory for malicious gzip files to less than 300 MB.
     pub const MAX_EVENTS: u32 = 1 << 22;
 
-    /// The most allocations that may be live at once: 2^20, or 1,048,576. Whoever replays the trace holds a resource for each.
+    /// Maximum number of live allocations at any time: 2^20, or 1,048,576. A replay needs a resource for each.
     pub const MAX_LIVE: u32 = 1 << 20;
 
     /// Reads and checks a file, plain or gzip.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or breaks a rule of the [format](crate#format).
+    /// Returns an error if the file cannot be read or violates the [format](crate#format).
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref();
-        // A directory can be opened on some systems and not on others; the message is the same.
+        // Systems report a directory with different errors.
         if path.is_dir() {
             return Err(TraceError::in_file(path, TraceErrorKind::Directory));
         }
@@ -50,12 +50,12 @@ impl Trace {
         Self::from_reader(path, file)
     }
 
-    /// Reads and checks `input`, plain or gzip; `path` gives the name and is for messages. `input` is read in pieces, and
-    /// only as far as it keeps the rules.
+    /// Reads and checks `input`, plain or gzip. `path` is used for the name and in error messages.
     ///
     /// # Errors
     ///
-    /// If `input` cannot be read, or breaks a rule of the [format](crate#format).
+    /// Returns an error if `input` cannot be read or violates the [format](crate#format). It is not read beyond the first
+    /// violation.
     pub fn from_reader(path: impl AsRef<Path>, input: impl Read) -> Result<Self, TraceError> {
         let path = path.as_ref();
         let mut reader = TraceReader::new(path, input)?;
@@ -70,54 +70,54 @@ impl Trace {
         })
     }
 
-    /// The file's name without folders and without `.csv` or `.csv.gz`.
+    /// Returns the file's name without directories and without `.csv` or `.csv.gz`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file, as it was named by the caller.
+    /// Returns the path that the caller passed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What happened, in order.
+    /// Returns the events in order.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// How many allocations there are; each [`AllocationIndex`] in the events is less.
+    /// Returns the number of allocations. Each [`AllocationIndex`] in the events is less.
     #[must_use]
     pub fn allocation_count(&self) -> usize {
         self.allocation_count
     }
 
-    /// The most bytes that were live at once, counted as the application asked for them.
+    /// Returns the maximum of the live bytes, with the requested sizes.
     #[must_use]
     pub fn peak_live(&self) -> ByteSize {
         self.peak_live
     }
 
-    /// The id that an allocation has in the file.
+    /// Returns the id of an allocation in the file.
     ///
     /// # Panics
     ///
-    /// If `allocation` is not of this trace.
+    /// Panics if `allocation` is out of range.
     #[must_use]
     pub fn id(&self, allocation: AllocationIndex) -> u64 {
         self.id_names.id(allocation)
     }
 
-    /// The line that an event is on, counted from 1; `event_index` counts [`events`](Self::events) from 0.
+    /// Returns the number of an event's line, counted from 1. `event_index` is an index into [`events`](Self::events).
     #[must_use]
     pub fn line(&self, event_index: usize) -> u64 {
         // The header is line 1, and every other line is an event.
         event_index as u64 + 2
     }
 
-    /// File and line of an event; `event_index` counts [`events`](Self::events) from 0.
+    /// Returns the file and line of an event. `event_index` is an index into [`events`](Self::events).
     #[must_use]
     pub fn location(&self, event_index: usize) -> Location<'_> {
         Location { path: &self.path, line: Some(self.line(event_index)) }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_is_the_file_without_its_ending() {
+    fn the_name_has_no_directory_and_extension() {
         for (path, name) in [
             ("a/b/vision_serving.csv.gz", "vision_serving"),
             ("x.csv", "x"),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_knows_its_totals_ids_and_lines() {
+    fn totals_ids_and_lines() {
         let csv = "time_us,event,id,size_bytes\r\n0,alloc,70,100\r\n1,alloc,9,50\r\n2,free,70,100\r\n3,alloc,80,70\r\n";
         let trace = Trace::from_reader("dir/t.csv", csv.as_bytes()).unwrap();
         assert_eq!(trace.name(), "t");

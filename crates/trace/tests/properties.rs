@@ -1,4 +1,4 @@
-//! What holds for every input: what is written is read back, and nothing makes the reader panic.
+//! Properties for any input: written traces are read back, and the reader never panics.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// A row as it stands in a file.
+/// A row of a file.
 #[derive(Clone, Debug, PartialEq)]
 struct WrittenRow {
     time_us: u64,
@@ -22,7 +22,7 @@ struct WrittenRow {
     size: u64,
 }
 
-/// How a file is written; the reader takes all of it.
+/// Variants of a file's form, all of which are valid.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     line_end: &'static str,
@@ -51,14 +51,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A step of a made-up recording: allocate under a new id, or free one of those live.
+/// A step of a generated trace: an allocation with a new id, or a free of a live one.
 #[derive(Clone, Debug)]
 enum Step {
     Alloc { id: u64, size: u64 },
     Free(Index),
 }
 
-/// Ids that count up, ids close together in any order, and ids from everywhere.
+/// Generates steps with consecutive, nearby and arbitrary ids.
 fn step() -> impl Strategy<Value = Step> {
     let id = prop_oneof![0..40_u64, any::<u64>(), (0..3_u64).prop_map(|back| u64::MAX - back)];
     let size = prop_oneof![1..10_000_u64, 1..=(1_u64 << 50)];
@@ -68,7 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Valid rows; `counted` replaces the ids of the steps by 0, 1, 2 and so on.
+/// Returns valid rows. `counted` replaces the ids by 0, 1, 2 and so on.
 fn rows(steps: Vec<(u64, Step)>, counted: bool) -> Vec<WrittenRow> {
     let (mut rows, mut live, mut used, mut now) =
         (Vec::new(), Vec::<(u64, u64)>::new(), BTreeSet::new(), 0_u64);
@@ -101,7 +101,7 @@ fn style() -> impl Strategy<Value = Style> {
         .prop_map(|(line_end, ends_last_line, gzip)| Style { line_end, ends_last_line, gzip })
 }
 
-/// Reads all of it in both ways, which must agree, and checks that an error is one line that names the file.
+/// Reads the bytes with `Trace` and `TraceReader`, which must agree, and checks that an error is one line with the file.
 fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     let whole = Trace::from_reader("p.csv", bytes);
     let streamed = TraceReader::new("p.csv", bytes).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -120,7 +120,7 @@ fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     whole
 }
 
-/// The start of a recorded trace, which no mutation should get past the checks by accident of being simple.
+/// The start of a recorded trace.
 static RECORDED: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let file =
         std::fs::File::open(format!("{}/../../traces/unet_diffusion.csv.gz", env!("CARGO_MANIFEST_DIR")));
@@ -131,7 +131,7 @@ static RECORDED: LazyLock<Vec<u8>> = LazyLock::new(|| {
     text
 });
 
-/// One way to damage bytes.
+/// A random change of bytes.
 #[derive(Clone, Debug)]
 enum Mutation {
     Set(Index, u8),
@@ -142,7 +142,7 @@ enum Mutation {
 }
 
 fn mutation() -> impl Strategy<Value = Mutation> {
-    // Bytes that mean something in the format, more often than others.
+    // Bytes with a meaning in the format are more frequent.
     let byte = prop_oneof![select(&b"0123456789,\n\r-+ aflr\0\xff"[..]), any::<u8>()];
     prop_oneof![
         4 => (any::<Index>(), byte.clone()).prop_map(|(at, byte)| Mutation::Set(at, byte)),
@@ -183,7 +183,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_back(
+    fn written_traces_are_read_back(
         steps in vec((0..1000_u64, step()), 0..200),
         counted in any::<bool>(),
         style in style(),
@@ -202,7 +202,7 @@ proptest! {
             .collect();
         prop_assert_eq!(&found, &rows);
         prop_assert_eq!(trace.allocation_count(), rows.iter().filter(|row| row.kind == EventKind::Alloc).count());
-        // Indices are given in the order of allocation.
+        // Indices are in order of allocation.
         let indices = trace.events().iter().filter(|event| event.kind == EventKind::Alloc);
         prop_assert!(indices.enumerate().all(|(place, event)| event.allocation.as_usize() == place));
     }

@@ -1,4 +1,4 @@
-//! The traces in the repository, whose totals traces/README.md states.
+//! Totals of the traces in the repository, as stated in traces/README.md.
 
 use heapwright_trace::{EventKind, Trace};
 
@@ -6,7 +6,7 @@ fn recorded(name: &str) -> Trace {
     Trace::read(format!("{}/../../traces/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Events, allocations, peak live bytes, and allocations live at the end.
+/// Returns the numbers of events and allocations, the peak of live bytes, and the number of allocations live at the end.
 fn totals(trace: &Trace) -> (usize, usize, u64, usize) {
     let frees = trace.events().iter().filter(|event| event.kind == EventKind::Free).count();
     let allocs = trace.allocation_count();

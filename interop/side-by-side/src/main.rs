@@ -1,9 +1,9 @@
-//! One program, two versions of `windows`: an engine on 0.58 that owns the device and the memory, and a plugin on 0.62 that works with the engine's
-//! resources. heapwright stands between them, and agrees with both.
+//! A program with two versions of `windows`: an engine with 0.58, which owns the device and the memory, and a plugin with
+//! 0.62, which uses the engine's resources. Both use heapwright's types in their interfaces.
 
 use std::error::Error;
 
-/// The engine's half.
+/// The engine.
 mod engine {
     use heapwright::d3d12::{ID3D12Device, ID3D12Resource};
     use heapwright::{HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator};
@@ -26,21 +26,21 @@ mod engine {
     impl Engine {
         pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error>> {
             let mut device: Option<Device> = None;
-            // SAFETY: the adapter is alive and the result is of the interface that is asked for.
+            // SAFETY: the adapter is alive, and the result has the requested interface.
             let adapter = unsafe {
                 let factory: IDXGIFactory1 = CreateDXGIFactory1()?;
                 let adapter = factory.EnumAdapters1(0)?;
                 D3D12CreateDevice(&adapter, D3D_FEATURE_LEVEL_11_0, &mut device)?;
                 adapter
             };
-            let device = device.ok_or("no device came")?;
+            let device = device.ok_or("D3D12CreateDevice returned no device")?;
             let adapter = adapter.to_heapwright()?;
             let allocator =
                 ResourceAllocator::new(device.as_heapwright(), Some(&adapter), Default::default())?;
             Ok(Self { device, allocator })
         }
 
-        /// The device, in terms that every version understands.
+        /// Returns the device as heapwright's type, which is independent of the version of `windows`.
         pub(crate) fn device(&self) -> &ID3D12Device {
             self.device.as_heapwright()
         }
@@ -52,7 +52,7 @@ mod engine {
             self.allocator.create_resource(&upload, &desc, state, None)
         }
 
-        /// What 0.58 says of a resource, whoever made it.
+        /// Returns the width of a resource according to `windows` 0.58.
         pub(crate) fn width(&self, resource: &ID3D12Resource) -> u64 {
             // SAFETY: the resource is alive.
             unsafe { resource.as_windows().GetDesc() }.Width
@@ -60,7 +60,7 @@ mod engine {
     }
 }
 
-/// The plugin's half.
+/// The plugin.
 mod plugin {
     use heapwright::d3d12::{ID3D12Device, ID3D12Resource};
     use windows_062::Win32::Graphics::Direct3D12::*;
@@ -71,13 +71,13 @@ mod plugin {
     // SAFETY: `windows_062` in Cargo.toml is the crate `windows`.
     heapwright::windows_interop!(mod interop for unsafe windows_062);
 
-    /// What 0.62 says of a resource, whoever made it.
+    /// Returns the width of a resource according to `windows` 0.62.
     pub(crate) fn width(resource: &ID3D12Resource) -> u64 {
         // SAFETY: the resource is alive.
         unsafe { resource.as_windows().GetDesc() }.Width
     }
 
-    /// A buffer of the plugin's own.
+    /// Creates a buffer with `windows` 0.62.
     pub(crate) fn buffer(
         device: &ID3D12Device,
         bytes: u64,
@@ -94,7 +94,7 @@ mod plugin {
             ..Default::default()
         };
         let mut made: Option<windows_062::Win32::Graphics::Direct3D12::ID3D12Resource> = None;
-        // SAFETY: the device is alive, the descriptions outlive the call, and the result is of the interface that is asked for.
+        // SAFETY: the device is alive, all pointers are valid, and the result has the requested interface.
         unsafe {
             device.as_windows().CreateCommittedResource(
                 &properties,
@@ -105,7 +105,7 @@ mod plugin {
                 &mut made,
             )?;
         }
-        Ok(made.ok_or("no resource came")?.into_heapwright())
+        Ok(made.ok_or("CreateCommittedResource returned no resource")?.into_heapwright())
     }
 }
 
@@ -118,7 +118,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("one buffer: {seen_058} bytes to windows 0.58, {seen_062} to 0.62");
 
     let theirs = plugin::buffer(engine.device(), 12_345)?;
-    // SAFETY: nobody maps the buffer.
+    // SAFETY: the buffer is not mapped elsewhere.
     let imported = unsafe { engine.allocator.import(&Default::default(), &theirs) }?;
     assert_eq!((imported.resource(), engine.width(&theirs)), (&theirs, 12_345));
     println!(

@@ -1,8 +1,8 @@
-//! Replays workloads through the placement policy alone, with each of its settings varied.
+//! `cargo xtask placement`: replays workloads through the placement policy with variations of its settings.
 //!
-//! The documentation of `HeapSizing` and `HeapRetention` quotes these figures as the reason for their defaults. Besides the
-//! recorded traces there is a family of workloads of the same kinds ([`transform`], [`synthetic`]): a setting that is better on
-//! the traces and not on the family was tuned to them.
+//! The documentation of `HeapSizing` and `HeapRetention` quotes the figures to justify the defaults. In addition to the
+//! recorded traces, similar workloads are generated ([`transform`], [`synthetic`]). A setting that is only better on the
+//! traces is overfitted.
 
 mod random;
 mod replay;
@@ -21,18 +21,19 @@ use workload::Workload;
 /// Arguments of `cargo xtask placement`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Traces, as `heapwright replay` takes them.
+    /// Trace files, as for `heapwright replay`.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// The defaults alone, with a row for each workload.
+    /// Print only the default settings, with a row for each workload.
     #[arg(long)]
     each: bool,
-    /// The time of an operation on each trace, instead: the least of so many replays, without and with what new heaps take.
+    /// Print the time of an operation on each trace, as the minimum of this number of replays, without and with the time for
+    /// new heaps.
     #[arg(long)]
     time: Option<u32>,
 }
 
-/// Workloads that are one column of the table.
+/// Workloads that form a column of the table.
 struct Group {
     label: &'static str,
     workloads: Vec<Workload>,
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if args.each { print_each(&groups) } else { print_variants(&groups) }
 }
 
-/// The recorded workloads, and those like them.
+/// Returns the recorded workloads and similar ones.
 fn family(recorded: Vec<Workload>) -> Vec<Group> {
     use transform::{interleaved, jittered, scaled, second_half, shifted};
     let of_each = |make: &dyn Fn(&Workload) -> Workload| recorded.iter().map(make).collect::<Vec<_>>();
@@ -68,7 +69,7 @@ fn family(recorded: Vec<Workload>) -> Vec<Group> {
         Group { label: "sizes", workloads: sized },
         Group { label: "parts", workloads: parts },
         Group { label: "pairs", workloads: pairs },
-        Group { label: "made", workloads: made },
+        Group { label: "synthetic", workloads: made },
     ]
 }
 

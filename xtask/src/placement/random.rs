@@ -1,4 +1,4 @@
-//! Numbers that look random, the same each time.
+//! Reproducible random numbers.
 
 /// A generator with 64 bits of state (SplitMix64).
 #[derive(Debug, Clone)]
@@ -9,24 +9,24 @@ impl Random {
         Self(seed)
     }
 
-    /// From `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, inclusive.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         low + mix(self.0) % (high - low + 1)
     }
 
-    /// A position in something that has so many.
+    /// Returns an index below `count`.
     pub(super) fn position(&mut self, count: usize) -> usize {
         let last = u64::try_from(count).unwrap_or(u64::MAX).saturating_sub(1);
         usize::try_from(self.between(0, last)).unwrap_or(0)
     }
 
-    /// One of them.
+    /// Returns one of the values.
     pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.position(of.len())]
     }
 
-    /// True once in `times`.
+    /// Returns true with probability 1 / `times`.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.between(1, times) == 1
     }

@@ -1,4 +1,4 @@
-//! One workload through one setting.
+//! Replay of a workload with a variant of the settings.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use heapwright_core::{Alignment, ByteSize};
 use super::variants::Variant;
 use super::workload::{Step, Workload};
 
-/// What the devices that the traces are compared on align buffers to.
+/// Alignment of buffers, as on the devices of the comparison in README.md.
 const ALIGNMENT: u64 = 256;
 
-/// What a workload made of a setting.
+/// Result of a replay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) peak_ratio: f64,
@@ -25,7 +25,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Replays on one thread.
+/// Replays the workload on one thread.
 pub(super) fn replay(workload: &Workload, variant: &Variant) -> Result<Outcome, String> {
     let mut peak_reserved = 0;
     let created = replay_with(workload, variant, |set| {
@@ -37,7 +37,7 @@ pub(super) fn replay(workload: &Workload, variant: &Variant) -> Result<Outcome, 
     })
 }
 
-/// Seconds that a replay takes, without and with what the set does for new heaps.
+/// Returns the time of a replay in seconds, without and with the time for new heaps.
 pub(super) fn time(workload: &Workload, variant: &Variant) -> Result<(f64, f64), String> {
     let start = Instant::now();
     let created = replay_with(workload, variant, |_| ())?;
@@ -45,7 +45,7 @@ pub(super) fn time(workload: &Workload, variant: &Variant) -> Result<(f64, f64),
     Ok((all.saturating_sub(created.time).as_secs_f64(), all.as_secs_f64()))
 }
 
-/// Heaps that were created, and the time that it took.
+/// Number of created heaps and the time for them.
 #[derive(Debug, Default)]
 struct Created {
     count: u64,

@@ -1,4 +1,4 @@
-//! Made workloads, of the kinds that the recorded ones are of, and two that games have.
+//! Synthetic workloads: the kinds of the recorded traces, and two of games.
 
 use std::collections::VecDeque;
 
@@ -8,13 +8,13 @@ use super::workload::{Recorder, Workload};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// All kinds with one seed.
+/// Returns a workload of each kind.
 pub(super) fn all(seed: u64) -> [Workload; 6] {
     [training(seed), generation(seed), serving(seed), diffusion(seed), streaming(seed), frames(seed)]
 }
 
-/// A transformer is trained: parameters and optimizer states stay, what a step computes grows until its middle and shrinks
-/// again, with batches and lengths at random.
+/// Training of a transformer: parameters and optimizer states persist. Activations grow during the first half of a step and
+/// are freed during the second. Batch sizes and sequence lengths are random.
 fn training(seed: u64) -> Workload {
     let (mut random, mut out) = (Random::new(seed), Recorder::default());
     let layers = random.between(8, 24);
@@ -69,8 +69,7 @@ fn training(seed: u64) -> Workload {
     out.finish(format!("training {seed}"))
 }
 
-/// Text is generated: each layer's cache grows by one token at a time and is copied to do so; several sequences of random
-/// lengths one after the other.
+/// Text generation: the cache of each layer is copied to grow by a token at a time, for several sequences of random lengths.
 fn generation(seed: u64) -> Workload {
     let (mut random, mut out) = (Random::new(seed ^ 1), Recorder::default());
     let layers = random.between(6, 24);
@@ -106,7 +105,7 @@ fn generation(seed: u64) -> Workload {
     out.finish(format!("generation {seed}"))
 }
 
-/// Several models answer requests in turn, with batches and resolutions at random; now and then one is replaced.
+/// Serving of several models with random batch sizes and resolutions. Models are replaced occasionally.
 fn serving(seed: u64) -> Workload {
     let (mut random, mut out) = (Random::new(seed ^ 2), Recorder::default());
     let load = |random: &mut Random, out: &mut Recorder| -> (Vec<u32>, Vec<(u64, u64)>) {
@@ -120,7 +119,7 @@ fn serving(seed: u64) -> Workload {
             }
             weights.push(out.allocate(channels * channels * random.pick(&[2, 18, 18])));
             weights.push(out.allocate(channels * 2));
-            // A pixel's bytes, and how much the picture shrank.
+            // Bytes per pixel, and the reduction of the resolution.
             layers.push((channels * 2, layer / 8));
         }
         (weights, layers)
@@ -156,8 +155,8 @@ fn serving(seed: u64) -> Workload {
     out.finish(format!("serving {seed}"))
 }
 
-/// Pictures of several resolutions are made by many passes of a network that shrinks and grows them, and keeps what it has on
-/// the way down for the way up.
+/// Image generation with a U-Net: many passes, which keep the results of the encoder for the decoder, for several
+/// resolutions.
 fn diffusion(seed: u64) -> Workload {
     let (mut random, mut out) = (Random::new(seed ^ 3), Recorder::default());
     let base = random.between(2, 6) * 16;
@@ -209,7 +208,7 @@ fn diffusion(seed: u64) -> Workload {
     out.finish(format!("diffusion {seed}"))
 }
 
-/// Textures with mips of compressed formats come into view and go out of it, least recently used first, within a budget.
+/// Texture streaming: compressed textures with mips are loaded within a budget, and the least recently used are freed.
 fn streaming(seed: u64) -> Workload {
     let (mut random, mut out) = (Random::new(seed ^ 4), Recorder::default());
     let budget = random.between(200, 600) * MIB;
@@ -218,7 +217,7 @@ fn streaming(seed: u64) -> Workload {
     for _ in 0..6_000 {
         let side: u64 = random.pick(&[128, 256, 256, 512, 512, 512, 1024, 1024, 2048]);
         let other = if random.once_in(4) { side / 2 } else { side };
-        // Half a byte or a byte a pixel, and a third more for the mips.
+        // Half a byte or one byte per pixel, plus a third for the mips.
         let bytes = (side * other * random.pick(&[1, 2, 2]) / 2 * 4 / 3).next_multiple_of(4 * KIB);
         while held + bytes > budget {
             let Some((number, bytes)) = resident.pop_front() else { break };
@@ -227,7 +226,7 @@ fn streaming(seed: u64) -> Workload {
         }
         resident.push_back((out.allocate(bytes), bytes));
         held += bytes;
-        // What is used again stays longer.
+        // Textures that are used again stay longer.
         for _ in 0..3 {
             let at = random.position(resident.len());
             let again = resident.remove(at).expect("it is in range");
@@ -237,8 +236,8 @@ fn streaming(seed: u64) -> Workload {
     out.finish(format!("streaming {seed}"))
 }
 
-/// Frames with buffers that live for three of them, meshes that stay for long, and render targets that follow a resolution
-/// that changes now and then.
+/// Rendering of frames: buffers that live for three frames, long-lived meshes, and render targets that are recreated when
+/// the resolution changes.
 fn frames(seed: u64) -> Workload {
     let (mut random, mut out) = (Random::new(seed ^ 5), Recorder::default());
     let mut in_flight: VecDeque<Vec<u32>> = VecDeque::new();

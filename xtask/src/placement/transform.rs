@@ -1,17 +1,15 @@
-//! Workloads like a given one: other sizes, other parts of it, two at a time.
-//!
-//! What is tuned to a recorded trace alone does worse on these.
+//! Transformations of workloads: changed sizes, parts, and combinations. Overfitted settings perform worse on these.
 
 use super::random::mix;
 use super::workload::{Recorder, Step, Workload};
 
-/// The same with all sizes multiplied by `numerator / denominator`.
+/// Multiplies all sizes by `numerator / denominator`.
 pub(super) fn scaled(workload: &Workload, numerator: u64, denominator: u64) -> Workload {
     let name = format!("{} x {:.2}", workload.name, numerator as f64 / denominator as f64);
     with_sizes(workload, name, |bytes| (bytes * numerator).div_ceil(denominator))
 }
 
-/// The same with every distinct size changed by up to a fifth, each in its own way.
+/// Changes each distinct size by a different factor of up to 20 %.
 pub(super) fn jittered(workload: &Workload, seed: u64) -> Workload {
     with_sizes(workload, format!("{} jittered {seed}", workload.name), |bytes| {
         // 80 to 120 %.
@@ -27,7 +25,7 @@ fn with_sizes(workload: &Workload, name: String, change: impl Fn(u64) -> u64) ->
     recorder.finish(name)
 }
 
-/// The second half, beginning with nothing live.
+/// Returns the second half of a workload, without the allocations that are live at its start.
 pub(super) fn second_half(workload: &Workload) -> Workload {
     let mut recorder = Recorder::default();
     for &step in &workload.steps[workload.steps.len() / 2..] {
@@ -36,8 +34,7 @@ pub(super) fn second_half(workload: &Workload) -> Workload {
     recorder.finish(format!("{} 2nd half", workload.name))
 }
 
-/// Both at once, each in its own order, `bursts` of each in turn; the sizes of the second are scaled so that its peak is that
-/// of the first.
+/// Interleaves two workloads in `bursts`. The sizes of the second are scaled to the peak of the first.
 pub(super) fn interleaved(first: &Workload, second: &Workload, bursts: usize) -> Workload {
     let mut recorder = Recorder::default();
     let burst = |workload: &Workload| workload.steps.len().div_ceil(bursts).max(1);
@@ -58,7 +55,7 @@ pub(super) fn interleaved(first: &Workload, second: &Workload, bursts: usize) ->
     recorder.finish(format!("{} + {}", first.name, second.name))
 }
 
-/// Twice, the second a third of the way behind the first.
+/// Interleaves a workload with itself, delayed by a third of its length.
 pub(super) fn shifted(workload: &Workload) -> Workload {
     let mut recorder = Recorder::default();
     let behind = workload.steps.len() / 3;
@@ -80,7 +77,7 @@ pub(super) fn shifted(workload: &Workload) -> Workload {
     recorder.finish(format!("{} twice", workload.name))
 }
 
-/// Does a step of workload `which` of `count`.
+/// Records a step of workload `which` of `count`.
 fn replay(recorder: &mut Recorder, which: usize, count: usize, step: Step, change: &impl Fn(u64) -> u64) {
     let key = |number: u32| number as usize * count + which;
     match step {

@@ -1,9 +1,9 @@
-//! The settings that are compared.
+//! Variants of the policy's settings.
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing, SharedHeapSet};
 
-/// One setting of the policy.
+/// A variant of the settings.
 pub(super) struct Variant {
     pub(super) label: &'static str,
     pub(super) sizing: HeapSizing,

@@ -1,17 +1,17 @@
-//! What is allocated and freed, in which order: of a recorded trace, or made.
+//! Sequences of allocations and frees, recorded or synthetic.
 
 use heapwright_trace::{EventKind, Trace};
 
-/// One thing that a workload does.
+/// A step of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Allocates bytes; the number counts the allocations from zero.
+    /// Allocates bytes. Allocations are numbered from 0.
     Allocate { number: u32, bytes: u64 },
-    /// Frees what was allocated by that number.
+    /// Frees the allocation with this number.
     Free { number: u32 },
 }
 
-/// The steps of a workload. An allocation is freed once, after it was made, or never.
+/// A workload. Each allocation is freed at most once.
 #[derive(Debug, Clone)]
 pub(super) struct Workload {
     pub(super) name: String,
@@ -34,20 +34,20 @@ impl Workload {
     }
 }
 
-/// Writes the steps of a workload down.
+/// Builder of a workload.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     steps: Vec<Step>,
-    /// Bytes of each allocation; zero once it is freed.
+    /// Size of each allocation in bytes, or 0 after its free.
     sizes: Vec<u64>,
-    /// The number of the allocation that the caller has a key of its own for.
+    /// Allocation number by the caller's key.
     keyed: Vec<Option<u32>>,
     live: u64,
     peak_live: u64,
 }
 
 impl Recorder {
-    /// Allocates at least one byte, and answers its number.
+    /// Allocates at least one byte and returns the allocation's number.
     pub(super) fn allocate(&mut self, bytes: u64) -> u32 {
         let bytes = bytes.max(1);
         let number = u32::try_from(self.sizes.len()).expect("a workload has fewer than 2^32 allocations");
@@ -58,7 +58,7 @@ impl Recorder {
         number
     }
 
-    /// Frees what is live.
+    /// Frees a live allocation.
     pub(super) fn free(&mut self, number: u32) {
         let bytes = std::mem::take(&mut self.sizes[number as usize]);
         assert!(bytes > 0, "allocation {number} is freed twice");
@@ -66,7 +66,7 @@ impl Recorder {
         self.steps.push(Step::Free { number });
     }
 
-    /// As [`allocate`](Self::allocate), named by the caller.
+    /// Allocates memory under a key of the caller.
     pub(super) fn allocate_as(&mut self, key: usize, bytes: u64) {
         let number = self.allocate(bytes);
         if key >= self.keyed.len() {
@@ -75,7 +75,7 @@ impl Recorder {
         self.keyed[key] = Some(number);
     }
 
-    /// Frees what the caller named, if it is live.
+    /// Frees the allocation under the caller's key, if it is live.
     pub(super) fn free_as(&mut self, key: usize) {
         if let Some(number) = self.keyed.get_mut(key).and_then(Option::take) {
             self.free(number);

@@ -1,4 +1,4 @@
-//! Building everything for Windows in one go of cargo.
+//! Building everything for Windows with one call of cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::TARGET;
 
-/// The profile of Cargo.toml.
+/// Name of the profile in Cargo.toml.
 const PROFILE: &str = "test-wine";
 
-/// All packages but xtask and policies, which make none of it.
+/// All packages except xtask and policies, which are not run in Wine.
 const PACKAGES: &[&str] = &[
     "heapwright",
     "heapwright-cli",
@@ -25,10 +25,10 @@ const PACKAGES: &[&str] = &[
     "heapwright-trace",
 ];
 
-/// What cargo built.
+/// Artifacts that cargo built.
 #[derive(Debug, Default)]
 pub(super) struct Built {
-    /// Programs of tests.
+    /// Test programs.
     pub(super) tests: Vec<TestProgram>,
     /// Examples, by name.
     pub(super) examples: Vec<(String, PathBuf)>,
@@ -38,12 +38,12 @@ pub(super) struct Built {
     runtime: Option<PathBuf>,
 }
 
-/// A program of tests.
+/// A test program.
 #[derive(Debug)]
 pub(super) struct TestProgram {
-    /// The folder of the package, which cargo runs tests in.
+    /// Directory of the package, in which tests run.
     pub(super) folder: PathBuf,
-    /// The package, and after a slash the name of the integration test, or "unit".
+    /// Name of the package, a slash, and the name of the integration test or "unit".
     pub(super) name: String,
     pub(super) path: PathBuf,
 }
@@ -58,8 +58,8 @@ impl Built {
         self.runtime.as_deref().ok_or_else(|| "cargo built no heapwright_d3d12_runtime.dll".to_owned())
     }
 
-    /// Takes in a line that cargo writes with `--message-format=json`; those of other things are passed over.
-    fn take(&mut self, line: &str) -> Option<()> {
+    /// Adds the artifact in a line of cargo's output with `--message-format=json`. Other messages are ignored.
+    fn add_message(&mut self, line: &str) -> Option<()> {
         let message: Value = serde_json::from_str(line).ok()?;
         if message["reason"] != "compiler-artifact" {
             return None;
@@ -106,12 +106,12 @@ pub(super) fn build(root: &Path) -> Result<Built, String> {
     Ok(built)
 }
 
-/// Builds the programs of `interop/`, a workspace of its own, and answers their names and paths.
+/// Builds the programs of `interop/`, a separate workspace, and returns their names and paths.
 pub(super) fn build_interop(root: &Path, target_folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let mut command = cargo(root, "build");
     command.arg("--manifest-path").arg(root.join("interop/Cargo.toml"));
     command.arg("--target-dir").arg(target_folder);
-    // The profile is the other workspace's.
+    // The profile is not defined in that workspace.
     for setting in ["inherits='dev'", "opt-level=1", "debug=false"] {
         command.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
     }
@@ -130,7 +130,7 @@ fn cargo(root: &Path, verb: &str) -> Command {
     command
 }
 
-/// Runs cargo and reads what it built.
+/// Runs cargo and returns the artifacts.
 fn read(mut command: Command, what: &str) -> Result<Built, String> {
     let output =
         command.stderr(Stdio::inherit()).output().map_err(|error| format!("starting cargo: {error}"))?;
@@ -139,7 +139,7 @@ fn read(mut command: Command, what: &str) -> Result<Built, String> {
     }
     let mut built = Built::default();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
-        built.take(line);
+        built.add_message(line);
     }
     Ok(built)
 }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn artifacts_go_where_they_belong() {
+    fn artifacts_are_classified() {
         let mut built = Built::default();
         let artifact = |name: &str, kind: &str, is_test: bool, executable: Option<&str>, file: &str| {
             serde_json::json!({
@@ -172,7 +172,7 @@ mod tests {
             &artifact("heapwright", "lib", false, None, "/t/libheapwright.rlib"),
             &artifact("heapwright_d3d12_runtime", "cdylib", false, None, "/t/heapwright_d3d12_runtime.dll"),
         ] {
-            built.take(line);
+            built.add_message(line);
         }
         let tests: Vec<(&str, &str)> =
             built.tests.iter().map(|test| (test.name.as_str(), test.path.to_str().unwrap())).collect();

@@ -1,4 +1,4 @@
-//! Tests and checks that are known to fail on somebody else's D3D12, each with the reason.
+//! Tests that are known to fail on Wine's Direct3D 12, each with the reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,12 +32,12 @@ impl KnownGaps {
         Ok(Self { reasons })
     }
 
-    /// The tests of one program, whose entries begin with its name and `::`.
+    /// Returns the entries of a program, which begin with its name and `::`.
     pub(super) fn of<'a>(&'a self, program: &'a str) -> impl Iterator<Item = &'a str> {
         self.reasons.keys().filter_map(move |name| name.strip_prefix(program)?.strip_prefix("::"))
     }
 
-    /// The entries that are of none of these programs.
+    /// Returns the entries of other programs.
     pub(super) fn of_none<'a>(&'a self, programs: &[&str]) -> impl Iterator<Item = &'a str> {
         let is_of = |name: &str| {
             programs
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_go_to_their_programs() {
+    fn entries_belong_to_programs() {
         let gaps = KnownGaps::parse("# comment\n\na/x::m::t  Wine 8 does not\na/x_y::t   because\n").unwrap();
         assert_eq!(gaps.of("a/x").collect::<Vec<_>>(), ["m::t"]);
         assert_eq!(gaps.of("a/x_y").collect::<Vec<_>>(), ["t"]);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_needs_a_reason_and_comes_once() {
+    fn missing_reasons_and_duplicates_are_errors() {
         assert_eq!(KnownGaps::parse("a/x::t").unwrap_err(), "line 1: a/x::t has no reason");
         assert_eq!(KnownGaps::parse("#\nt b\nt c").unwrap_err(), "line 3: t is listed twice");
     }

@@ -1,6 +1,6 @@
-//! What a program of tests says of itself.
+//! Output of test programs.
 
-/// The counts of a `test result:` line, and the names of the tests that failed.
+/// The numbers of a `test result:` line, and the names of failed tests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TestResult {
     pub(super) passed: usize,
@@ -8,9 +8,7 @@ pub(super) struct TestResult {
     pub(super) failed: Vec<String>,
 }
 
-/// Reads what a program of tests wrote to its standard output. Nothing if it did not come to its end.
-///
-/// Several runs in one output are not expected: the last `test result:` line is the one.
+/// Parses the standard output of a test program. Returns `None` if it is incomplete.
 pub(super) fn read(output: &str) -> Option<TestResult> {
     let summary = output.lines().rev().find_map(|line| line.strip_prefix("test result: "))?;
     let count = |what: &str| {
@@ -19,7 +17,7 @@ pub(super) fn read(output: &str) -> Option<TestResult> {
         words[place.checked_sub(1)?].parse::<usize>().ok()
     };
     let (passed, failed, ignored) = (count("passed")?, count("failed")?, count("ignored")?);
-    // The list of names is the last part that begins with "failures:"; the one before it has what they wrote.
+    // The last section "failures:" has the names; the section before it has the output of the tests.
     let names: Vec<String> = match output.rfind("\nfailures:\n") {
         Some(place) if failed > 0 => output[place..]
             .lines()
@@ -29,7 +27,7 @@ pub(super) fn read(output: &str) -> Option<TestResult> {
             .collect(),
         _ => Vec::new(),
     };
-    // A program whose count and names do not agree is one that we do not understand.
+    // If the number of names differs, the output was not parsed correctly.
     (names.len() == failed).then_some(TestResult { passed, ignored, failed: names })
 }
 

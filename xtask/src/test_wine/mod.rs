@@ -1,13 +1,13 @@
-//! Builds everything for Windows and runs it in Wine: on our runtime, and on a D3D12 that we did not write, Wine's own.
+//! `cargo xtask test-wine`: builds everything for Windows and runs it in Wine, on the runtime and on Wine's Direct3D 12.
 //!
-//! - [`packages`]: what has to be installed.
-//! - [`build`]: cargo's part, once for all steps.
-//! - [`wine`]: a prefix and a display of its own, and the end of both.
-//! - [`process`]: a program with a limit of its time.
-//! - [`tests`]: programs of tests; [`libtest`] reads what they say.
-//! - [`known_gaps`]: tests that fail on Wine's D3D12, with reasons.
-//! - [`steps`]: what is run.
-//! - [`summary`]: what came of it.
+//! - [`packages`]: installation of required packages.
+//! - [`build`]: the build for all steps.
+//! - [`wine`]: a Wine prefix and a display.
+//! - [`process`]: programs with a time limit.
+//! - [`tests`]: test programs; [`libtest`] parses their output.
+//! - [`known_gaps`]: tests that are known to fail on Wine's Direct3D 12.
+//! - [`steps`]: the steps.
+//! - [`summary`]: the results.
 
 mod build;
 mod known_gaps;
@@ -27,14 +27,14 @@ use self::steps::{Place, Step};
 use self::summary::{Row, Summary};
 use self::wine::Wine;
 
-/// What is built for.
+/// Target of the build.
 const TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// What `test-wine` is told.
+/// Arguments of `cargo xtask test-wine`.
 #[derive(clap::Args)]
 #[command(after_long_help = HELP)]
 pub(crate) struct Args {
-    /// Only this step; may be given several times.
+    /// Run only this step; may be repeated.
     #[arg(long, value_name = "STEP", value_enum)]
     only: Vec<Step>,
 }
@@ -49,9 +49,9 @@ A step fails if a test or check fails, if a program does not end in its time, or
 listed as a known gap of Wine's is none (any more). The lists, with the reasons, are
 xtask/src/test_wine/known_gaps/*.txt.
 
-Exit codes: 0 all passed; 1 something failed, or could not be run.";
+Exit codes: 0 success; 1 a step failed or could not be run.";
 
-/// Builds, runs the steps, and prints what came of them.
+/// Builds everything, runs the steps and prints the results.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     packages::install()?;
     let start = Instant::now();
@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     }
 }
 
-/// Where cargo builds, too.
+/// Returns cargo's target directory.
 fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }

@@ -1,18 +1,18 @@
-//! What has to be installed, and installing it.
+//! Installation of required packages.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::TARGET;
 
-/// A package of Debian's, and how to see that what is wanted of it is there, whoever installed it.
+/// A Debian package, and a sign by which to detect that its content is installed.
 struct Package {
     name: &'static str,
     sign: Sign,
 }
 
 enum Sign {
-    /// A program that is found in PATH.
+    /// A program in PATH.
     Program(&'static str),
     /// One of these files.
     File(&'static [&'static str]),
@@ -27,7 +27,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "wine", sign: Sign::Program("wine") },
     Package { name: "wine64", sign: Sign::File(&["/usr/lib/wine/wine64", "/usr/bin/wine64"]) },
     Package { name: "xvfb", sign: Sign::Program("Xvfb") },
-    // Wine only recommends it.
+    // Only recommended by Wine.
     Package {
         name: "libvulkan1",
         sign: Sign::File(&["/usr/lib/x86_64-linux-gnu/libvulkan.so.1", "/usr/lib/libvulkan.so.1"]),
@@ -52,7 +52,7 @@ impl Sign {
     }
 }
 
-/// Installs what is not there: Debian's packages, without what they recommend, and Rust's target.
+/// Installs missing Debian packages, without recommended ones, and Rust's target.
 pub(super) fn install() -> Result<(), String> {
     let missing = || {
         let missing = PACKAGES.iter().filter(|package| !package.sign.is_there());
@@ -63,7 +63,8 @@ pub(super) fn install() -> Result<(), String> {
         let list = wanted.join(" ");
         if !is_root()? {
             return Err(format!(
-                "not installed: {list}; as root, test-wine installs it, or: apt-get install --no-install-recommends {list}"
+                "missing packages: {list}; run test-wine as root to install them, or run apt-get install \
+                 --no-install-recommends {list}"
             ));
         }
         eprintln!("installing {list}");
@@ -71,7 +72,7 @@ pub(super) fn install() -> Result<(), String> {
         apt_get(&["install", "-y", "-qq", "--no-install-recommends"], &wanted)?;
         let left = missing();
         if !left.is_empty() {
-            return Err(format!("installed, but what it is for is not found: {}", left.join(" ")));
+            return Err(format!("files of installed packages not found: {}", left.join(" ")));
         }
     }
     add_target()

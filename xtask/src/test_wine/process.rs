@@ -1,4 +1,4 @@
-//! Running a program until it ends or its time is over.
+//! Running programs with a time limit.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,41 +6,41 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often is looked whether a program has ended.
+/// Interval for polling whether a program has exited.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Lines of a program's output that are shown when it fails.
+/// Number of lines of output that are shown for a failed program.
 const SHOWN_LINES: usize = 40;
 
-/// A program that ran.
+/// Result of a program.
 pub(super) struct Run {
-    /// Nothing if it was ended because its time was over.
+    /// Exit status, or `None` if the program was killed after the time limit.
     status: Option<ExitStatus>,
     limit: Duration,
-    /// What it wrote.
+    /// Standard output.
     pub(super) stdout: String,
     pub(super) stderr: String,
     output: PathBuf,
 }
 
 impl Run {
-    /// Whether it ended by itself, with exit code 0.
+    /// Returns whether the program exited with code 0.
     pub(super) fn is_success(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Whether its time was over.
+    /// Returns whether the program exceeded the time limit.
     pub(super) fn was_ended(&self) -> bool {
         self.status.is_none()
     }
 
-    /// How it ended, and the end of what it said.
-    pub(super) fn why_not(&self) -> String {
+    /// Describes the exit status and the end of the output.
+    pub(super) fn describe(&self) -> String {
         let how = match self.status {
-            None => format!("did not end in {} s", self.limit.as_secs()),
+            None => format!("exceeded the time limit of {} s", self.limit.as_secs()),
             Some(status) => status.to_string(),
         };
-        let mut text = format!("{how} (all it wrote: {}.out, .err)", self.output.display());
+        let mut text = format!("{how} (full output: {}.out, .err)", self.output.display());
         for stream in [&self.stdout, &self.stderr] {
             let lines: Vec<&str> = stream.lines().collect();
             for line in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
@@ -52,9 +52,9 @@ impl Run {
     }
 }
 
-/// Runs `command` for at most `limit`; what it writes goes to `output` with the endings `.out` and `.err`.
+/// Runs `command` with a time limit, and writes its output to `output` with the extensions `.out` and `.err`.
 ///
-/// When the time is over the process is killed. Those that it started are not.
+/// After the limit the process is killed, but not its children.
 pub(super) fn run(mut command: Command, limit: Duration, output: &Path) -> Result<Run, String> {
     let file = |ending: &str| {
         let path = output.with_added_extension(ending);
@@ -75,7 +75,7 @@ pub(super) fn run(mut command: Command, limit: Duration, output: &Path) -> Resul
             Ok(Some(status)) => break Some(status),
             Ok(None) if Instant::now() < end => thread::sleep(PAUSE),
             Ok(None) => {
-                // It may have ended by now, which is as good.
+                // Fails if the process has just exited.
                 let _ = child.kill();
                 let _ = child.wait();
                 break None;
@@ -83,7 +83,7 @@ pub(super) fn run(mut command: Command, limit: Duration, output: &Path) -> Resul
             Err(error) => return Err(format!("waiting for {}: {error}", command.get_program().display())),
         }
     };
-    // A program may write what is no text.
+    // The output may be invalid UTF-8.
     let text = |path: &Path| {
         let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok::<_, String>(String::from_utf8_lossy(&bytes).replace("\r\n", "\n"))
@@ -106,7 +106,7 @@ mod tests {
         let output = std::env::temp_dir().join(name);
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let run = run(command, limit, &output).expect("sh is there");
+        let run = run(command, limit, &output).expect("sh exists");
         for ending in ["out", "err"] {
             fs::remove_file(output.with_added_extension(ending)).expect("it was written");
         }
@@ -114,22 +114,22 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_is_read() {
+    fn status_and_output_are_returned() {
         let run = shell("printf 'one\\r\\ntwo'; echo no >&2; exit 3", Duration::from_secs(30));
         assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("one\ntwo", "no\n"));
         assert!(!run.is_success() && !run.was_ended());
-        assert!(run.why_not().starts_with("exit status: 3 "), "{}", run.why_not());
-        assert!(run.why_not().ends_with("\n    one\n    two\n    no"), "{}", run.why_not());
+        assert!(run.describe().starts_with("exit status: 3 "), "{}", run.describe());
+        assert!(run.describe().ends_with("\n    one\n    two\n    no"), "{}", run.describe());
         assert!(shell("exit 0", Duration::from_secs(30)).is_success());
     }
 
     #[test]
-    fn a_program_that_hangs_is_ended() {
+    fn a_hanging_program_is_killed() {
         let start = Instant::now();
         let run = shell("echo here; exec sleep 60", Duration::from_secs(1));
         assert!(start.elapsed() < Duration::from_secs(30));
         assert!(run.was_ended() && !run.is_success());
-        assert!(run.why_not().starts_with("did not end in 1 s "), "{}", run.why_not());
+        assert!(run.describe().starts_with("exceeded the time limit of 1 s "), "{}", run.describe());
         assert_eq!(run.stdout, "here\n");
     }
 }

@@ -1,14 +1,14 @@
-//! What came of the steps.
+//! Results of the steps.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Whose D3D12 a step ran on.
+/// The implementation of Direct3D 12 that a step ran on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// Our runtime, built for Windows.
+    /// heapwright's runtime, built for Windows.
     Ours,
-    /// Wine's own.
+    /// Wine's Direct3D 12.
     Wine,
 }
 
@@ -16,20 +16,20 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Ours => "ours",
-            Self::Wine => "Wine's",
+            Self::Wine => "Wine",
         })
     }
 }
 
-/// What came of some tests or checks.
+/// Results of tests or checks.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) passed: usize,
-    /// Failed, which was known.
+    /// Number of known failures.
     pub(super) known_gaps: usize,
-    /// Not run, or of no meaning on the device.
+    /// Number of tests that were not run or do not apply to the device.
     pub(super) skipped: usize,
-    /// What failed, in words.
+    /// Descriptions of failures.
     pub(super) failed: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl Counts {
         self.failed.extend(other.failed);
     }
 
-    /// One that passed, or a failure with its words.
+    /// Returns the result of one test, which passed or failed with a message.
     pub(super) fn one(result: Result<(), String>) -> Self {
         match result {
             Ok(()) => Self { passed: 1, ..Self::default() },
@@ -53,7 +53,7 @@ impl Counts {
         Self { failed: vec![message], ..Self::default() }
     }
 
-    /// How many ran.
+    /// Returns the number of tests that ran.
     fn ran(&self) -> usize {
         self.passed + self.known_gaps + self.failed.len()
     }
@@ -68,7 +68,7 @@ pub(super) struct Row {
     pub(super) took: Duration,
 }
 
-/// All steps.
+/// Results of all steps.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pub(super) build: Duration,
@@ -142,7 +142,7 @@ mod tests {
         );
         assert_eq!(
             lines[3].split_whitespace().skip(2).collect::<Vec<_>>(),
-            ["Wine's", "6", "2", "3", "1", "4", "1.5", "s"]
+            ["Wine", "6", "2", "3", "1", "4", "1.5", "s"]
         );
         assert_eq!(lines[5], "6 tests and checks ran on Wine's D3D12");
         assert_eq!(lines[6], "5 tests and checks ran on our runtime");

@@ -1,4 +1,4 @@
-//! Running programs of tests.
+//! Running test programs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,30 +9,29 @@ use super::summary::Counts;
 use super::wine::Wine;
 use super::{libtest, process};
 
-/// How long a program of tests may take.
+/// Time limit of a test program.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// How long a test that is known to fail may take alone.
+/// Time limit of a single test that is known to fail.
 const LIMIT_OF_ONE: Duration = Duration::from_secs(30);
 
-/// How a test reports that Wine created a process for it that ended before its start (`ERROR_INTERNAL_ERROR`).
+/// Text in the output of a test for which Wine failed to start a process (`ERROR_INTERNAL_ERROR`).
 ///
-/// This was seen once in about twenty runs of all tests, and says nothing about the test.
+/// This happens in about one of twenty runs of all tests and is not caused by the test.
 const NOT_STARTED: &str = "Os { code: 1359,";
 
-/// Runs programs of tests, with what they get in common.
+/// Common settings for running test programs.
 pub(super) struct Runner<'a> {
     pub(super) wine: &'a Wine,
-    /// Where what they write goes.
+    /// Directory for their output.
     pub(super) logs: &'a Path,
-    /// Begins the names of the files there.
+    /// Prefix of the names of the files.
     pub(super) step: &'static str,
     pub(super) environment: Vec<(&'static str, String)>,
 }
 
 impl Runner<'_> {
-    /// Runs all tests of `program`: together those that are to pass, then each of the known gaps alone, since what
-    /// fails for another D3D12 may well be a crash.
+    /// Runs all tests of `program`. Known gaps run one at a time, because they may crash.
     pub(super) fn run(&self, program: &TestProgram, gaps: &KnownGaps) -> Counts {
         let gaps: Vec<&str> = gaps.of(&program.name).collect();
         let mut arguments: Vec<&str> = Vec::new();
@@ -57,25 +56,25 @@ impl Runner<'_> {
         let start = || self.start(program, arguments, LIMIT, "").map_err(|error| format!("{name}: {error}"));
         let mut run = start()?;
         if !run.is_success() && run.stdout.contains(NOT_STARTED) {
-            eprintln!("running {name} again: Wine did not start a program for a test");
+            eprintln!("running {name} again, because Wine failed to start a process for a test");
             run = start()?;
         }
         let Some(result) = libtest::read(&run.stdout) else {
-            return Err(format!("{name}: {}", run.why_not()));
+            return Err(format!("{name}: {}", run.describe()));
         };
         if run.is_success() != result.failed.is_empty() {
-            return Err(format!("{name}: {} tests failed, but it {}", result.failed.len(), run.why_not()));
+            return Err(format!("{name}: {} tests failed, but it {}", result.failed.len(), run.describe()));
         }
         let mut failed: Vec<String> = result.failed.iter().map(|test| format!("{name}::{test}")).collect();
         if let Some(last) = failed.last_mut() {
-            last.push_str(&format!(": {name} {}", run.why_not()));
+            last.push_str(&format!(": {name} {}", run.describe()));
         }
-        // So say tests that find the device to lack what they are about.
+        // Printed by tests whose requirements the device does not meet.
         let skipped = run.stderr.lines().filter(|line| line.contains(": skipped: ")).count();
         Ok(Counts { passed: result.passed, skipped: result.ignored + skipped, known_gaps: 0, failed })
     }
 
-    /// Whether a known gap is one: an error says that it is none any more, or that there is no such test.
+    /// Checks that a known gap still fails. Returns an error if it passes or the test does not exist.
     fn still_fails(&self, program: &TestProgram, test: &str) -> Result<(), String> {
         let name = format!("{}::{test}", program.name);
         let file = format!("-{}", test.replace("::", "-"));

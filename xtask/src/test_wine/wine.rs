@@ -1,4 +1,4 @@
-//! Wine with a prefix and a display of its own.
+//! Wine with a separate prefix and display.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::process;
 
-/// Starts a display, tells its number, and ends it and all of Wine when standard input ends. That happens even if
-/// nothing is left to say goodbye: when our process is killed. Ctrl-C reaches this one too, and must not end it first.
+/// Script that starts a display, prints its number, and terminates the display and Wine when standard input is closed. This
+/// also happens if this process is killed. The script ignores Ctrl-C, which would otherwise terminate it first.
 const KEEPER: &str = r#"
 trap '' INT
 Xvfb -displayfd 3 -screen 0 640x480x24 -nolisten tcp 3>&1 >/dev/null 2>"$1" </dev/null &
@@ -20,7 +20,7 @@ kill $!
 wait
 "#;
 
-/// A Wine that runs; dropped, all of its processes end.
+/// A running instance of Wine. Dropping it terminates all of its processes.
 pub(super) struct Wine {
     keeper: Child,
     display: String,
@@ -28,7 +28,7 @@ pub(super) struct Wine {
 }
 
 impl Wine {
-    /// Starts a display and makes a new prefix below `folder`.
+    /// Starts a display and creates a new prefix in `folder`.
     pub(super) fn start(folder: &Path) -> Result<Self, String> {
         let prefix = folder.join("prefix");
         match fs::remove_dir_all(&prefix) {
@@ -47,8 +47,8 @@ impl Wine {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("starting sh: {error}"))?;
-        let stdout = keeper.stdout.take().expect("it was asked for");
-        // From here on dropping ends it.
+        let stdout = keeper.stdout.take().expect("standard output is piped");
+        // From here on, dropping the value terminates it.
         let mut wine = Self { keeper, display: String::new(), prefix };
         let mut number = String::new();
         let read = BufReader::new(stdout).read_line(&mut number);
@@ -69,17 +69,17 @@ impl Wine {
         let run = process::run(wineboot, Duration::from_secs(180), &folder.join("wineboot"))
             .map_err(|error| format!("wineboot: {error}"))?;
         if !run.is_success() {
-            return Err(format!("wineboot: {}", run.why_not()));
+            return Err(format!("wineboot: {}", run.describe()));
         }
         if self.system_folder().is_dir() { Ok(()) } else { Err("wineboot made no system32".to_owned()) }
     }
 
-    /// Where libraries are found by every program.
+    /// Returns the system directory, in which every program finds libraries.
     pub(super) fn system_folder(&self) -> PathBuf {
         self.prefix.join("drive_c/windows/system32")
     }
 
-    /// A command that runs `program`, a path of Linux's or the name of one of Wine's programs.
+    /// Returns a command that runs `program`, a Linux path or the name of a program of Wine.
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("wine");
         command
@@ -87,29 +87,28 @@ impl Wine {
             .env("WINEPREFIX", &self.prefix)
             .env("DISPLAY", &self.display)
             .env("WINEDEBUG", "-all")
-            // No questions whether to install Mono and Gecko, no entries in the menus of the desktop, and no debugger for
-            // what crashes.
+            // Disables the installation of Mono and Gecko, desktop menu entries, and the debugger.
             .env("WINEDLLOVERRIDES", "mscoree,mshtml=;winemenubuilder.exe,winedbg.exe=d");
         command
     }
 
-    /// Ends all programs that run, after one that did not end in time.
+    /// Terminates all running programs, after one has exceeded its time limit.
     pub(super) fn end_programs(&self) {
         self.wineserver("-k");
         self.wineserver("-w");
         self.keep_server();
     }
 
-    /// Starts Wine's server, which stays until it is ended.
+    /// Starts Wine's server, which runs until it is terminated.
     ///
-    /// One that a program starts ends with the last program, and a program that comes at that moment is refused ("wine client error:
-    /// recvmsg: Connection reset by peer").
+    /// Otherwise it exits with the last program, and a program that starts at that moment fails ("wine client error: recvmsg:
+    /// Connection reset by peer").
     fn keep_server(&self) {
         self.wineserver("-p");
     }
 
     fn wineserver(&self, option: &str) {
-        // If it cannot be started there is no Wine either, which the first program says.
+        // If this fails, the first program fails too.
         let _ = Command::new("wineserver")
             .arg(option)
             .env("WINEPREFIX", &self.prefix)
@@ -123,12 +122,12 @@ impl Wine {
 impl Drop for Wine {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // What could fail is waiting for a process that nobody else waits for.
+        // The script exits when its standard input is closed.
         let _ = self.keeper.wait();
     }
 }
 
-/// Compiles the library that Wine 8 lacks and Rust's std needs, and puts it where every program finds it.
+/// Compiles the library that Rust's std requires and Wine 8 lacks, and installs it in the system directory.
 pub(super) fn add_shim(wine: &Wine, folder: &Path) -> Result<(), String> {
     let path = wine.system_folder().join("bcryptprimitives.dll");
     if path.exists() {

@@ -7,13 +7,13 @@ use heapwright_conformance::checks;
 
 use crate::input;
 
-/// The checks that a file lists, and why each fails.
+/// The checks that a file lists, each with its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KnownGaps {
     reasons: BTreeMap<&'static str, String>,
 }
 
-/// What is wrong with a file of known gaps.
+/// Error of reading a file of known gaps.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum KnownGapsError {
     #[error("{path}: {reason}", path = .path.display())]
@@ -22,16 +22,16 @@ pub(super) enum KnownGapsError {
     Wrong { path: PathBuf, line: usize, rule: WrongLine },
 }
 
-/// The rule that a line breaks.
+/// Error in a line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WrongLine {
     #[error("the line is not UTF-8 text")]
     NotText,
-    #[error("no check has the id {id:?}; `heapwright conformance --json` lists what there is")]
+    #[error("unknown check id {id:?}; `heapwright conformance --json` lists all ids")]
     NoCheck { id: String },
-    #[error("{id} has no reason; a line is a check's id, white space and the reason")]
+    #[error("{id} has no reason; a line consists of a check's id, white space and the reason")]
     NoReason { id: &'static str },
-    #[error("{id} is listed again, but a check is listed once (first on line {first})")]
+    #[error("duplicate entry for {id}, first listed on line {first}")]
     Again { id: &'static str, first: usize },
 }
 
@@ -39,7 +39,7 @@ impl KnownGaps {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, KnownGapsError> {
         let cannot_read = |reason| KnownGapsError::Read { path: path.to_owned(), reason };
-        // Systems differ in what they say of a directory.
+        // Systems report a directory with different errors.
         if path.is_dir() {
             return Err(cannot_read("is a directory, not a file of known gaps".to_owned()));
         }
@@ -51,16 +51,16 @@ impl KnownGaps {
         })
     }
 
-    /// Why the check of that id is known to fail, if it is.
+    /// Returns the reason of the check with this id, or `None` if it is not listed.
     pub(super) fn reason(&self, id: &str) -> Option<&str> {
         self.reasons.get(id).map(String::as_str)
     }
 
-    /// A line is empty, a comment that begins with `#`, or a check's id and the reason. On error the line, from 1, and its rule.
+    /// Parses the file's content. On failure, returns the number of the line, counted from 1, and its error.
     fn parse(bytes: &[u8]) -> Result<Self, (usize, WrongLine)> {
         let mut reasons = BTreeMap::new();
         let mut lines = BTreeMap::new();
-        // Windows' editors like to put a byte order mark first.
+        // Some editors on Windows write a byte order mark.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
             let wrong = |rule| (number, rule);
@@ -89,7 +89,7 @@ impl KnownGaps {
 mod tests {
     use super::*;
 
-    /// Two checks that there are.
+    /// The ids of two checks.
     fn ids() -> [&'static str; 2] {
         let mut ids = checks::all().map(|check| check.id);
         [ids.next().unwrap(), ids.next().unwrap()]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_reasons_are_read_and_the_rest_is_left_out() {
+    fn ids_and_reasons_are_read_and_comments_ignored() {
         let [one, two] = ids();
         let text =
             format!("# gaps\n\n  {one}   the reason # and more\r\n\t\n#{two} not this\n{two}\tanother");
@@ -115,18 +115,21 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_named_with_their_rule() {
+    fn errors_name_the_line() {
         let [one, two] = ids();
-        let what_a_line_is = "a line is a check's id, white space and the reason";
-        assert_eq!(refused(&format!("{one}\n")), format!("1: {one} has no reason; {what_a_line_is}"));
-        assert_eq!(refused(&format!("\n{one} \t\r\n")), format!("2: {one} has no reason; {what_a_line_is}"));
+        let format_of_a_line = "a line consists of a check's id, white space and the reason";
+        assert_eq!(refused(&format!("{one}\n")), format!("1: {one} has no reason; {format_of_a_line}"));
+        assert_eq!(
+            refused(&format!("\n{one} \t\r\n")),
+            format!("2: {one} has no reason; {format_of_a_line}")
+        );
         assert_eq!(
             refused(&format!("{one} a\n{two} b\n# c\n{one} d\n")),
-            format!("4: {one} is listed again, but a check is listed once (first on line 1)")
+            format!("4: duplicate entry for {one}, first listed on line 1")
         );
         assert_eq!(
             refused("# one\nheap/no-such reason\n"),
-            "2: no check has the id \"heap/no-such\"; `heapwright conformance --json` lists what there is"
+            "2: unknown check id \"heap/no-such\"; `heapwright conformance --json` lists all ids"
         );
         let (line, rule) = KnownGaps::parse(b"\n\n# \xff\n").unwrap_err();
         assert_eq!((line, rule), (3, WrongLine::NotText));

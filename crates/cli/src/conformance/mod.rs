@@ -1,10 +1,10 @@
-//! `heapwright conformance`: whether a device keeps D3D12's rules of memory.
+//! `heapwright conformance`: checks a device's conformance to Direct3D 12's memory rules.
 //!
 //! - [`known_gaps`]: the file of `--known-gaps`.
-//! - [`isolation`]: checks in processes of their own, and which check is to blame where one breaks.
-//! - [`process`], [`worker`]: such a process, from outside and from inside.
-//! - [`report`]: what is printed, as JSON and for people.
-//! - [`table`]: how the summary looks to people.
+//! - [`isolation`]: runs checks in separate processes and finds the cause of a crash.
+//! - [`process`], [`worker`]: the parent's and the child's side of such a process.
+//! - [`report`]: the results, as JSON and as text.
+//! - [`table`]: the summary as a table.
 
 mod isolation;
 mod known_gaps;
@@ -25,7 +25,7 @@ use crate::device::{DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
 
-/// Runs the command. `verbosity` above 0 lists what was skipped.
+/// Runs the command. With a `verbosity` above 0, each skipped check is listed.
 pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) -> Result<Exit, OutputError> {
     let result = match DeviceChoice::find(&args.device) {
         Ok(choice) if args.worker => return worker::run(&choice, output),
@@ -44,19 +44,19 @@ pub(crate) fn run(args: &ConformanceArgs, verbosity: u8, output: &mut Output) ->
     } else {
         output.result(&report.for_people(verbosity > 0))?;
     }
-    Ok(if report.is_as_expected(args.require.classes()) { Exit::Done } else { Exit::No })
+    Ok(if report.is_as_expected(args.require.classes()) { Exit::Success } else { Exit::Failure })
 }
 
-/// Why nothing was checked.
+/// Error that prevents the checks from running.
 #[derive(Debug, thiserror::Error)]
 enum ConformanceError {
     #[error("--device: {0}")]
     NoDevice(#[from] NoDevice),
-    #[error("--filter: no check has {0:?} in its id; `heapwright conformance -v` lists what there is")]
+    #[error("--filter: no check's id contains {0:?}; `heapwright conformance --json` lists all ids")]
     NothingMatches(String),
-    #[error("--skip: no check has the id {0:?}; `heapwright conformance --json` lists what there is")]
+    #[error("--skip: unknown check id {0:?}; `heapwright conformance --json` lists all ids")]
     NoCheck(String),
-    #[error("--skip leaves no check to run")]
+    #[error("--skip excludes all selected checks")]
     NothingLeft,
     #[error("--known-gaps: {0}")]
     KnownGaps(#[from] KnownGapsError),
@@ -71,20 +71,20 @@ impl ConformanceError {
             Self::NothingMatches(_) | Self::NoCheck(_) | Self::NothingLeft | Self::KnownGaps(_) => {
                 Exit::BadInput
             }
-            Self::CannotRun(_) => Exit::No,
+            Self::CannotRun(_) => Exit::Failure,
         }
     }
 }
 
-/// Runs the checks that are asked for. Failures are printed as they come, unless the result is JSON.
+/// Runs the selected checks. Failures are printed as they occur, unless the result is printed as JSON.
 fn check(
     args: &ConformanceArgs,
     choice: &DeviceChoice,
     verbosity: u8,
     output: &mut Output,
 ) -> Result<Result<ConformanceReport, ConformanceError>, OutputError> {
-    let (checks, known_gaps) = match asked_for(args) {
-        Ok(asked) => asked,
+    let (checks, known_gaps) = match selected(args) {
+        Ok(selected) => selected,
         Err(error) => return Ok(Err(error)),
     };
     let name = choice.name();
@@ -92,7 +92,7 @@ fn check(
     let mut processes = match WorkerProcesses::new(&name, verbosity, limit) {
         Ok(processes) => processes,
         Err(error) => {
-            let reason = format!("the system does not say where the program is: {error}");
+            let reason = format!("cannot determine the path of this program: {error}");
             return Ok(Err(ConformanceError::CannotRun(reason)));
         }
     };
@@ -113,8 +113,8 @@ fn check(
     Ok(report.map(|report| ConformanceReport::new(name, &report, &known_gaps)))
 }
 
-/// The checks that the arguments take, and the known gaps.
-fn asked_for(args: &ConformanceArgs) -> Result<(Vec<&'static Check>, KnownGaps), ConformanceError> {
+/// Returns the checks that the arguments select, and the known gaps.
+fn selected(args: &ConformanceArgs) -> Result<(Vec<&'static Check>, KnownGaps), ConformanceError> {
     let text = args.filter.as_deref();
     let filter = text.map_or_else(Filter::default, Filter::new);
     if let Some(text) = text.filter(|text| filter.checks().next().is_none() || text.trim().is_empty()) {

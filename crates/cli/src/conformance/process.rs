@@ -1,4 +1,5 @@
-//! A process of this program that runs checks: started, listened to, and ended when it takes too long.
+//! The parent's side of a process that runs checks: starts it, reads its messages, and terminates it after the time
+//! limit.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,21 +13,21 @@ use heapwright_conformance::{Check, CheckReport};
 use super::isolation::{End, Processes};
 use super::worker::Message;
 
-/// Starts this program once more for checks of a device.
+/// Runs checks of a device in processes of this program.
 #[derive(Debug)]
 pub(super) struct WorkerProcesses {
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// How long a check may take.
+    /// Time limit of a check.
     limit: Duration,
 }
 
 impl WorkerProcesses {
-    /// For the device of that name. `verbosity` is what the log of the processes says.
+    /// Creates a runner for the device with this name. `verbosity` is the log level of the processes.
     ///
     /// # Errors
     ///
-    /// The system does not say where the program is.
+    /// Returns an error if the path of this program cannot be determined.
     pub(super) fn new(device: &str, verbosity: u8, limit: Duration) -> std::io::Result<Self> {
         let mut arguments: Vec<OsString> =
             ["conformance", "--worker", "--device", device].map(OsString::from).into();
@@ -40,7 +41,7 @@ impl WorkerProcesses {
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
             for check in checks {
-                // A process that is gone already says so by its end.
+                // If the process has exited, its status is reported later.
                 if writeln!(input, "{}", check.id).is_err() {
                     break;
                 }
@@ -59,36 +60,38 @@ impl Processes for WorkerProcesses {
             Ok(started) => started,
             Err(error) => return End::CannotRun(format!("cannot start a process for the checks: {error}")),
         };
-        let mut heard = Heard::default();
-        let is_in_time = listen(&messages(output), self.limit, |message| heard.take(message, checks, each));
+        let mut progress = Progress::default();
+        let is_in_time = listen(&messages(output), self.limit, |message| {
+            progress.handle(message, checks, each);
+        });
         if !is_in_time {
-            // It may have ended just now, which is as good.
+            // Fails if the process has just exited.
             let _ = child.kill();
         }
         let status = child.wait();
-        if let Some(reason) = heard.cannot_run {
+        if let Some(reason) = progress.cannot_run {
             return End::CannotRun(reason);
         }
         let how = match status {
-            _ if !is_in_time => format!("the process did not get on for {} s", self.limit.as_secs()),
-            Ok(status) if status.success() && heard.is_done => return End::Done,
-            Ok(status) => ending(status),
-            Err(error) => format!("the end of the process is unknown: {error}"),
+            _ if !is_in_time => format!("the process exceeded the time limit of {} s", self.limit.as_secs()),
+            Ok(status) if status.success() && progress.is_done => return End::Done,
+            Ok(status) => describe(status),
+            Err(error) => format!("the exit status of the process is unknown: {error}"),
         };
-        End::Broken { during: heard.running, how }
+        End::Broken { during: progress.running, how }
     }
 }
 
-/// What a process has said so far.
+/// State of a process according to its messages.
 #[derive(Debug, Default)]
-struct Heard {
+struct Progress {
     running: Option<&'static str>,
     cannot_run: Option<String>,
     is_done: bool,
 }
 
-impl Heard {
-    fn take(&mut self, message: Message, checks: &[&'static Check], each: &mut dyn FnMut(CheckReport)) {
+impl Progress {
+    fn handle(&mut self, message: Message, checks: &[&'static Check], each: &mut dyn FnMut(CheckReport)) {
         let find = |id: &str| checks.iter().copied().find(|check| check.id == id);
         match message {
             Message::Begins { id } => self.running = find(&id).map(|check| check.id),
@@ -104,7 +107,8 @@ impl Heard {
     }
 }
 
-/// Reads the lines of a process on a thread of its own. What is no message is a device's own talk.
+/// Starts a thread that reads the messages of a process. Other lines are ignored; they are output of the device's
+/// library.
 fn messages(output: ChildStdout) -> Receiver<Message> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -119,30 +123,31 @@ fn messages(output: ChildStdout) -> Receiver<Message> {
     receiver
 }
 
-/// Hands messages on until there are no more; answers false where one did not come in time.
-fn listen(messages: &Receiver<Message>, limit: Duration, mut take: impl FnMut(Message)) -> bool {
+/// Calls `handle` with each message until the process closes its output. Returns false if no message arrived within the
+/// limit.
+fn listen(messages: &Receiver<Message>, limit: Duration, mut handle: impl FnMut(Message)) -> bool {
     loop {
         match messages.recv_timeout(limit) {
-            Ok(message) => take(message),
+            Ok(message) => handle(message),
             Err(RecvTimeoutError::Disconnected) => return true,
             Err(RecvTimeoutError::Timeout) => return false,
         }
     }
 }
 
-/// How a process ended that should not have.
-fn ending(status: ExitStatus) -> String {
+/// Describes the status of a process that failed.
+fn describe(status: ExitStatus) -> String {
     #[cfg(unix)]
     {
         use std::os::unix::process::ExitStatusExt as _;
         if let Some(signal) = status.signal() {
-            return format!("the process was ended by signal {signal}");
+            return format!("the process was terminated by signal {signal}");
         }
     }
     match status.code() {
-        // Windows' exceptions are known by their hexadecimal numbers.
-        Some(code) if code < 0 => format!("the process ended with code {code:#x}"),
-        Some(code) => format!("the process ended with code {code}"),
-        None => "the process ended".to_owned(),
+        // Exception codes of Windows are usually written in hexadecimal.
+        Some(code) if code < 0 => format!("the process exited with code {code:#x}"),
+        Some(code) => format!("the process exited with code {code}"),
+        None => "the process exited".to_owned(),
     }
 }

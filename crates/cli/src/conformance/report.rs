@@ -1,4 +1,4 @@
-//! What `heapwright conformance` prints.
+//! Results of `heapwright conformance`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,36 +11,36 @@ use super::known_gaps::KnownGaps;
 use super::table::{self, Area};
 use crate::format;
 
-/// All checks of one device; its JSON form is stable and documented in the help of `heapwright conformance`.
+/// Results of all checks of a device. The JSON form is stable and documented in the help of `heapwright conformance`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ConformanceReport {
-    /// What `--device` takes.
+    /// Value for `--device`.
     device: String,
     passed: usize,
-    /// Without those that are known gaps.
+    /// Number of failed checks that are not known gaps.
     failed: usize,
     known: usize,
     skipped: usize,
-    /// Known gaps that passed.
+    /// Ids of known gaps that passed.
     no_longer_failing: Vec<&'static str>,
-    /// Known gaps that were skipped.
+    /// Ids of known gaps that were skipped.
     known_but_skipped: Vec<&'static str>,
     classes: ClassTotals,
     checks: Vec<CheckLine>,
 }
 
-/// How the checks of each class ended.
+/// Totals of each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct ClassTotals {
     behaviour: Totals,
     validation: Totals,
 }
 
-/// How many checks ended in which way.
+/// Number of checks with each result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Totals {
     passed: usize,
-    /// Without those that are known gaps.
+    /// Number of failed checks that are not known gaps.
     failed: usize,
     known: usize,
     skipped: usize,
@@ -70,12 +70,12 @@ impl fmt::Display for Totals {
     }
 }
 
-/// A check that failed and is no known gap, as people are told of it.
+/// A failed check that is not a known gap. Its `Display` form is the line that is printed for it.
 #[derive(Debug)]
 pub(super) struct Failure<'a>(&'a CheckReport);
 
 impl<'a> Failure<'a> {
-    /// The failure of a check, if it failed.
+    /// Returns the failure of a check, or `None` if it did not fail or is a known gap.
     pub(super) fn of(report: &'a CheckReport, known_gaps: &KnownGaps) -> Option<Self> {
         let is_failure = report.outcome == Outcome::Failed && known_gaps.reason(report.check.id).is_none();
         is_failure.then_some(Self(report))
@@ -90,28 +90,28 @@ impl fmt::Display for Failure<'_> {
     }
 }
 
-/// One check.
+/// Result of a check.
 #[derive(Clone, Debug, Serialize)]
 struct CheckLine {
     id: &'static str,
-    /// The place in the specification.
+    /// Reference to the specification.
     spec: &'static str,
-    /// What fails with it: behaviour or validation.
+    /// Name of the class: behaviour or validation.
     class: &'static str,
     result: CheckResult,
-    /// The figures, what was expected and found, or why the check does not apply.
+    /// Measured values, expected and actual results, or the reason for skipping.
     detail: String,
-    /// Why it is known to fail.
+    /// Reason if the check is a known gap.
     known_gap: Option<String>,
 }
 
-/// How a check ended.
+/// Kind of a check's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CheckResult {
     Pass,
     Fail,
-    /// It failed, as is known.
+    /// The check failed and is a known gap.
     Known,
     Skip,
 }
@@ -145,7 +145,7 @@ impl ConformanceReport {
         }
     }
 
-    /// Whether of these classes nothing failed but what is known to, and all of that did that was not skipped.
+    /// Returns whether, in these classes, all failures are known gaps and no known gap passed.
     pub(super) fn is_as_expected(&self, classes: &[Class]) -> bool {
         let is_asked = |check: &&CheckLine| classes.iter().any(|class| class.name() == check.class);
         !self.checks.iter().filter(is_asked).any(|check| {
@@ -154,13 +154,14 @@ impl ConformanceReport {
         })
     }
 
-    /// One line.
+    /// Returns the JSON form, on one line.
     pub(super) fn to_json(&self) -> String {
-        // It has no map whose keys could fail, and no floats.
-        serde_json::to_string(self).expect("a report is plain numbers and names")
+        // Only maps with keys that are not strings can fail.
+        serde_json::to_string(self).expect("a report has no maps")
     }
 
-    /// The table of areas, and what was skipped: by reason, or one by one. Failures were printed as they came.
+    /// Returns the summary: the table of areas and the skipped checks, by reason or one by one. Failures have been
+    /// printed before.
     pub(super) fn for_people(&self, lists_skipped: bool) -> impl fmt::Display {
         ForPeople { report: self, lists_skipped }
     }
@@ -169,7 +170,7 @@ impl ConformanceReport {
         self.checks.iter().filter(move |check| check.result == result)
     }
 
-    /// In the order in which the areas are checked.
+    /// Returns the areas in the order of their checks.
     fn areas(&self) -> Vec<Area<'_>> {
         let mut areas: Vec<Area<'_>> = Vec::new();
         for check in &self.checks {
@@ -219,7 +220,7 @@ impl fmt::Display for ForPeople<'_> {
         let Self { report, lists_skipped } = *self;
         let red = anstyle::AnsiColor::Red.on_default().bold();
         for id in &report.no_longer_failing {
-            writeln!(f, "{red}no longer fails{red:#} {id}: take it off the list of known gaps")?;
+            writeln!(f, "{red}no longer fails{red:#} {id}: remove it from the list of known gaps")?;
         }
         if report.failed > 0 || !report.no_longer_failing.is_empty() {
             writeln!(f)?;
@@ -233,7 +234,7 @@ impl fmt::Display for ForPeople<'_> {
             writeln!(f, "known {}: {}", check.id, Visible(reason))?;
         }
         for id in &report.known_but_skipped {
-            writeln!(f, "known {id}: skipped here")?;
+            writeln!(f, "known {id}: skipped")?;
         }
         if lists_skipped {
             writeln!(f)?;
@@ -253,7 +254,7 @@ impl fmt::Display for ForPeople<'_> {
 }
 
 impl ConformanceReport {
-    /// Reasons and how often each was given, the most frequent first.
+    /// Returns the reasons for skipping with their numbers, the most frequent first.
     fn skips_by_reason(&self) -> Vec<(&str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for check in self.ended(CheckResult::Skip) {
@@ -275,7 +276,7 @@ mod tests {
     }
 
     fn gap(id: &'static str, result: CheckResult, reason: &str) -> CheckLine {
-        CheckLine { known_gap: Some(reason.to_owned()), ..line(id, result, "what came of it") }
+        CheckLine { known_gap: Some(reason.to_owned()), ..line(id, result, "the detail") }
     }
 
     fn lines() -> Vec<CheckLine> {
@@ -297,12 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_and_skips_are_counted_by_reason() {
+    fn failures_are_described_and_skips_counted_by_reason() {
         let check = heapwright_conformance::checks::all().next().expect("there are checks");
         let failed = CheckReport { check, outcome: Outcome::Failed, detail: "found S_OK".to_owned() };
-        let told = Failure::of(&failed, &KnownGaps::default()).expect("it failed");
+        let failure = Failure::of(&failed, &KnownGaps::default()).expect("it failed");
         let expected = format!("failed {}: found S_OK [{}; behaviour]", check.id, check.spec);
-        assert_eq!(plain(&told), expected);
+        assert_eq!(plain(&failure), expected);
         let passed = CheckReport { outcome: Outcome::Passed, ..failed };
         assert!(Failure::of(&passed, &KnownGaps::default()).is_none());
         let expected = "
@@ -337,9 +338,9 @@ heap        2       1       -      1        -
 tiles       1       -       -      -        1
 
 known heap/flags: it takes all of them
-known tiles/one: skipped here
+known tiles/one: skipped
 
-skipped   1: what came of it
+skipped   1: the detail
 
 behaviour: 1 passed, 0 failed, 0 known, 1 skipped
 validation: 0 passed, 0 failed, 1 known, 0 skipped
@@ -362,7 +363,7 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
         assert!(!report.is_as_expected(&Class::ALL) && !report.is_as_expected(&[Class::Behaviour]));
         assert!(report.is_as_expected(&[Class::Validation]), "the gap that is closed is one of behaviour");
         let text = plain(&report.for_people(false));
-        let start = "no longer fails heap/size: take it off the list of known gaps\n\narea";
+        let start = "no longer fails heap/size: remove it from the list of known gaps\n\narea";
         assert!(text.starts_with(start), "{text}");
         assert!(text.ends_with("host:discrete: 1 passed, 0 failed, 1 known, 0 skipped"), "{text}");
     }
@@ -382,11 +383,11 @@ host:discrete: 1 passed, 0 failed, 1 known, 1 skipped";
              \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":1,\"known\":0,\"skipped\":1},\
              \"validation\":{\"passed\":0,\"failed\":0,\"known\":1,\"skipped\":0}},\"checks\":[\
              {\"id\":\"heap/size\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"pass\",\
-             \"detail\":\"what came of it\",\"known_gap\":\"too small\"},\
+             \"detail\":\"the detail\",\"known_gap\":\"too small\"},\
              {\"id\":\"heap/flags\",\"spec\":\"TIGHT, somewhere\",\"class\":\"validation\",\"result\":\"known\",\
-             \"detail\":\"what came of it\",\"known_gap\":\"all\"},\
+             \"detail\":\"the detail\",\"known_gap\":\"all\"},\
              {\"id\":\"tiles/one\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"skip\",\
-             \"detail\":\"what came of it\",\"known_gap\":\"none\"},\
+             \"detail\":\"the detail\",\"known_gap\":\"none\"},\
              {\"id\":\"tiles/two\",\"spec\":\"TIGHT, somewhere\",\"class\":\"behaviour\",\"result\":\"fail\",\
              \"detail\":\"wrong\",\"known_gap\":null}]}"
         );

@@ -1,19 +1,19 @@
-//! The summary by area as a table for people.
+//! The summary by area as a table.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
-/// How the checks of an area ended.
+/// Results of the checks of an area.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area<'a> {
     pub(super) name: &'a str,
     pub(super) passed: usize,
     pub(super) failed: usize,
-    /// Failures that are known gaps.
+    /// Number of failures that are known gaps.
     pub(super) known: usize,
     pub(super) skipped: usize,
 }
 
-/// One row for each area, under a bold heading.
+/// Returns a table with a row for each area and a bold heading.
 pub(super) fn render(areas: &[Area<'_>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);

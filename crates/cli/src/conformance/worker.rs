@@ -1,4 +1,4 @@
-//! `--worker`: runs the checks whose ids come on standard input, and says on standard output what becomes of each.
+//! `--worker`: runs the checks whose ids are read from standard input, and reports the results on standard output.
 
 use std::io::BufRead as _;
 
@@ -9,21 +9,21 @@ use crate::device::DeviceChoice;
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};
 
-/// A line on the standard output of a process that runs checks, as JSON.
+/// A message of a process that runs checks: a JSON object on a line of standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Message {
-    /// A check begins. Where nothing else follows, it is the one that the process ended in.
+    /// A check begins. If this is the last message, the process crashed in this check.
     Begins { id: String },
-    /// It has ended.
+    /// A check ended.
     Ended { id: String, result: Ended, detail: String },
-    /// There is no device to run it on.
+    /// The device cannot be opened.
     CannotRun { reason: String },
-    /// All have ended, and the device is gone.
+    /// All checks have ended, and the device was released.
     Done,
 }
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ended {
@@ -52,13 +52,13 @@ impl From<Ended> for Outcome {
     }
 }
 
-/// Runs the checks. One device is for all, until a check fails: the next has a fresh one.
+/// Runs the checks. They share a device, which is replaced after a check that fails.
 #[expect(unsafe_code, reason = "runs checks on any device")]
 pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, OutputError> {
     let ids: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
     let mut held: Option<Target> = None;
     for id in ids {
-        say(output, &Message::Begins { id: id.clone() })?;
+        send(output, &Message::Begins { id: id.clone() })?;
         let options = Options { filter: Filter::of_ids([id]), ..Options::default() };
         let open = || match &held {
             Some(target) => Ok(target.clone()),
@@ -69,27 +69,27 @@ pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, Ou
                 Ok(held.insert(target).clone())
             }
         };
-        // SAFETY: this process is for the checks alone: the one that started it hears of each as it ends, and blames the one that breaks it.
+        // SAFETY: this process only runs checks. If a check corrupts it, the parent process finds and fails that check.
         let report = match unsafe { run_checks(open, &options, |_| ()) } {
             Ok(report) => report,
             Err(error) => {
-                say(output, &Message::CannotRun { reason: error.0 })?;
-                return Ok(Exit::No);
+                send(output, &Message::CannotRun { reason: error.0 })?;
+                return Ok(Exit::Failure);
             }
         };
         for CheckReport { check, outcome, detail } in report.checks {
             if outcome == Outcome::Failed {
                 held = None;
             }
-            say(output, &Message::Ended { id: check.id.to_owned(), result: outcome.into(), detail })?;
+            send(output, &Message::Ended { id: check.id.to_owned(), result: outcome.into(), detail })?;
         }
     }
     drop(held);
-    say(output, &Message::Done)?;
-    Ok(Exit::Done)
+    send(output, &Message::Done)?;
+    Ok(Exit::Success)
 }
 
-fn say(output: &mut Output, message: &Message) -> Result<(), OutputError> {
-    // Plain names and text: no map whose keys could fail.
-    output.result(&serde_json::to_string(message).expect("a message is plain text"))
+fn send(output: &mut Output, message: &Message) -> Result<(), OutputError> {
+    // Only maps with keys that are not strings can fail.
+    output.result(&serde_json::to_string(message).expect("a message has no maps"))
 }

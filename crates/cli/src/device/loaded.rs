@@ -1,24 +1,24 @@
-//! Devices of a D3D12 that is loaded: the system's, or that of a shared library.
+//! Devices of the system's Direct3D 12 or of a shared library.
 
 use heapwright::d3d12::{ID3D12DeviceFactory, IDXGIAdapter3};
 use heapwright_loader::{D3d12, DeviceName, Gpu, LoadError};
 
-/// A D3D12 that is a file is one over Vulkan as a rule, and its HRESULT does not tell what it lacks.
-const VULKAN_HINT: &str = "; where the library is over Vulkan, as vkd3d-proton is, that may mean that there is no Vulkan driver, or \
-                           none that it can use (vulkaninfo --summary lists them; VKD3D_DEBUG=warn has vkd3d-proton say more)";
+/// Hint for libraries that are implemented on Vulkan, whose HRESULT does not tell what is missing.
+const VULKAN_HINT: &str = "; if the library uses Vulkan, as vkd3d-proton does, check that a suitable Vulkan driver is \
+                           installed (vulkaninfo --summary lists drivers; VKD3D_DEBUG=warn enables vkd3d-proton's log)";
 
-/// A device of a D3D12 that was loaded: `d3d12`, `d3d12:N` or `d3d12:PATH`.
+/// A device of a loaded Direct3D 12: `d3d12`, `d3d12:N` or `d3d12:PATH`.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadedDevice {
     name: String,
     which: DeviceName,
     d3d12: D3d12,
-    /// None for the one that the D3D12 chooses.
+    /// The adapter, or `None` for the default adapter.
     adapter: Option<IDXGIAdapter3>,
 }
 
 impl LoadedDevice {
-    /// The adapters of the system; none where it has no D3D12.
+    /// Returns the devices of the system's adapters. Empty if the system has no Direct3D 12.
     pub(super) fn of_system() -> Result<Vec<Self>, LoadError> {
         let d3d12 = match D3d12::system() {
             Ok(d3d12) => d3d12,
@@ -35,7 +35,7 @@ impl LoadedDevice {
         Ok(adapters.map(device).collect())
     }
 
-    /// The device of that name; none if the name is not that of one to be loaded.
+    /// Loads the device with this name. Returns `None` if the name does not have the form of a loaded device's name.
     pub(super) fn find(name: &str) -> Option<Result<Self, LoadError>> {
         Some(Self::load(name, DeviceName::parse(name)?))
     }
@@ -44,7 +44,7 @@ impl LoadedDevice {
     fn load(name: &str, which: DeviceName) -> Result<Self, LoadError> {
         let d3d12 = match &which {
             DeviceName::System | DeviceName::Adapter(_) => D3d12::system()?,
-            // SAFETY: whoever writes the command line names a D3D12, as `--device` asks.
+            // SAFETY: the help of `--device` requires the user to name an implementation of Direct3D 12.
             DeviceName::Library(path) => unsafe { D3d12::open(path) }?,
         };
         let adapter = match which {
@@ -61,12 +61,12 @@ impl LoadedDevice {
     pub(super) fn description(&self) -> String {
         match &self.which {
             DeviceName::Library(path) => format!("Direct3D 12 of the library {}", path.display()),
-            DeviceName::Adapter(_) => "an adapter of the system's Direct3D 12".to_owned(),
-            DeviceName::System => "the system's Direct3D 12, on its default adapter".to_owned(),
+            DeviceName::Adapter(_) => "Direct3D 12 of the system".to_owned(),
+            DeviceName::System => "Direct3D 12 of the system, on its default adapter".to_owned(),
         }
     }
 
-    /// On error what the library answered, and what is often behind it.
+    /// Opens the device. An error contains the library's HRESULT and, for a shared library, a hint.
     pub(super) fn open(&self) -> Result<Gpu, String> {
         self.d3d12.create_device(self.adapter.as_ref()).map_err(|error| match (&self.which, &error) {
             (DeviceName::Library(_), LoadError::Call { .. }) => format!("{error}{VULKAN_HINT}"),

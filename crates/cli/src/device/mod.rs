@@ -1,7 +1,7 @@
-//! Which device `--device` names, and opening it.
+//! Devices that `--device` can name.
 //!
-//! - [`simulated`]: the GPUs of the runtime's host driver.
-//! - [`loaded`]: Direct3D 12 of the system, or of a shared library.
+//! - [`simulated`]: the simulated GPUs of the runtime's host driver.
+//! - [`loaded`]: devices of the system's Direct3D 12 or of a shared library.
 
 mod loaded;
 mod simulated;
@@ -17,17 +17,17 @@ use crate::exit::Exit;
 /// A device that the program can open.
 #[derive(Clone, Debug)]
 pub(crate) enum DeviceChoice {
-    /// A GPU that comes with the program.
+    /// A built-in simulated GPU.
     Simulated(SimulatedGpu),
-    /// A D3D12 that the program does not come with.
+    /// A device of the system's Direct3D 12 or of a shared library.
     Loaded(LoadedDevice),
 }
 
-/// `--device` names nothing that can be opened.
+/// No device has the name, or its library cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoDevice {
-    #[error("no device {asked:?}; there are {}", list_of_names())]
-    Unknown { asked: String },
+    #[error("unknown device {name:?}; available: {}", list_of_names())]
+    Unknown { name: String },
     #[error(transparent)]
     Load(#[from] LoadError),
 }
@@ -35,13 +35,13 @@ pub(crate) enum NoDevice {
 impl NoDevice {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Load(error) if !error.is_about_name() => Exit::No,
+            Self::Load(error) if !error.is_about_name() => Exit::Failure,
             Self::Unknown { .. } | Self::Load(_) => Exit::BadInput,
         }
     }
 }
 
-/// The device exists and does not open.
+/// The device exists but cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open device {name}: {reason}")]
 pub(crate) struct CannotOpen {
@@ -50,28 +50,28 @@ pub(crate) struct CannotOpen {
 }
 
 impl DeviceChoice {
-    /// The GPUs that come with the program, the default one first.
+    /// Returns the built-in simulated GPUs, the default first.
     pub(crate) fn simulated() -> impl Iterator<Item = Self> {
         SimulatedGpu::all().map(Self::Simulated)
     }
 
-    /// The adapters of the system's D3D12; none where it has no D3D12.
+    /// Returns the devices of the system's adapters. Empty if the system has no Direct3D 12.
     pub(crate) fn of_system() -> Result<Vec<Self>, LoadError> {
         Ok(LoadedDevice::of_system()?.into_iter().map(Self::Loaded).collect())
     }
 
-    /// The device of that name. What is to be loaded is loaded.
+    /// Returns the device with this name, after loading its library if it has one.
     pub(crate) fn find(name: &str) -> Result<Self, NoDevice> {
         if let Some(gpu) = SimulatedGpu::find(name) {
             return Ok(Self::Simulated(gpu));
         }
         match LoadedDevice::find(name) {
             Some(device) => Ok(Self::Loaded(device?)),
-            None => Err(NoDevice::Unknown { asked: name.to_owned() }),
+            None => Err(NoDevice::Unknown { name: name.to_owned() }),
         }
     }
 
-    /// The name in full, as [`find`](Self::find) takes it.
+    /// Returns the full name, which [`find`](Self::find) accepts.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Simulated(gpu) => gpu.name(),
@@ -79,17 +79,17 @@ impl DeviceChoice {
         }
     }
 
-    /// Whether it is the one that is taken without `--device`.
+    /// Returns whether this is the default of `--device`.
     pub(crate) fn is_default(&self) -> bool {
         matches!(self, Self::Simulated(gpu) if gpu.is_default())
     }
 
-    /// Whether its adapter counts what the allocator holds and nothing else. An operating system counts more.
+    /// Returns whether the adapter's CurrentUsage covers only the program's heaps. An operating system counts more.
     pub(crate) fn counts_exactly(&self) -> bool {
         matches!(self, Self::Simulated(_))
     }
 
-    /// One line for people.
+    /// Returns a description of one line.
     pub(crate) fn description(&self) -> String {
         match self {
             Self::Simulated(gpu) => gpu.description().to_owned(),
@@ -97,8 +97,8 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens it. A simulated GPU is a fresh one, which shares nothing with one opened before; D3D12 hands out the device
-    /// of an adapter again while it lives.
+    /// Opens the device. A simulated GPU is new and shares no state with others. Direct3D 12 returns an adapter's
+    /// existing device while it is alive.
     pub(crate) fn open(&self) -> Result<Gpu, CannotOpen> {
         let opened = match self {
             Self::Simulated(gpu) => gpu.open().map_err(|error| format!("{:#}", Named(error.code()))),
@@ -107,7 +107,7 @@ impl DeviceChoice {
         opened.map_err(|reason| CannotOpen { name: self.name(), reason })
     }
 
-    /// A factory of more devices on the adapter that it is opened with; none where its D3D12 has none.
+    /// Returns a factory of independent devices, or `None` if this Direct3D 12 does not support it.
     pub(crate) fn device_factory(&self) -> Option<ID3D12DeviceFactory> {
         match self {
             Self::Simulated(gpu) => gpu.device_factory(),
@@ -117,12 +117,13 @@ impl DeviceChoice {
 }
 
 fn list_of_names() -> String {
-    let mut names = format!("{} (which is {})", SimulatedGpu::SHORT_NAME, SimulatedGpu::default().name());
+    let mut names = format!("{} (short for {})", SimulatedGpu::SHORT_NAME, SimulatedGpu::default().name());
     for gpu in SimulatedGpu::all() {
         names.push_str(", ");
         names.push_str(&gpu.name());
     }
-    let system = if cfg!(windows) { "d3d12 (the system's), d3d12:N (its adapter N), " } else { "" };
+    let system =
+        if cfg!(windows) { "d3d12 (the system's default adapter), d3d12:N (adapter N), " } else { "" };
     format!("{names}, {system}d3d12:PATH (a library that exports D3D12CreateDevice)")
 }
 
@@ -142,16 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_device_is_told_what_exists() {
+    fn the_error_for_an_unknown_device_lists_all() {
         let names = ["", "vulkan", "host:", "host:nothing", "hosts", "vulkan:0", "HOST", "D3D12", "d3d12:"];
         for name in names {
             let error = DeviceChoice::find(name).unwrap_err();
             assert_eq!(error.exit(), Exit::BadInput);
             let message = error.to_string();
-            assert!(
-                message.starts_with(&format!("no device {name:?}; there are host (which is host:")),
-                "{message}"
-            );
+            assert!(message.starts_with(&format!("unknown device {name:?}; available: host ")), "{message}");
             for choice in DeviceChoice::simulated() {
                 assert!(message.contains(&choice.name()), "{message}");
             }
@@ -162,7 +160,7 @@ mod tests {
 
     #[cfg(not(windows))]
     #[test]
-    fn only_windows_has_devices_of_its_own() {
+    fn only_windows_has_system_devices() {
         assert!(DeviceChoice::of_system().unwrap().is_empty());
         for name in ["d3d12", "d3d12:0", "d3d12:99999999999999999999999"] {
             let error = DeviceChoice::find(name).unwrap_err();

@@ -1,4 +1,4 @@
-//! The simulated GPUs of the runtime's host driver.
+//! Simulated GPUs of the runtime's host driver.
 
 use heapwright::d3d12::ID3D12DeviceFactory;
 use heapwright::d3d12::windows_core::Result;
@@ -18,15 +18,15 @@ impl Default for SimulatedGpu {
 }
 
 impl SimulatedGpu {
-    /// What the default one is called for short.
+    /// Short name of the default simulated GPU.
     pub(super) const SHORT_NAME: &str = "host";
 
-    /// Every profile, the default one first.
+    /// Returns all simulated GPUs, the default first.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         HostProfile::all().iter().map(|profile| Self { profile })
     }
 
-    /// The GPU of that name: `host` for the default profile, or `host:PROFILE`.
+    /// Returns the simulated GPU with this name: `host` for the default profile, or `host:PROFILE`.
     pub(super) fn find(name: &str) -> Option<Self> {
         match name.split_once(':') {
             None => (name == Self::SHORT_NAME).then(Self::default),
@@ -47,13 +47,13 @@ impl SimulatedGpu {
         self.profile.description
     }
 
-    /// Opens it afresh: nothing is shared with a device opened before.
+    /// Opens a new device, which shares no state with others.
     pub(super) fn open(self) -> Result<Gpu> {
         let Instance { device, adapter, .. } = Instance::open(self.profile)?;
         Ok(Gpu { device, adapter: self.profile.has_adapter.then_some(adapter) })
     }
 
-    /// A factory of devices on the adapters of this profile; none where its D3D12 is older than that interface.
+    /// Returns a factory of independent devices, or `None` if the profile does not support it.
     pub(super) fn device_factory(self) -> Option<ID3D12DeviceFactory> {
         Instance::open(self.profile).ok()?.device_factory()
     }

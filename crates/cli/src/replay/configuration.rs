@@ -1,30 +1,30 @@
-//! How the allocator is set up for a replay.
+//! Configurations of the allocator for a replay.
 
 use heapwright::{PoolAlgorithm, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 use serde::Serialize;
 
-/// A set-up of the allocator that traces are replayed with.
+/// A configuration of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Configuration {
     /// The allocator's defaults.
     Default,
-    /// As GPGMM with its default knobs: slabs by size, pools of empty heaps, and no tight alignment, which it does not know.
+    /// GPGMM's strategy with its default settings: slabs by size class, pools of empty heaps, and no tight alignment.
     Gpgmm,
-    /// A heap for each resource.
+    /// One heap per resource.
     Dedicated,
 }
 
 impl Configuration {
-    /// What `--compare` replays.
+    /// The configurations that `--compare` replays.
     pub(super) const ALL: [Self; 3] = [Self::Default, Self::Gpgmm, Self::Dedicated];
 
-    /// As the table has it.
+    /// Returns the name in the table.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Default => "heapwright",
-            Self::Gpgmm => "as GPGMM",
-            Self::Dedicated => "a heap each",
+            Self::Gpgmm => "like GPGMM",
+            Self::Dedicated => "dedicated",
         }
     }
 

@@ -1,4 +1,4 @@
-//! Replays one trace: calls and clocks, no printing.
+//! Replay of one trace: makes the calls and measures them, without printing.
 
 use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ,
@@ -18,36 +18,36 @@ use super::report::{self, ReplayReport};
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) heap_type: HeapType,
-    /// Needs a heap type that the CPU can write to.
+    /// Whether buffers are checked. Requires a heap type that the CPU can write to.
     pub(super) verify: bool,
     pub(super) configuration: Configuration,
-    /// Whether buffers are named after their ids, and everything is listed when most is live.
+    /// Whether buffers are named after their ids and a report is made at peak live memory.
     pub(super) report: bool,
-    /// Whether the adapter must count at the end what it did before.
+    /// Whether the adapter's CurrentUsage after the replay must equal that before it.
     pub(super) compare_usage: bool,
 }
 
-/// What came of it.
+/// Result of a replay.
 pub(super) struct Replayed {
     pub(super) report: ReplayReport,
-    /// Empty if all is well.
+    /// The errors found; empty if there are none.
     pub(super) findings: Vec<Finding>,
-    /// What the allocator held when most was live, if that was asked for.
+    /// The allocator's report at peak live memory, if requested.
     pub(super) detailed: Option<AllocatorReport>,
 }
 
-/// Replays `trace` through a fresh allocator on `gpu`, which nothing else uses meanwhile. `progress` hears now and then,
-/// between calls that are timed, how many events are done.
+/// Replays `trace` through a new allocator on `gpu`, which nothing else may use during the replay. Calls `progress` with
+/// the number of finished events from time to time, outside the timed calls.
 ///
-/// An allocation that fails is counted, its free left out, and the replay goes on.
+/// Failed allocations are counted and their frees are skipped.
 ///
 /// # Errors
 ///
-/// If the allocator cannot be created, or the adapter does not answer.
+/// Returns an error if the allocator cannot be created or the adapter cannot be queried.
 pub(super) fn replay(
     trace: &Trace,
     gpu: &Gpu,
@@ -65,7 +65,7 @@ pub(super) fn replay(
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
-        replay.held.note(replay.live, replay.allocator.reserved().get());
+        replay.held.record(replay.live, replay.allocator.reserved().get());
         if replay.report_after == Some(event_index) {
             replay.detailed = Some(replay.allocator.report());
         }
@@ -77,10 +77,10 @@ pub(super) fn replay(
     Ok(replay.finish(usage_before.zip(usage_after)))
 }
 
-/// Rare enough to cost nothing, often enough for a bar that moves.
+/// Number of events between two calls of `progress`.
 const EVENTS_PER_PROGRESS: usize = 1024;
 
-/// A replay under way.
+/// State of a replay.
 struct Replay<'a> {
     trace: &'a Trace,
     adapter: Option<&'a IDXGIAdapter3>,
@@ -89,17 +89,17 @@ struct Replay<'a> {
     allocator: ResourceAllocator,
     allocation_desc: ResourceAllocationDesc<'static>,
     initial_state: D3D12_RESOURCE_STATES,
-    /// By allocation index; empty before it is created, after it is freed, and if it failed.
+    /// Live buffers by allocation index; `None` for failed allocations too.
     buffers: Vec<Option<ResourceAllocation>>,
     stopwatch: Stopwatch,
     alloc_times: Samples,
     free_times: Samples,
-    /// Bytes of the buffers that exist, as the trace asked for them.
+    /// Sum of the requested sizes of the live buffers, in bytes.
     live: u64,
     held: Held,
     failures: Option<Box<Failures>>,
     verifier: Option<Verifier<'a>>,
-    /// The event after which most is live, if a report is wanted.
+    /// Index of the event after which the report is made, if one is requested.
     report_after: Option<usize>,
     detailed: Option<AllocatorReport>,
 }
@@ -156,7 +156,7 @@ impl<'a> Replay<'a> {
     }
 
     fn free(&mut self, event_index: usize, event: &Event) {
-        // Empty if the allocation failed.
+        // `None` if the allocation failed.
         let Some(mut buffer) = self.buffers[event.allocation.as_usize()].take() else { return };
         if let Some(verifier) = &mut self.verifier {
             verifier.before_free(event_index, &mut buffer);
@@ -187,8 +187,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Looks whether all memory has come back, after everything was dropped. `usage` is that before the replay and now, where
-    /// it must be the same.
+    /// Checks that all memory was released after all buffers were dropped. `usage` holds the adapter's usage before and
+    /// after the replay if the two must be equal.
     fn finish(mut self, usage: Option<(Usage, Usage)>) -> Replayed {
         let stats = self.allocator.stats();
 
@@ -259,38 +259,38 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// What is live and what the allocator holds, over the events.
+/// Live and reserved bytes over the events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     peak_reserved: u64,
-    /// Sums over the events, in 128 bits, which 2^64 events of 2^64 bytes do not overflow.
+    /// Sum over the events. 128 bits cannot overflow with 2^64 events of 2^64 bytes.
     live_sum: u128,
     reserved_sum: u128,
-    /// After the last event.
+    /// Live bytes after the last event.
     end_live: u64,
     end_reserved: u64,
-    /// After everything was dropped.
+    /// Reserved bytes after all buffers were dropped.
     idle_reserved: u64,
 }
 
 impl Held {
-    /// Notes the bytes after an event.
-    fn note(&mut self, live: u64, reserved: u64) {
+    /// Records the bytes after an event.
+    fn record(&mut self, live: u64, reserved: u64) {
         self.peak_reserved = self.peak_reserved.max(reserved);
         self.live_sum += u128::from(live);
         self.reserved_sum += u128::from(reserved);
         (self.end_live, self.end_reserved) = (live, reserved);
     }
 
-    /// The means of live and of reserved bytes, rounded down.
+    /// Returns the means of the live and reserved bytes, rounded down.
     fn means(&self, events: u64) -> [u64; 2] {
-        // A mean of 64-bit numbers has 64 bits.
+        // A mean of 64-bit numbers fits in 64 bits.
         [self.live_sum, self.reserved_sum]
             .map(|sum| u64::try_from(sum / u128::from(events.max(1))).unwrap_or(u64::MAX))
     }
 }
 
-/// The event after which the most bytes are live; the first of several.
+/// Returns the index of the first event after which the live bytes reach their maximum.
 fn peak_event(trace: &Trace) -> Option<usize> {
     let mut live = 0_u64;
     let mut peak = None;
@@ -306,7 +306,7 @@ fn peak_event(trace: &Trace) -> Option<usize> {
     peak.map(|(_, place)| place)
 }
 
-/// What the adapter counts for this process.
+/// The adapter's CurrentUsage of this process.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
     local: ByteSize,
@@ -323,7 +323,7 @@ impl Usage {
     }
 }
 
-/// The state that a buffer of a heap type must be created in.
+/// Returns the state in which a buffer of the heap type must be created.
 fn initial_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
     match heap_type {
         HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,

@@ -1,4 +1,4 @@
-//! What a replay found wrong with the allocator or the device: each makes the program exit with 1.
+//! Errors of the allocator or the device that a replay found. Each sets exit code 1.
 
 use std::fmt;
 
@@ -7,38 +7,38 @@ use heapwright::{ByteSize, HeapType, SegmentGroup, VideoMemoryInfo};
 use super::verify::Fault;
 use crate::format;
 
-/// One line for standard error.
+/// An error that a replay found. Its `Display` form is one line.
 #[derive(Clone, Debug)]
 pub(super) enum Finding {
     /// Allocations returned an error.
     Failures(Box<Failures>),
     /// A check of `--verify` failed.
     Fault { location: String, fault: Fault },
-    /// More checks failed than are worth listing.
+    /// More checks of `--verify` failed than are listed.
     MoreFaults { path: String, count: u64 },
-    /// After everything was dropped the allocator still holds memory.
+    /// The allocator holds memory after all buffers were dropped.
     Held { path: String, used: ByteSize, reserved: ByteSize },
-    /// After everything was given back the adapter counts other usage than before the replay.
+    /// The adapter's CurrentUsage differs from that before the replay, after all memory was released.
     Usage { path: String, segment_group: SegmentGroup, before: ByteSize, after: ByteSize },
 }
 
-/// How many allocations failed, and the situation when the first did.
+/// Number of failed allocations, and the state at the first failure.
 #[derive(Clone, Debug)]
 pub(super) struct Failures {
-    /// File and line of the first.
+    /// File and line of the first failed allocation.
     pub(super) location: String,
     pub(super) failure_count: u64,
     pub(super) allocation_count: u64,
     pub(super) id: u64,
     pub(super) size: ByteSize,
     pub(super) heap_type: HeapType,
-    /// Bytes live then, as the trace asked for them; what failed is not live.
+    /// Sum of the requested sizes of the live buffers.
     pub(super) live: ByteSize,
-    /// Bytes that the allocator held in heaps then.
+    /// Bytes in the allocator's heaps.
     pub(super) reserved: ByteSize,
-    /// The segment group that the heap type lies in; nothing where there is no adapter.
+    /// Budget and usage of the heap type's segment group, or `None` without an adapter.
     pub(super) video_memory: Option<VideoMemoryInfo>,
-    /// The library's words.
+    /// The library's error message.
     pub(super) error: String,
 }
 
@@ -48,20 +48,20 @@ impl fmt::Display for Finding {
             Self::Failures(failures) => failures.fmt(f),
             Self::Fault { location, fault } => write!(f, "{location}: {fault}"),
             Self::MoreFaults { path, count } => {
-                write!(f, "{path}: {} more not listed", format::count_of(*count, "fault"))
+                write!(f, "{path}: {} more", format::count_of(*count, "error"))
             }
             Self::Held { path, used, reserved } => write!(
                 f,
-                "{path}: after everything was dropped the allocator still uses {} bytes and holds {} in heaps",
+                "{path}: the allocator still has {} bytes in allocations and {} bytes in heaps after all buffers were dropped",
                 used.get(),
                 reserved.get()
             ),
             Self::Usage { path, segment_group, before, after } => write!(
                 f,
-                "{path}: after everything was given back CurrentUsage of the {segment_group} segment group is {} bytes, \
-                 and was {} before",
-                after.get(),
-                before.get()
+                "{path}: CurrentUsage of the {segment_group} segment group changed from {} to {} bytes, although all memory \
+                 was released",
+                before.get(),
+                after.get()
             ),
         }
     }
@@ -72,7 +72,7 @@ impl fmt::Display for Failures {
         let Self { location, id, heap_type, live, reserved, error, .. } = self;
         write!(
             f,
-            "{location}: {} of {} failed; the first, {} for id {id} in {heap_type} heaps, when {live} were live",
+            "{location}: {} of {} failed; first failure: {} for id {id} in {heap_type} heaps, with {live} live",
             format::count(self.failure_count),
             format::count_of(self.allocation_count, "allocation"),
             self.size,
@@ -81,10 +81,12 @@ impl fmt::Display for Failures {
             Some(VideoMemoryInfo { budget, current_usage, .. }) => {
                 write!(
                     f,
-                    ", {reserved} reserved and CurrentUsage {current_usage} of a budget of {budget}: {error}"
+                    ", {reserved} reserved and CurrentUsage at {current_usage} of a budget of {budget}: {error}"
                 )
             }
-            None => write!(f, " and {reserved} reserved (no adapter says usage and budget): {error}"),
+            None => {
+                write!(f, " and {reserved} reserved (usage and budget unknown without an adapter): {error}")
+            }
         }
     }
 }
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_tell_the_situation_of_the_first() {
+    fn failures_describe_the_first() {
         let failures = Failures {
             location: "t.csv:7".to_owned(),
             failure_count: 1_200,
@@ -119,22 +121,22 @@ mod tests {
         let without_adapter = Failures { video_memory: None, ..failures.clone() };
         assert_eq!(
             Finding::Failures(Box::new(failures)).to_string(),
-            "t.csv:7: 1,200 of 4,000 allocations failed; the first, 3.00 MiB for id 5 in GPU_UPLOAD heaps, when 250.00 MiB \
-             were live, 255.00 MiB reserved and CurrentUsage 256.00 MiB of a budget of 256.00 MiB: no space"
+            "t.csv:7: 1,200 of 4,000 allocations failed; first failure: 3.00 MiB for id 5 in GPU_UPLOAD heaps, with \
+             250.00 MiB live, 255.00 MiB reserved and CurrentUsage at 256.00 MiB of a budget of 256.00 MiB: no space"
         );
         assert_eq!(
             Finding::Failures(Box::new(without_adapter)).to_string(),
-            "t.csv:7: 1,200 of 4,000 allocations failed; the first, 3.00 MiB for id 5 in GPU_UPLOAD heaps, when 250.00 MiB \
-             were live and 255.00 MiB reserved (no adapter says usage and budget): no space"
+            "t.csv:7: 1,200 of 4,000 allocations failed; first failure: 3.00 MiB for id 5 in GPU_UPLOAD heaps, with \
+             250.00 MiB live and 255.00 MiB reserved (usage and budget unknown without an adapter): no space"
         );
     }
 
     #[test]
-    fn memory_that_does_not_come_back_is_told_in_exact_bytes() {
+    fn unreleased_memory_is_reported_in_bytes() {
         let path = || "t.csv".to_owned();
         assert_eq!(
             Finding::Held { path: path(), used: ByteSize::ZERO, reserved: mib(1) }.to_string(),
-            "t.csv: after everything was dropped the allocator still uses 0 bytes and holds 1048576 in heaps"
+            "t.csv: the allocator still has 0 bytes in allocations and 1048576 bytes in heaps after all buffers were dropped"
         );
         let usage = Finding::Usage {
             path: path(),
@@ -144,12 +146,9 @@ mod tests {
         };
         assert_eq!(
             usage.to_string(),
-            "t.csv: after everything was given back CurrentUsage of the non-local segment group is 65537 bytes, and was 0 \
-             before"
+            "t.csv: CurrentUsage of the non-local segment group changed from 0 to 65537 bytes, although all memory was \
+             released"
         );
-        assert_eq!(
-            Finding::MoreFaults { path: path(), count: 1 }.to_string(),
-            "t.csv: 1 fault more not listed"
-        );
+        assert_eq!(Finding::MoreFaults { path: path(), count: 1 }.to_string(), "t.csv: 1 error more");
     }
 }

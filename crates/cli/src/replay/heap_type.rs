@@ -1,28 +1,28 @@
-//! Which heap type `--heap-type` stands for.
+//! Selection of the heap type for `--heap-type`.
 
 use heapwright::HeapType;
 
 use crate::args::HeapTypeArg;
 
-/// The heap type cannot do what is asked.
+/// The heap type is not supported by the device or not compatible with the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum HeapTypeRefused {
     #[error(
-        "--verify writes through Map, which --heap-type default does not allow; \
-         use upload, readback or gpu-upload, or leave --heap-type out"
+        "--verify requires a heap type that can be mapped, but --heap-type is default; use auto, upload, readback or \
+         gpu-upload"
     )]
     NotMappable,
-    #[error("--heap-type gpu-upload: the device has no GPU upload heaps")]
+    #[error("--heap-type gpu-upload: the device does not support GPU upload heaps")]
     NoGpuUploadHeaps,
 }
 
-/// What `asked` means on a device that has GPU upload heaps, or not.
+/// Returns the heap type for the requested value of `--heap-type`.
 pub(super) fn choose(
-    asked: HeapTypeArg,
+    requested: HeapTypeArg,
     verify: bool,
     has_gpu_upload_heaps: bool,
 ) -> Result<HeapType, HeapTypeRefused> {
-    match asked {
+    match requested {
         HeapTypeArg::Auto if !verify => Ok(HeapType::Default),
         HeapTypeArg::Auto if has_gpu_upload_heaps => Ok(HeapType::GpuUpload),
         HeapTypeArg::Auto => Ok(HeapType::Upload),
@@ -47,13 +47,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused() {
+    fn unsupported_heap_types_are_errors() {
         assert_eq!(choose(HeapTypeArg::Default, true, true), Err(HeapTypeRefused::NotMappable));
         assert_eq!(choose(HeapTypeArg::GpuUpload, false, false), Err(HeapTypeRefused::NoGpuUploadHeaps));
     }
 
     #[test]
-    fn what_is_named_is_taken() {
+    fn explicit_heap_types_are_kept() {
         for verify in [false, true] {
             assert_eq!(choose(HeapTypeArg::Upload, verify, false), Ok(HeapType::Upload));
             assert_eq!(choose(HeapTypeArg::Readback, verify, false), Ok(HeapType::Readback));

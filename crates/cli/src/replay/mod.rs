@@ -1,9 +1,12 @@
-//! `heapwright replay`: traces through the allocator.
+//! `heapwright replay`: replays traces through the allocator.
 //!
-//! - [`engine`] replays one trace and returns what it measured and found; it prints nothing.
-//! - [`configuration`] is how the allocator is set up, one or those that `--compare` has.
-//! - [`timing`] is the clock, [`verify`] the checks of `--verify`, [`heap_type`] the choice of `--heap-type`.
-//! - [`report`] and [`finding`] are what is printed, [`table`] how it looks to people.
+//! - [`engine`]: replay of one trace, which returns measurements and findings.
+//! - [`configuration`]: configurations of the allocator.
+//! - [`timing`]: time measurement.
+//! - [`verify`]: the checks of `--verify`.
+//! - [`heap_type`]: selection of the heap type.
+//! - [`report`], [`finding`]: types for the results.
+//! - [`table`]: the results as a table.
 
 mod configuration;
 mod engine;
@@ -30,7 +33,7 @@ use crate::input;
 use crate::output::{Output, OutputError};
 use crate::output_file::OutputFile;
 
-/// Runs the command; the worst that happened to any trace is how it ends.
+/// Runs the command. Returns the most severe result of all traces.
 pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, OutputError> {
     let plan = match Plan::new(args) {
         Ok(plan) => plan,
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
             return Ok(error.exit());
         }
     };
-    // What is read and where the report goes before the first replay: who gave a wrong file learns it at once.
+    // All files are opened before the first replay, so that errors are reported at once.
     let inputs = args.traces.iter().map(|path| path.as_path()).filter(|path| !input::is_stdin(path));
     let report_file = args.report.as_deref().map(|path| OutputFile::open("report", path, inputs)).transpose();
     let mut report_file = match report_file {
@@ -49,7 +52,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
             return Ok(error.exit());
         }
     };
-    let mut exit = Exit::Done;
+    let mut exit = Exit::Success;
     let mut traces = Vec::new();
     for path in &args.traces {
         match plan.read(path) {
@@ -79,7 +82,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
                 }
                 for finding in &findings {
                     output.error(finding);
-                    exit = exit.and(Exit::No);
+                    exit = exit.and(Exit::Failure);
                 }
                 reports.push(report);
             }
@@ -92,13 +95,13 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     if !args.json && !reports.is_empty() {
         output.result(&table::render(&reports, args.compare))?;
         if !plan.has_adapter {
-            output.result(&"\nno adapter: usage and budgets of the device are not known")?;
+            output.result(&"\nno adapter: the device's usage and budgets are unknown")?;
         }
     }
     Ok(exit)
 }
 
-/// What is the same for every trace.
+/// Settings that are common to all traces.
 struct Plan {
     device: DeviceChoice,
     has_adapter: bool,
@@ -108,7 +111,7 @@ struct Plan {
     report: bool,
 }
 
-/// Why there is no result for a trace, or for any.
+/// Error that prevents the replay of one trace or of all.
 #[derive(Debug, thiserror::Error)]
 enum ReplayError {
     #[error("--device: {0}")]
@@ -117,20 +120,20 @@ enum ReplayError {
     CannotOpen(#[from] CannotOpen),
     #[error(transparent)]
     HeapType(#[from] HeapTypeRefused),
-    #[error("--report: one trace has one report, and {0} are given")]
+    #[error("--report requires a single trace, but {0} were given")]
     ManyReports(usize),
-    #[error("standard input is one trace, and is named {0} times")]
+    #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error(
-        "{location}: size_bytes {} ({}) is over the limit of device {device} for one resource, {} ({})",
+        "{location}: size_bytes {} ({}) exceeds the maximum resource size of device {device}, {} ({})",
         .size.get(), format::size(.size.get()), .limit.get(), format::size(.limit.get())
     )]
     OverDeviceLimit { location: String, size: ByteSize, device: String, limit: ByteSize },
-    #[error("{location}: the replay stopped: {error}")]
+    #[error("{location}: replay failed: {error}")]
     Stopped { location: String, error: heapwright::Error },
-    #[error("device {name} does not answer: {error}")]
+    #[error("cannot query device {name}: {error}")]
     Device { name: String, error: heapwright::Error },
 }
 
@@ -140,7 +143,7 @@ impl ReplayError {
             Self::ManyReports(_) | Self::ManyStdin(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
-            Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::No,
+            Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
         }
     }
 }
@@ -163,7 +166,7 @@ impl Plan {
         Ok(Self { device, has_adapter, caps, heap_type, verify: args.verify, report: args.report.is_some() })
     }
 
-    /// Reads a trace and checks that the device could hold each allocation by itself.
+    /// Reads a trace and checks that every allocation is within the device's maximum resource size.
     fn read(&self, path: &Path) -> Result<Trace, ReplayError> {
         let trace = input::read_trace(path)?;
         let limit = self.caps.max_resource_size();
@@ -179,7 +182,7 @@ impl Plan {
         }
     }
 
-    /// Replays a trace on a device of its own.
+    /// Replays a trace on a new device.
     fn replay(
         &self,
         trace: &Trace,

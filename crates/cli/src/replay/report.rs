@@ -1,62 +1,62 @@
-//! What a replay measured.
+//! Measurements of a replay.
 
 use serde::Serialize;
 
 use super::configuration::Configuration;
 use super::timing::Percentiles;
 
-/// The result for one trace; its JSON form is stable and documented in the help of `heapwright replay`.
+/// Measurements for one trace. The JSON form is stable and documented in the help of `heapwright replay`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ReplayReport {
-    /// The file's name without `.csv` or `.csv.gz`.
+    /// Name of the file without `.csv` or `.csv.gz`.
     pub(crate) trace: String,
-    /// How the allocator was set up.
+    /// Configuration of the allocator.
     pub(crate) configuration: Configuration,
-    /// Allocations and frees.
+    /// Number of allocations and frees.
     pub(crate) events: u64,
     pub(crate) allocations: u64,
-    /// The most bytes that were live at once, as the trace asks for them.
+    /// Maximum of the live bytes, with the sizes that the trace requests.
     pub(crate) peak_live_bytes: u64,
-    /// The most bytes that the allocator held in heaps after any event.
+    /// Maximum of the bytes in the allocator's heaps after an event.
     pub(crate) peak_reserved_bytes: u64,
-    /// Peak reserved / peak live; nothing where nothing was ever live.
+    /// Peak reserved / peak live, or `None` if peak live is 0.
     pub(crate) overhead: Option<f64>,
-    /// The bytes that were live after an event, as the trace asks for them: the mean over the events.
+    /// Mean of the live bytes after each event.
     pub(crate) mean_live_bytes: u64,
-    /// The bytes that the allocator held in heaps after an event: the mean over the events.
+    /// Mean of the bytes in the allocator's heaps after each event.
     pub(crate) mean_reserved_bytes: u64,
-    /// Mean reserved / mean live; nothing where nothing was ever live.
+    /// Mean reserved / mean live, or `None` if mean live is 0.
     pub(crate) mean_overhead: Option<f64>,
-    /// The bytes that were live after the last event.
+    /// Live bytes after the last event.
     pub(crate) end_live_bytes: u64,
-    /// The bytes that the allocator held in heaps after the last event.
+    /// Bytes in the allocator's heaps after the last event.
     pub(crate) end_reserved_bytes: u64,
-    /// The bytes that the allocator held in heaps when every buffer had been dropped.
+    /// Bytes in the allocator's heaps after all buffers were dropped.
     pub(crate) idle_reserved_bytes: u64,
     pub(crate) heaps_created: u64,
     pub(crate) alloc_ns: Percentiles,
     pub(crate) free_ns: Percentiles,
-    /// Over allocations and frees.
+    /// Mean time of an allocation or a free.
     pub(crate) mean_op_ns: Option<f64>,
-    /// Allocations that returned an error.
+    /// Number of allocations that returned an error.
     pub(crate) failures: u64,
 }
 
 impl ReplayReport {
-    /// One line.
+    /// Returns the JSON form, on one line.
     pub(crate) fn to_json(&self) -> String {
-        // It has no map whose keys could fail, and no float that is not finite.
-        serde_json::to_string(self).expect("a report is plain numbers and a name")
+        // Only maps with keys that are not strings can fail.
+        serde_json::to_string(self).expect("a report has no maps")
     }
 }
 
-/// Reserved / live, to six decimals.
+/// Returns reserved / live, rounded to six decimals, or `None` if `live_bytes` is 0.
 pub(super) fn overhead(reserved_bytes: u64, live_bytes: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a ratio of six decimals needs no more than 53 bits")]
     (live_bytes > 0).then(|| round(reserved_bytes as f64 / live_bytes as f64, 1e6))
 }
 
-/// To whole parts of `parts`; a decimal that people can read in the JSON.
+/// Rounds a number to a multiple of 1 / `parts`, which keeps the JSON readable.
 pub(super) fn round(number: f64, parts: f64) -> f64 {
     (number * parts).round() / parts
 }

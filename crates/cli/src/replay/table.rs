@@ -1,4 +1,4 @@
-//! Replay reports as a table for people, at most 120 columns wide for trace names of up to 16 letters.
+//! Replay reports as a table, at most 120 columns wide with trace names of up to 16 letters.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
@@ -6,8 +6,8 @@ use super::report::ReplayReport;
 use super::timing::Percentiles;
 use crate::format;
 
-/// Two tables with one row for each report: peaks and times, and what was held over time and at the end. With a column for
-/// the configuration if there are several.
+/// Returns two tables with a row for each report: peaks and times, and live and reserved memory over time. With
+/// `names_configuration`, they have a column for the configuration.
 pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> String {
     let table = |columns: &[Column], cells: fn(&ReplayReport) -> Vec<String>| {
         render_columns(columns, reports, cells, names_configuration)
@@ -43,9 +43,9 @@ fn render_columns(
 
 struct Column {
     heading: &'static str,
-    /// Spaces in front.
+    /// Number of spaces before the column.
     gap: u16,
-    /// Shown only where there are several configurations.
+    /// Whether the column is only shown if there are several configurations.
     is_configuration: bool,
 }
 
@@ -55,7 +55,7 @@ const fn column(heading: &'static str, gap: u16) -> Column {
 
 const ALLOCATOR: Column = Column { heading: "\nallocator", gap: 1, is_configuration: true };
 
-/// Times of one kind of call stand closer together, with the kind above the middle one.
+/// The times of a kind of call are grouped, with the kind above the middle column.
 const PEAKS_AND_TIMES: [Column; 16] = [
     column("\ntrace", 0),
     ALLOCATOR,
@@ -137,12 +137,12 @@ fn times(percentiles: &Percentiles) -> [String; 3] {
     [p50, p99, max].map(|time| time.map_or_else(nothing, |time| format::duration(time as f64)))
 }
 
-/// Where nothing was measured.
+/// Returns the cell for a value that was not measured.
 fn nothing() -> String {
     "-".to_owned()
 }
 
-/// Colours reach a terminal only, see [`Output`](crate::output::Output).
+/// Makes the heading bold. [`Output`](crate::output::Output) removes this unless it writes to a terminal.
 fn bold_heading(table: &str) -> String {
     let bold = anstyle::Style::new().bold();
     let lines = table.lines().enumerate().map(|(place, line)| {

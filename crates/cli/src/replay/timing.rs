@@ -1,18 +1,18 @@
-//! The time of single calls, in nanoseconds.
+//! Times of single calls, in nanoseconds.
 
 use std::time::Instant;
 
 use serde::Serialize;
 
-/// Times calls, and takes off what reading the clock costs.
+/// Measures the times of calls, without the cost of reading the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stopwatch {
     clock_cost_ns: u64,
 }
 
 impl Stopwatch {
-    /// Measures what the clock costs: the median of some thousand pairs of readings with nothing between them, which
-    /// a few interrupted ones do not move.
+    /// Measures the cost of reading the clock as the median of some thousand pairs of readings, which is not affected by
+    /// a few interruptions.
     pub(super) fn calibrate() -> Self {
         const PAIRS: usize = 4096;
         let bare = Self { clock_cost_ns: 0 };
@@ -20,7 +20,7 @@ impl Stopwatch {
         Self { clock_cost_ns: *costs.select_nth_unstable(PAIRS / 2).1 }
     }
 
-    /// Runs `call` and says how long it took, less the clock's own cost.
+    /// Runs `call` and returns its result and duration.
     #[inline]
     pub(super) fn time<T>(self, call: impl FnOnce() -> T) -> (T, u64) {
         let start = Instant::now();
@@ -31,12 +31,12 @@ impl Stopwatch {
     }
 }
 
-/// The times of many calls of one kind.
+/// Times of calls of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Samples(Vec<u64>);
 
 impl Samples {
-    /// Holds `capacity` times without growing, so that growing does not disturb what is timed.
+    /// Creates an empty collection that holds `capacity` times without reallocation, which would disturb measurements.
     pub(super) fn with_capacity(capacity: usize) -> Self {
         Self(Vec::with_capacity(capacity))
     }
@@ -48,23 +48,23 @@ impl Samples {
     pub(super) fn percentiles(&self) -> Percentiles {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
-        // Nearest rank: the least time that at least so many percent of the calls did not exceed.
+        // Nearest rank: the smallest time that at least `percent` % of the calls did not exceed.
         let rank = |percent: usize| (sorted.len() * percent).div_ceil(100).checked_sub(1);
         let at = |percent| rank(percent).map(|rank| sorted[rank]);
         Percentiles { p50: at(50), p99: at(99), max: sorted.last().copied() }
     }
 
-    /// The mean over all calls of both kinds.
+    /// Returns the mean time of the calls of both kinds, or `None` without calls.
     pub(super) fn mean_with(&self, other: &Self) -> Option<f64> {
         let count = self.0.len() + other.0.len();
-        // In 128 bits, which no number of times in memory overflows.
+        // 128 bits cannot overflow with as many times as fit in memory.
         let total: u128 = self.0.iter().chain(&other.0).map(|&time| u128::from(time)).sum();
         #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
         (count > 0).then(|| total as f64 / count as f64)
     }
 }
 
-/// Median, 99th percentile and worst of some times; nothing where nothing was timed.
+/// Median, 99th percentile and maximum of times, or `None` without times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Percentiles {
     pub(crate) p50: Option<u64>,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_less_than_no_time() {
+    fn durations_do_not_underflow() {
         let stopwatch = Stopwatch { clock_cost_ns: u64::MAX };
         assert_eq!(stopwatch.time(|| ()).1, 0);
     }

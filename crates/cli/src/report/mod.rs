@@ -1,6 +1,7 @@
-//! `heapwright report`: an allocator's report as an HTML page.
+//! `heapwright report`: converts an allocator's report to an HTML page.
 //!
-//! - [`summary`] is what is printed, [`table`] how it looks to people.
+//! - [`summary`]: the summary that is printed.
+//! - [`table`]: the summary as text.
 
 mod summary;
 mod table;
@@ -21,7 +22,7 @@ use crate::output_file::{OutputFile, OutputFileError};
 pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, OutputError> {
     let Some(source) = &args.report else {
         output.result(&JSON_SCHEMA.trim_end())?;
-        return Ok(Exit::Done);
+        return Ok(Exit::Success);
     };
     match make_page(source, args.output.as_deref()) {
         Ok((report, page)) => {
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Output
             } else {
                 output.result(&table::render(&report, &summary))?;
             }
-            Ok(Exit::Done)
+            Ok(Exit::Success)
         }
         Err(error) => {
             output.error(&error);
@@ -40,12 +41,12 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Exit, Output
     }
 }
 
-/// Why there is no page.
+/// Error that prevents the page from being written.
 #[derive(Debug, thiserror::Error)]
 enum CannotReport {
     #[error("{report}: {reason}")]
     Read { report: String, reason: String },
-    #[error("{0}; -o says where else it goes")]
+    #[error("{0}; choose another path with -o")]
     IsReport(OutputFileError),
     #[error(transparent)]
     Page(#[from] OutputFileError),
@@ -60,7 +61,7 @@ impl CannotReport {
     }
 }
 
-/// Reads the report and writes its page; returns the report and the page's path.
+/// Reads the report and writes its page. Returns the report and the page's path.
 fn make_page(source: &Path, page: Option<&Path>) -> Result<(AllocatorReport, PathBuf), CannotReport> {
     let is_stdin = input::is_stdin(source);
     let name = if is_stdin { input::STDIN_NAME.to_owned() } else { source.display().to_string() };
@@ -72,7 +73,7 @@ fn make_page(source: &Path, page: Option<&Path>) -> Result<(AllocatorReport, Pat
         None if is_stdin => PathBuf::from("report.html"),
         None => source.with_extension("html"),
     };
-    // Before the report is read, which may take long.
+    // The page is opened first because reading the report may take long.
     let inputs = (!is_stdin).then_some(source);
     let page = OutputFile::open("page", &page, inputs).map_err(|error| match error {
         OutputFileError::IsInput { .. } => CannotReport::IsReport(error),

@@ -1,15 +1,15 @@
-//! What is printed of a report.
+//! Summary of a report.
 
 use std::path::Path;
 
 use heapwright::ByteSize;
 use heapwright::report::{AllocatorReport, Tally};
 use heapwright_report::{
-    LiveAllocation, external_fragmentation, largest_allocations, largest_free_range, live_allocations,
+    ReportedAllocation, external_fragmentation, largest_allocations, largest_free_range, live_allocations,
 };
 use serde::Serialize;
 
-/// The figures of a report; its JSON form is stable and documented in the help of `heapwright report`.
+/// Summary of a report. The JSON form is stable and documented in the help of `heapwright report`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) page: String,
@@ -28,7 +28,7 @@ pub(super) struct Summary {
     pub(super) largest: Vec<Largest>,
 }
 
-/// How many, and their bytes.
+/// Number of resources and their total size.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Count {
     pub(super) count: u64,
@@ -44,7 +44,7 @@ pub(super) struct Largest {
     pub(super) place: String,
 }
 
-/// How many of the largest allocations are listed.
+/// Maximum number of listed allocations.
 const LARGEST: usize = 10;
 
 impl Summary {
@@ -70,10 +70,10 @@ impl Summary {
         }
     }
 
-    /// One line.
+    /// Returns the JSON form, on one line.
     pub(super) fn to_json(&self) -> String {
-        // It has no map whose keys could fail, and a ratio is a finite number.
-        serde_json::to_string(self).expect("a summary is plain numbers and names")
+        // Only maps with keys that are not strings can fail.
+        serde_json::to_string(self).expect("a summary has no maps")
     }
 }
 
@@ -83,13 +83,13 @@ impl From<Tally> for Count {
     }
 }
 
-impl From<&LiveAllocation<'_>> for Largest {
-    fn from(allocation: &LiveAllocation<'_>) -> Self {
+impl From<&ReportedAllocation<'_>> for Largest {
+    fn from(allocation: &ReportedAllocation<'_>) -> Self {
         Self {
             name: allocation.name.to_owned(),
             kind: allocation.kind.name(),
             size_bytes: allocation.size.get(),
-            place: allocation.place.to_string(),
+            place: allocation.location.to_string(),
         }
     }
 }

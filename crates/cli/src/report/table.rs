@@ -1,4 +1,4 @@
-//! The summary for people.
+//! The summary as text.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use heapwright::report::{AllocatorReport, TotalsReport};
@@ -7,7 +7,7 @@ use heapwright_report::Visible;
 use super::summary::{Largest, Summary};
 use crate::format;
 
-/// Sums, then the largest allocations, then where the page is.
+/// Returns the totals, the largest allocations and the path of the page.
 pub(super) fn render(report: &AllocatorReport, summary: &Summary) -> String {
     let bold = anstyle::Style::new().bold();
     let device = match report.device.description.as_str() {
@@ -16,19 +16,19 @@ pub(super) fn render(report: &AllocatorReport, summary: &Summary) -> String {
     };
     let mut text = format!("{bold}{}{bold:#}", shortened(device));
     let heaps = format!(
-        "{}, {} empty, {} ever created",
+        "{}, {} empty, {} created in total",
         format::count_of(summary.heap_count, "heap"),
         format::count(summary.empty_heap_count),
         format::count(summary.heaps_created)
     );
     let free = format!(
-        "{}, the largest range {}, {:.1} % fragmented",
+        "{}, largest range {}, {:.1} % fragmented",
         format::size(summary.free_bytes),
         format::size(summary.largest_free_range_bytes),
         100.0 * summary.external_fragmentation
     );
     let used = format!(
-        "{} of {} in {}, of which {} waste",
+        "{} of {} in {}, including {} of waste",
         format::size(summary.used_bytes),
         format::size(summary.reserved_bytes),
         format::count_of(summary.allocation_count, "allocation"),
@@ -101,7 +101,7 @@ fn table<const COLUMNS: usize>(
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A name in at most 41 characters.
+/// Shortens a name to at most 41 characters.
 fn shortened(name: &str) -> String {
     let shown = Visible(name).to_string();
     match shown.char_indices().nth(40) {

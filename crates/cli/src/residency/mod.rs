@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
         output.error(&ResidencyError::ManyStdin(stdin_count));
         return Ok(Exit::BadInput);
     }
-    let mut exit = Exit::Done;
+    let mut exit = Exit::Success;
     let mut sources = Vec::new();
     let names = args.scenarios.iter().map(String::as_str);
     let all = built_in::names().chain(TRACES.iter().map(|(name, _)| *name));
@@ -137,7 +137,7 @@ impl ResidencyError {
     fn exit(&self) -> Exit {
         match self {
             Self::Simulation { error, .. } if error.is_too_large() => Exit::BadInput,
-            Self::Simulation { .. } | Self::Derive(CannotDerive::Open { .. }) => Exit::No,
+            Self::Simulation { .. } | Self::Derive(CannotDerive::Open { .. }) => Exit::Failure,
             _ => Exit::BadInput,
         }
     }
@@ -275,7 +275,7 @@ fn list(json: bool, output: &mut Output) -> Result<Exit, OutputError> {
         let description = if *policy == PolicyKind::default() { "the default" } else { "" };
         print_listed("policy", policy.name(), description, json, output)?;
     }
-    Ok(Exit::Done)
+    Ok(Exit::Success)
 }
 
 fn print_listed(

@@ -1,4 +1,4 @@
-//! `heapwright conformance`: every simulated GPU passes, and bad input is one line.
+//! `heapwright conformance` on the simulated GPUs, and its errors.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::support::{Folder, heapwright, simulated_devices};
 #[test]
 fn every_device_passes() {
     for device in simulated_devices() {
-        let said = heapwright(["conformance", "--json", "--device", &device]);
-        assert_eq!(said.stderr, "");
-        assert_eq!(said.stdout.lines().count(), 1);
-        let report: Value = serde_json::from_str(&said.stdout).unwrap();
+        let outcome = heapwright(["conformance", "--json", "--device", &device]);
+        assert_eq!(outcome.stderr, "");
+        assert_eq!(outcome.stdout.lines().count(), 1);
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let keys: Vec<&str> = report.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(
             keys,
@@ -30,7 +30,7 @@ fn every_device_passes() {
         let checks = report["checks"].as_array().unwrap();
         let failed: Vec<&Value> = checks.iter().filter(|check| check["result"] == "fail").collect();
         assert!(failed.is_empty(), "{failed:#?}");
-        assert_eq!((said.code, &report["failed"]), (0, &0.into()));
+        assert_eq!((outcome.code, &report["failed"]), (0, &0.into()));
         assert!(checks.len() >= 200, "{}", checks.len());
         for (result, count) in [("pass", &report["passed"]), ("skip", &report["skipped"])] {
             let found = checks.iter().filter(|check| check["result"] == result).count();
@@ -55,7 +55,7 @@ fn every_device_passes() {
         let pairs = checks.iter().zip(other["checks"].as_array().unwrap());
         let differing: Vec<_> = pairs.filter(|(one, other)| one != other).collect();
         assert!(differing.is_empty(), "{device}, another run: {differing:#?}");
-        assert!(again == said.stdout, "{device}: another run says something else");
+        assert!(again == outcome.stdout, "{device}: the output of another run differs");
         for check in checks {
             let keys: Vec<&str> = check.as_object().unwrap().keys().map(String::as_str).collect();
             assert_eq!(keys, ["class", "detail", "id", "known_gap", "result", "spec"]);
@@ -69,7 +69,7 @@ fn every_device_passes() {
 }
 
 #[test]
-fn a_filter_takes_parts_of_ids() {
+fn a_filter_selects_by_parts_of_ids() {
     let stdout =
         heapwright(["conformance", "--json", "--filter", "heap/size-0,tight/placed-buffer-alignment"]).ok();
     let report: Value = serde_json::from_str(&stdout).unwrap();
@@ -87,7 +87,7 @@ fn a_filter_takes_parts_of_ids() {
 }
 
 #[test]
-fn people_get_a_table_and_the_reasons_of_skips() {
+fn the_text_has_a_table_and_reasons_for_skips() {
     let stdout = heapwright(["conformance", "--device", "host:uma"]).ok();
     assert!(stdout.starts_with("area"), "{stdout}");
     assert!(stdout.contains("\nheap-properties "), "{stdout}");
@@ -102,21 +102,21 @@ fn people_get_a_table_and_the_reasons_of_skips() {
 
 #[test]
 fn bad_input() {
-    let said = heapwright(["conformance", "--device", "host:nothing"]);
+    let outcome = heapwright(["conformance", "--device", "host:nothing"]);
     assert!(
-        said.one_error(2).starts_with("--device: no device \"host:nothing\"; there are host"),
+        outcome.one_error(2).starts_with("--device: unknown device \"host:nothing\"; available: host"),
         "{}",
-        said.stderr
+        outcome.stderr
     );
-    assert_eq!(said.stdout, "");
+    assert_eq!(outcome.stdout, "");
     for filter in ["no-such-check", "", " "] {
         for json in [&[][..], &["--json"]] {
-            let said = heapwright(["conformance", "--filter", filter].iter().chain(json));
+            let outcome = heapwright(["conformance", "--filter", filter].iter().chain(json));
             let expected = format!(
-                "--filter: no check has {filter:?} in its id; `heapwright conformance -v` lists what there is"
+                "--filter: no check's id contains {filter:?}; `heapwright conformance --json` lists all ids"
             );
-            assert_eq!(said.one_error(2), expected);
-            assert_eq!(said.stdout, "");
+            assert_eq!(outcome.one_error(2), expected);
+            assert_eq!(outcome.stdout, "");
         }
     }
 }
@@ -134,17 +134,17 @@ fn a_check_that_is_skipped_is_not_run() {
     assert_eq!(ids(&["--filter", "heap-properties/", "--skip", &format!("{first},{last}")]), all);
 }
 
-/// The first-generation device lacks what no check asks of it; a failure is made by listing a gap that is none.
+/// The failure is a known gap that passes.
 #[test]
-fn the_exit_code_is_of_the_classes_that_are_required() {
+fn the_exit_code_depends_on_the_required_classes() {
     let folder = Folder::new();
     let gaps = folder.file("gaps.txt", "heap/size-0-refused it takes nothing\n");
     let options = ["conformance", "--filter", "heap/size", "--known-gaps", &gaps];
     for (class, code) in [("all", 1), ("validation", 1), ("behaviour", 0)] {
-        let said = heapwright(options.iter().copied().chain(["--require", class]));
-        assert_eq!((said.code, said.stderr.as_str()), (code, ""), "{class}: {}", said.stdout);
-        assert!(said.stdout.contains("\nbehaviour: "), "{}", said.stdout);
-        assert!(said.stdout.contains("\nvalidation: "), "{}", said.stdout);
+        let outcome = heapwright(options.iter().copied().chain(["--require", class]));
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (code, ""), "{class}: {}", outcome.stdout);
+        assert!(outcome.stdout.contains("\nbehaviour: "), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("\nvalidation: "), "{}", outcome.stdout);
     }
     assert_eq!(heapwright(options).code, 1, "all is the default");
     let wrong = heapwright(["conformance", "--require", "some"]);
@@ -152,30 +152,28 @@ fn the_exit_code_is_of_the_classes_that_are_required() {
 }
 
 #[test]
-fn what_cannot_be_skipped_is_told() {
-    // A part of an id is none.
+fn skipping_an_unknown_id_is_an_error() {
+    // Parts of ids are not accepted.
     for id in ["heap/", "no-such-check", ""] {
         assert_eq!(
             heapwright(["conformance", "--skip", id]).one_error(2),
-            format!(
-                "--skip: no check has the id {id:?}; `heapwright conformance --json` lists what there is"
-            )
+            format!("--skip: unknown check id {id:?}; `heapwright conformance --json` lists all ids")
         );
     }
     let only = "heap/size-0-refused";
-    let said = heapwright(["conformance", "--filter", only, "--skip", only]);
-    assert_eq!(said.one_error(2), "--skip leaves no check to run");
+    let outcome = heapwright(["conformance", "--filter", only, "--skip", only]);
+    assert_eq!(outcome.one_error(2), "--skip excludes all selected checks");
 }
 
 #[test]
 fn the_log_has_every_check_that_begins() {
-    let said = heapwright(["conformance", "-vv", "--filter", "heap/size-0-refused"]);
-    assert!(said.stderr.contains("begins check=\"heap/size-0-refused\""), "{}", said.stderr);
+    let outcome = heapwright(["conformance", "-vv", "--filter", "heap/size-0-refused"]);
+    assert!(outcome.stderr.contains("begins check=\"heap/size-0-refused\""), "{}", outcome.stderr);
 }
 
-/// Every simulated GPU has its addresses at another place in each run; what is said of a check does not depend on that.
+/// The addresses of a simulated GPU differ between runs. The output does not depend on them.
 #[test]
-fn the_same_is_said_in_each_run() {
+fn the_output_of_all_runs_is_identical() {
     let run =
         || heapwright(["conformance", "--json", "--filter", "recreate/,buffer/,heap/,tight/,tiles/"]).ok();
     let first = run();

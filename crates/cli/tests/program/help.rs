@@ -1,4 +1,4 @@
-//! Help and the list of devices: every example in the help runs as it stands there.
+//! Help texts, whose examples must work, and the list of devices.
 
 use crate::support::heapwright;
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn devices_are_listed_as_json() {
         if name == "host:first-generation" {
             assert_eq!(device["interface_version"], 0);
             for key in ["adapter", "dedicated_video_memory_bytes", "local", "non_local"] {
-                assert!(device[key].is_null(), "it has no adapter: {device}");
+                assert!(device[key].is_null(), "the profile has no adapter: {device}");
             }
             continue;
         }
@@ -80,7 +80,7 @@ fn devices_are_listed_as_json() {
 }
 
 #[test]
-fn devices_are_listed_for_people() {
+fn devices_are_listed_as_text() {
     let stdout = heapwright(["devices"]).ok();
     assert!(stdout.starts_with("host:discrete  (default)\n"), "{stdout}");
     let devices = heapwright(["devices", "--json"]).ok().lines().count();

@@ -1,4 +1,4 @@
-//! Shared libraries to name with `--device d3d12:PATH`.
+//! Shared libraries for `--device d3d12:PATH`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use heapwright::d3d12::ID3D12Device14_Vtbl;
 
 use crate::support::Folder;
 
-/// The runtime as a library, which cargo builds into the directory of the test program.
+/// Returns the path of the runtime's library, which cargo builds into the directory of the test program.
 pub(crate) fn runtime() -> PathBuf {
     let directory = std::env::current_exe().expect("the test program's path");
     let directory = directory.parent().expect("it is in a directory");
@@ -16,29 +16,28 @@ pub(crate) fn runtime() -> PathBuf {
     path
 }
 
-/// What `--device` takes for a library.
+/// Returns the value of `--device` for a library.
 pub(crate) fn device(path: &Path) -> String {
     format!("d3d12:{}", path.to_str().expect("a path that is text"))
 }
 
-/// What a library's `D3D12CreateDevice` does.
+/// Behaviour of a library's `D3D12CreateDevice`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Behaviour {
-    /// It is not there.
+    /// It is not exported.
     Missing,
-    /// It answers DXGI_ERROR_UNSUPPORTED.
+    /// It returns `DXGI_ERROR_UNSUPPORTED`.
     Fails,
-    /// It hands on to the runtime's; there is no DXGI.
-    HandsOn,
-    /// The same, and the device says that it has no node.
-    HandsOnWithoutNode,
-    /// The same, and `CreateHeap` ends the process where the size is 0, does not return where it is 1, and ends it when it has
-    /// been called for an alignment of 4 MiB and then for any other.
+    /// It calls the runtime's function. The library has no DXGI.
+    Forwards,
+    /// As `Forwards`, but the device reports 0 nodes.
+    ForwardsWithoutNode,
+    /// As `Forwards`, but `CreateHeap` aborts the process for a size of 0, hangs for a size of 1, and aborts after a call
+    /// with an alignment of 4 MiB.
     Breaks,
 }
 
-/// A library in C. None where there is no C compiler, which is said, and where the test does not know how to load another
-/// from it.
+/// Compiles a library in C. Prints a message and returns `None` without a C compiler and on Windows.
 #[allow(clippy::print_stderr, reason = "why the test is skipped")]
 pub(crate) fn written_in_c(folder: &Folder, behaviour: Behaviour) -> Option<PathBuf> {
     if !cfg!(unix) {
@@ -71,16 +70,16 @@ fn source(behaviour: Behaviour) -> String {
         Behaviour::Fails => {
             "(void)adapter; (void)level; (void)riid; *device = 0; return (HRESULT)0x887a0004;"
         }
-        Behaviour::HandsOn => "return hand_on(adapter, level, riid, device);",
-        Behaviour::HandsOnWithoutNode => {
-            "HRESULT answer = hand_on(adapter, level, riid, device);\n\
-             if (answer == 0) without_node(*device);\n\
-             return answer;"
+        Behaviour::Forwards => "return forward(adapter, level, riid, device);",
+        Behaviour::ForwardsWithoutNode => {
+            "HRESULT result = forward(adapter, level, riid, device);\n\
+             if (result == 0) without_node(*device);\n\
+             return result;"
         }
         Behaviour::Breaks => {
-            "HRESULT answer = hand_on(adapter, level, riid, device);\n\
-             if (answer == 0) breaking(*device);\n\
-             return answer;"
+            "HRESULT result = forward(adapter, level, riid, device);\n\
+             if (result == 0) breaking(*device);\n\
+             return result;"
         }
     };
     // GetNodeCount follows the three methods of IUnknown and the four of ID3D12Object; CreateHeap is 21 methods later.
@@ -88,7 +87,7 @@ fn source(behaviour: Behaviour) -> String {
         "#include <dlfcn.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
          typedef int HRESULT;\n\
          typedef HRESULT (*create_device)(void *, int, const void *, void **);\n\
-         HRESULT hand_on(void *adapter, int level, const void *riid, void **device) {{\n\
+         HRESULT forward(void *adapter, int level, const void *riid, void **device) {{\n\
          void *library = dlopen({runtime:?}, RTLD_NOW);\n\
          if (library == 0) return (HRESULT)0x80004005;\n\
          union {{ void *pointer; create_device function; }} found;\n\

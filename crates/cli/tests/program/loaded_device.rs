@@ -1,4 +1,4 @@
-//! `--device d3d12:PATH` with the runtime's library, with small ones in C, and what is said where there is nothing to load.
+//! `--device d3d12:PATH` with the runtime's library and small libraries in C, and errors of loading.
 
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ fn conformance(device: &str) -> Value {
 fn a_trace_replays() {
     let device = device(&runtime());
     for options in [&["--json"][..], &["--json", "--verify"]] {
-        let said = heapwright(["replay", "--device", &device, TRACE].iter().chain(options));
-        let report = object(&said.ok());
+        let outcome = heapwright(["replay", "--device", &device, TRACE].iter().chain(options));
+        let report = object(&outcome.ok());
         assert_eq!(report["failures"], 0);
         assert_eq!(report["allocations"], 10_004);
     }
@@ -31,7 +31,7 @@ fn a_trace_replays() {
 }
 
 #[test]
-fn it_conforms_as_the_simulated_gpu_that_it_is() {
+fn the_loaded_runtime_conforms_like_the_simulated_gpu() {
     let (loaded, host) = (conformance(&device(&runtime())), conformance("host"));
     assert_eq!(loaded["device"], device(&runtime()));
     for count in ["passed", "failed", "known", "skipped"] {
@@ -40,22 +40,21 @@ fn it_conforms_as_the_simulated_gpu_that_it_is() {
     assert!(loaded["passed"].as_u64().unwrap() > 400, "{}", loaded["passed"]);
 }
 
-/// A check that ends its process or does not end fails with its name, and so does one after which a later one does; the others
-/// are as ever.
+/// A check that crashes, hangs, or makes a later check crash fails. The other results do not change.
 #[test]
-fn what_breaks_the_process_fails_and_the_rest_goes_on() {
+fn checks_that_crash_or_hang_fail_and_the_others_run() {
     let folder = Folder::new();
     let (Some(broken), Some(honest)) =
-        (written_in_c(&folder, Behaviour::Breaks), written_in_c(&folder, Behaviour::HandsOn))
+        (written_in_c(&folder, Behaviour::Breaks), written_in_c(&folder, Behaviour::Forwards))
     else {
         return;
     };
     let options = ["conformance", "--json", "--check-timeout", "2", "--filter", "heap/size,heap/alignment"];
     let check = |path: &std::path::Path| {
         let device = device(path);
-        let said = heapwright(options.iter().copied().chain(["--device", &device]));
-        assert_eq!(said.stderr, "");
-        (said.code, object(&said.stdout))
+        let outcome = heapwright(options.iter().copied().chain(["--device", &device]));
+        assert_eq!(outcome.stderr, "");
+        (outcome.code, object(&outcome.stdout))
     };
     let ((code, broken), (_, honest)) = (check(&broken), check(&honest));
     assert_eq!(code, 1);
@@ -69,10 +68,10 @@ fn what_breaks_the_process_fails_and_the_rest_goes_on() {
             assert_eq!((&broken["result"], &broken["detail"]), (&honest["result"], &honest["detail"]));
         }
     }
-    let aborted = "the process was ended by signal 6";
+    let aborted = "the process was terminated by signal 6";
     let later = format!("later, in heap/alignment-small-refused, {aborted}");
     let expected = [
-        ("heap/size-one-byte", "the process did not get on for 2 s"),
+        ("heap/size-one-byte", "the process exceeded the time limit of 2 s"),
         ("heap/size-0-refused", aborted),
         ("heap/alignment-4-mib", later.as_str()),
     ];
@@ -80,7 +79,7 @@ fn what_breaks_the_process_fails_and_the_rest_goes_on() {
 }
 
 #[test]
-fn it_is_shown_on_demand() {
+fn a_loaded_device_is_listed_on_demand() {
     let device = device(&runtime());
     let report = object(&heapwright(["devices", "--json", "--device", &device]).ok());
     assert_eq!(report["device"], device);
@@ -98,9 +97,9 @@ fn it_is_shown_on_demand() {
 }
 
 #[test]
-fn without_adapter_devices_say_so() {
+fn devices_without_adapter_say_so() {
     let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::HandsOn) else { return };
+    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let device = device(&path);
     let report = object(&heapwright(["devices", "--json", "--device", &device]).ok());
     for key in ["adapter", "dedicated_video_memory_bytes", "shared_system_memory_bytes", "local", "non_local"]
@@ -110,23 +109,20 @@ fn without_adapter_devices_say_so() {
     assert_eq!(report["resource_heap_tier"], 2);
     let text = heapwright(["devices", "--device", &device]).ok();
     assert!(text.contains("\n  adapter    none, discrete\n"), "{text}");
-    let end = "\n  memory     unknown, as are usage and budgets: there is no adapter\n";
+    let end = "\n  memory     unknown; usage and budgets are also unknown because there is no adapter\n";
     assert!(text.ends_with(end), "{text}");
 }
 
 #[test]
 fn without_adapter_a_trace_replays() {
     let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::HandsOn) else { return };
+    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let device = device(&path);
     let report = object(&heapwright(["replay", "--json", "--verify", "--device", &device, TRACE]).ok());
     assert_eq!(report["failures"], 0);
     let compared = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
     assert_eq!(compared.lines().count(), 13, "{compared}");
-    assert!(
-        compared.ends_with("\n\nno adapter: usage and budgets of the device are not known\n"),
-        "{compared}"
-    );
+    assert!(compared.ends_with("\n\nno adapter: the device's usage and budgets are unknown\n"), "{compared}");
 
     let written = folder.path().join("held.json");
     let written = written.to_str().unwrap();
@@ -140,25 +136,24 @@ fn without_adapter_a_trace_replays() {
     heapwright(["report", "--json", written]).ok();
 }
 
-/// What fails is told with all that is known.
 #[test]
-fn without_adapter_a_failure_says_that_usage_is_not_known() {
+fn without_adapter_a_failure_says_that_usage_is_unknown() {
     let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::HandsOn) else { return };
+    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let gib = 1_u64 << 30;
     let rows: String = (0..24).map(|id| format!("{id},alloc,{id},{gib}\n")).collect();
     let trace = folder.trace("big.csv", &rows);
-    let said = heapwright(["replay", "--json", "--device", &device(&path), &trace]);
-    let error = said.one_error(1);
-    assert!(error.contains(" of 24 allocations failed; the first, 1.00 GiB for id "), "{error}");
-    assert!(error.contains(" reserved (no adapter says usage and budget): "), "{error}");
-    assert!(object(&said.stdout)["failures"].as_u64().unwrap() > 0);
+    let outcome = heapwright(["replay", "--json", "--device", &device(&path), &trace]);
+    let error = outcome.one_error(1);
+    assert!(error.contains(" of 24 allocations failed; first failure: 1.00 GiB for id "), "{error}");
+    assert!(error.contains(" reserved (usage and budget unknown without an adapter): "), "{error}");
+    assert!(object(&outcome.stdout)["failures"].as_u64().unwrap() > 0);
 }
 
 #[test]
 fn without_adapter_the_checks_of_budgets_are_skipped() {
     let folder = Folder::new();
-    let Some(path) = written_in_c(&folder, Behaviour::HandsOn) else { return };
+    let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let (loaded, host) = (conformance(&device(&path)), conformance("host"));
     assert_eq!(loaded["failed"], 0);
     let checks = loaded["checks"].as_array().unwrap();
@@ -171,21 +166,20 @@ fn without_adapter_the_checks_of_budgets_are_skipped() {
     assert_eq!(sum(&loaded), sum(&host));
 }
 
-/// Every command answers this to that device.
+/// Expects this error of every command for the device.
 #[track_caller]
 fn refused(device: &str, code: i32, expected: &str) {
     for command in [&["devices"][..], &["conformance"], &["replay", TRACE]] {
-        let said = heapwright(command.iter().chain(&["--device", device]));
-        assert_eq!(said.one_error(code), expected, "{command:?}");
-        assert_eq!(said.stdout, "", "{command:?}");
+        let outcome = heapwright(command.iter().chain(&["--device", device]));
+        assert_eq!(outcome.one_error(code), expected, "{command:?}");
+        assert_eq!(outcome.stdout, "", "{command:?}");
     }
 }
 
 #[cfg(not(windows))]
 #[test]
-fn only_windows_has_a_d3d12_of_its_own() {
-    let message =
-        "--device: only Windows has a D3D12 of its own; elsewhere d3d12:PATH loads a library that has one";
+fn only_windows_has_system_devices() {
+    let message = "--device: only Windows includes Direct3D 12; use d3d12:PATH to load it from a library";
     for device in ["d3d12", "d3d12:0", "d3d12:7"] {
         refused(device, 2, message);
     }
@@ -193,10 +187,10 @@ fn only_windows_has_a_d3d12_of_its_own() {
 
 #[cfg(windows)]
 #[test]
-fn an_adapter_that_is_not_there() {
-    let said = heapwright(["devices", "--device", "d3d12:4096"]);
-    let error = said.one_error(2);
-    assert!(error.starts_with("--device: there is no adapter 4096; the system has "), "{error}");
+fn an_adapter_that_does_not_exist() {
+    let outcome = heapwright(["devices", "--device", "d3d12:4096"]);
+    let error = outcome.one_error(2);
+    assert!(error.starts_with("--device: no adapter has the number 4096; the system has "), "{error}");
 }
 
 #[cfg(target_os = "linux")]
@@ -223,12 +217,12 @@ fn a_library_without_the_function() {
     refused(
         &format!("d3d12:{path}"),
         2,
-        &format!("--device: {path} is no D3D12: it does not export D3D12CreateDevice"),
+        &format!("--device: {path} is not a Direct3D 12 library: it does not export D3D12CreateDevice"),
     );
 }
 
 #[test]
-fn a_device_that_does_not_open() {
+fn a_device_that_cannot_be_opened() {
     let folder = Folder::new();
     let Some(path) = written_in_c(&folder, Behaviour::Fails) else { return };
     let path = path.to_str().unwrap();
@@ -236,21 +230,21 @@ fn a_device_that_does_not_open() {
         &format!("d3d12:{path}"),
         1,
         &format!(
-            "cannot open device d3d12:{path}: {path}: D3D12CreateDevice answered DXGI_ERROR_UNSUPPORTED (0x887a0004); where the \
-             library is over Vulkan, as vkd3d-proton is, that may mean that there is no Vulkan driver, or none that it can use \
-             (vulkaninfo --summary lists them; VKD3D_DEBUG=warn has vkd3d-proton say more)"
+            "cannot open device d3d12:{path}: {path}: D3D12CreateDevice failed with DXGI_ERROR_UNSUPPORTED (0x887a0004); if \
+             the library uses Vulkan, as vkd3d-proton does, check that a suitable Vulkan driver is installed (vulkaninfo \
+             --summary lists drivers; VKD3D_DEBUG=warn enables vkd3d-proton's log)"
         ),
     );
 }
 
 #[test]
-fn an_unknown_device_is_told_how_to_load_one() {
+fn the_error_for_an_unknown_device_explains_libraries() {
     for device in ["d3d12:", "d3d11", "D3D12", "vulkan"] {
         for command in [&["devices"][..], &["conformance"], &["replay", TRACE]] {
-            let said = heapwright(command.iter().chain(&["--device", device]));
-            let error = said.one_error(2);
+            let outcome = heapwright(command.iter().chain(&["--device", device]));
+            let error = outcome.one_error(2);
             assert!(
-                error.starts_with(&format!("--device: no device {device:?}; there are host (")),
+                error.starts_with(&format!("--device: unknown device {device:?}; available: host (")),
                 "{error}"
             );
             assert!(error.ends_with(", d3d12:PATH (a library that exports D3D12CreateDevice)"), "{error}");
@@ -259,7 +253,7 @@ fn an_unknown_device_is_told_how_to_load_one() {
 }
 
 #[test]
-fn every_command_explains_what_device_takes() {
+fn every_command_explains_the_device_option() {
     for command in ["replay", "conformance", "devices"] {
         let help = heapwright([command, "--help"]).ok();
         for part in

@@ -1,4 +1,4 @@
-//! Runs the program as a user does, and looks at exit code, standard output and standard error.
+//! Tests that run the program and check its exit code, standard output and standard error.
 
 mod bad_input;
 mod conformance;

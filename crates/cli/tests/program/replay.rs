@@ -1,14 +1,14 @@
-//! `heapwright replay` on good traces: what it prints.
+//! `heapwright replay` on valid traces.
 
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
-use crate::support::{Folder, Said, command, heapwright, simulated_devices};
+use crate::support::{Folder, Outcome, command, heapwright, simulated_devices};
 use serde_json::Value;
 
 const RECORDED: [&str; 2] = ["traces/vision_serving.csv.gz", "traces/unet_diffusion.csv.gz"];
 
-/// Each line as JSON.
+/// Parses each line as JSON.
 fn objects(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -53,7 +53,7 @@ fn the_recorded_traces_replay_and_verify() {
 }
 
 #[test]
-fn they_verify_on_every_heap_type_that_the_cpu_can_write_to() {
+fn the_recorded_traces_verify_on_every_mappable_heap_type() {
     for heap_type in ["upload", "readback", "gpu-upload"] {
         check_recorded(
             &heapwright(["replay", "--verify", "--json", "--heap-type", heap_type].iter().chain(&RECORDED))
@@ -63,15 +63,15 @@ fn they_verify_on_every_heap_type_that_the_cpu_can_write_to() {
 }
 
 #[test]
-fn they_verify_on_every_simulated_device() {
+fn the_recorded_traces_verify_on_every_simulated_gpu() {
     for name in simulated_devices() {
         let options = ["replay", "--verify", "--json", "--device", &name];
         check_recorded(&heapwright(options.iter().chain(&RECORDED)).ok());
     }
 }
 
-/// The overhead that the project asks for: at most that of the better of two well-known allocators, which reserve 1.158 and 1.584
-/// times the peak of these traces, and 1.06 in the mean; and a heap created for at most one allocation in 25.
+/// The project's goals: at most the overhead of the better of two well-known allocators (1.158 and 1.584 for these
+/// traces), a geometric mean of at most 1.06, and at most one heap created per 25 allocations.
 #[test]
 fn the_allocator_reserves_little_and_creates_few_heaps() {
     let objects = objects(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
@@ -110,7 +110,7 @@ fn the_json_keys_are_exactly_those_documented() {
         "mean_op_ns",
         "failures",
     ];
-    // The map of serde_json is sorted; the order in the text is another test's (report.rs).
+    // serde_json sorts the keys; another test (report.rs) checks their order.
     expected.sort_unstable();
     assert_eq!(keys, expected);
     for times in ["alloc_ns", "free_ns"] {
@@ -127,18 +127,18 @@ fn compare_replays_each_trace_with_each_allocator() {
     assert_eq!(of("configuration"), ["default", "gpgmm", "dedicated"]);
     assert_eq!(of("failures"), [0, 0, 0]);
     let overhead: Vec<f64> = objects.iter().map(|object| object["overhead"].as_f64().unwrap()).collect();
-    assert!(overhead[0] < overhead[1], "GPGMM's heaps are powers of two, one size each: {overhead:?}");
+    assert!(overhead[0] < overhead[1], "{overhead:?}");
     assert_eq!(number(&objects[2], "heaps_created"), number(&objects[2], "allocations"));
     let table = heapwright(["replay", "--compare", RECORDED[1]]).ok();
-    for name in ["heapwright", "as GPGMM", "a heap each"] {
-        // In the table of peaks and times, and in that of what was held.
+    for name in ["heapwright", "like GPGMM", "dedicated"] {
+        // Each name occurs in both tables.
         assert_eq!(table.matches(name).count(), 2, "{table}");
     }
 }
 
-/// The means are over the events and not over time or peaks; what is held at the end is told apart from what is held at the peak.
+/// The means are over the events, not over time. The values at the end differ from the peaks.
 #[test]
-fn what_is_held_over_time_and_at_the_end_is_told() {
+fn means_and_final_values_are_reported() {
     let folder = Folder::new();
     let mib = 1 << 20;
     let rows = format!(
@@ -149,11 +149,11 @@ fn what_is_held_over_time_and_at_the_end_is_told() {
         4 * mib
     );
     let trace = folder.trace("t.csv", &rows);
-    // A heap for each buffer, which goes with it: what is held is what is live.
+    // With one heap per buffer, reserved equals live.
     let objects = objects(&heapwright(["replay", "--json", "--compare", &trace]).ok());
     let [default, _, dedicated] = &objects[..] else { panic!("{objects:?}") };
     assert_eq!(dedicated["configuration"], "dedicated");
-    // After the events 2, 6, 4, 0 and 1 MiB are live.
+    // 2, 6, 4, 0 and 1 MiB are live after the events.
     for object in [default, dedicated] {
         assert_eq!(number(object, "mean_live_bytes"), 13 * mib / 5, "{object}");
         assert_eq!(number(object, "end_live_bytes"), mib, "{object}");
@@ -173,7 +173,7 @@ fn what_is_held_over_time_and_at_the_end_is_told() {
 }
 
 #[test]
-fn report_writes_what_is_held_when_most_is_live() {
+fn the_report_is_made_at_peak_live_memory() {
     let folder = Folder::new();
     let trace =
         folder.trace("t.csv", "0,alloc,7,1000\n1,alloc,8,5000\n2,free,7,1000\n3,alloc,9,10\n4,free,8,5000\n");
@@ -194,7 +194,7 @@ fn report_writes_what_is_held_when_most_is_live() {
 }
 
 #[test]
-fn the_table_has_a_row_for_each_trace_and_no_colours_in_a_pipe() {
+fn the_table_has_a_row_per_trace_and_no_colours_in_a_pipe() {
     let stdout = heapwright(["replay"].iter().chain(&RECORDED)).ok();
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines.len(), 9, "{stdout}");
@@ -234,7 +234,7 @@ fn a_trace_without_events_has_nothing_to_measure() {
 }
 
 #[test]
-fn ids_may_be_any_numbers() {
+fn ids_may_be_any_64_bit_numbers() {
     let folder = Folder::new();
     let max = u64::MAX;
     let rows = format!(
@@ -245,26 +245,27 @@ fn ids_may_be_any_numbers() {
     assert_eq!(number(&objects[0], "peak_live_bytes"), 5_000_100);
 }
 
-/// A trace asks for more than its device has: what fails is counted, what does not is replayed.
+/// Allocations that exceed the device's memory are counted as failures, and the others are replayed.
 #[test]
-fn a_trace_that_does_not_fit_says_how_many_failed_and_at_what_usage() {
+fn failures_are_reported_with_number_and_usage() {
     let folder = Folder::new();
     let mib = 1_u64 << 20;
     let rows: String = (0..40).map(|id| format!("{id},alloc,{id},{}\n", 100 * mib)).collect();
     let frees: String = (0..40).map(|id| format!("99,free,{id},{}\n", 100 * mib)).collect();
     let trace = folder.trace("big.csv", &(rows + &frees + "99,alloc,99,4096\n"));
-    let said = heapwright(["replay", "--json", "--device", "host:discrete-2gib", &trace]);
-    let objects = objects(&said.stdout);
+    let outcome = heapwright(["replay", "--json", "--device", "host:discrete-2gib", &trace]);
+    let objects = objects(&outcome.stdout);
     let failures = number(&objects[0], "failures");
     assert!((20..=25).contains(&failures), "{objects:?}");
     assert_eq!(number(&objects[0], "peak_live_bytes"), 4_000 * mib);
     assert!(number(&objects[0], "peak_reserved_bytes") <= 2_048 * mib, "{objects:?}");
-    let error = said.one_error(1);
+    let error = outcome.one_error(1);
     let first_line = 40 - failures + 2;
-    let start =
-        format!("{trace}:{first_line}: {failures} of 41 allocations failed; the first, 100.00 MiB for id ");
+    let start = format!(
+        "{trace}:{first_line}: {failures} of 41 allocations failed; first failure: 100.00 MiB for id "
+    );
     assert!(error.starts_with(&start), "{error}");
-    for part in ["were live, ", " reserved and CurrentUsage ", " of a budget of "] {
+    for part in [" live, ", " reserved and CurrentUsage at ", " of a budget of "] {
         assert!(error.contains(part), "{error}");
     }
     let verified =
@@ -272,45 +273,45 @@ fn a_trace_that_does_not_fit_says_how_many_failed_and_at_what_usage() {
     assert_eq!(verified.ok().lines().count(), 7);
 }
 
-/// What the program says when `input` is on its standard input.
-fn replay_of(input: &[u8], args: &[&str]) -> Said {
+/// Runs `heapwright replay` with `input` on standard input.
+fn replay_of(input: &[u8], args: &[&str]) -> Outcome {
     let mut child = command();
     child.arg("replay").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
-    // It may have seen enough before the end.
+    // The program may exit before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input);
-    Said::from_output(child.wait_with_output().unwrap())
+    Outcome::from_output(child.wait_with_output().unwrap())
 }
 
 #[test]
 fn a_trace_may_be_on_standard_input() {
     let file = std::fs::read(crate::support::repository().join(RECORDED[1])).unwrap();
-    let said = replay_of(&file, &["--json", "--verify", "-"]);
-    let objects = objects(&said.ok());
+    let outcome = replay_of(&file, &["--json", "--verify", "-"]);
+    let objects = objects(&outcome.ok());
     assert_eq!((objects.len(), number(&objects[0], "allocations")), (1, 9_893));
     assert_eq!(objects[0]["trace"], "standard input");
-    let said = replay_of(b"time_us,event,id,size_bytes\n0,alloc,0,0\n", &["-"]);
-    let expected = "standard input:2: size_bytes is 0, but an allocation has at least 1 byte";
-    assert_eq!(said.one_error(2), expected);
-    let said = replay_of(b"", &["-", RECORDED[1], "-"]);
-    assert_eq!(said.one_error(2), "standard input is one trace, and is named 2 times");
+    let outcome = replay_of(b"time_us,event,id,size_bytes\n0,alloc,0,0\n", &["-"]);
+    let expected = "standard input:2: size_bytes is 0, but must be at least 1";
+    assert_eq!(outcome.one_error(2), expected);
+    let outcome = replay_of(b"", &["-", RECORDED[1], "-"]);
+    assert_eq!(outcome.one_error(2), "standard input (-) was given 2 times; it can be read only once");
 }
 
 #[test]
-fn where_the_report_goes_is_checked_first() {
+fn the_path_of_the_report_is_checked_first() {
     let folder = Folder::new();
     let wrong = folder.trace("wrong.csv", "0,alloc,0,0\n");
     let path = format!("{}/no/report.json", folder.path().display());
-    let said = heapwright(["replay", &wrong, "--report", &path]);
-    let expected = format!("--report: {path}: the report cannot be written: no such folder");
-    assert_eq!(said.one_error(2), expected);
+    let outcome = heapwright(["replay", &wrong, "--report", &path]);
+    let expected = format!("--report: {path}: cannot open the report for writing: no such directory");
+    assert_eq!(outcome.one_error(2), expected);
     let good = folder.trace("good.csv", "0,alloc,0,100\n");
     let before = std::fs::read(&good).unwrap();
-    let said = heapwright(["replay", &good, "--report", &good]);
-    let expected = format!("--report: {good}: the report would take the place of what is read");
-    assert_eq!(said.one_error(2), expected);
+    let outcome = heapwright(["replay", &good, "--report", &good]);
+    let expected = format!("--report: {good}: the report would overwrite an input file");
+    assert_eq!(outcome.one_error(2), expected);
     assert_eq!(std::fs::read(&good).unwrap(), before);
-    // A report from before stays when there is no new one, and a file that was not there does not appear.
+    // Without a new report, an old file is unchanged and no file is created.
     let old = folder.file("old.json", "old");
     assert_eq!(heapwright(["replay", &wrong, "--report", &old]).code, 2);
     assert_eq!(std::fs::read(&old).unwrap(), b"old");
@@ -320,18 +321,18 @@ fn where_the_report_goes_is_checked_first() {
 }
 
 #[test]
-fn a_wrong_trace_does_not_keep_the_others_from_being_replayed() {
+fn valid_traces_are_replayed_despite_an_invalid_one() {
     let folder = Folder::new();
     let good = folder.trace("good.csv", "0,alloc,0,100\n");
     let wrong = folder.trace("wrong.csv", "0,alloc,0,0\n");
-    let said = heapwright(["replay", "--json", &good, &wrong, "no-such-file.csv", &good]);
-    assert_eq!(said.code, 2);
-    assert_eq!(objects(&said.stdout).len(), 2);
-    assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);
+    let outcome = heapwright(["replay", "--json", &good, &wrong, "no-such-file.csv", &good]);
+    assert_eq!(outcome.code, 2);
+    assert_eq!(objects(&outcome.stdout).len(), 2);
+    assert_eq!(outcome.stderr.lines().count(), 2, "{}", outcome.stderr);
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_it_quietly() {
+fn a_closed_pipe_is_not_an_error() {
     for args in [&["replay", "--json"][..], &["replay"], &["devices"], &["--help"]] {
         let traces = RECORDED.iter().filter(|_| args[0] == "replay");
         let mut command = command();
@@ -350,6 +351,6 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 fn output_that_cannot_be_written_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = command().args(["replay", RECORDED[1]]).stdout(full).output().unwrap();
-    let said = Said::from_output(output);
-    assert!(said.one_error(1).starts_with("cannot write to standard output: "));
+    let outcome = Outcome::from_output(output);
+    assert!(outcome.one_error(1).starts_with("cannot write to standard output: "));
 }

@@ -1,4 +1,4 @@
-//! `heapwright report`: a page and a summary, or one line that says what is wrong with the report.
+//! `heapwright report`: the page, the summary and errors.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -11,9 +11,9 @@ use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 use heapwright_report::{JSON_SCHEMA, write_html};
 use serde_json::Value;
 
-use crate::support::{Folder, Said, command, heapwright};
+use crate::support::{Folder, Outcome, command, heapwright};
 
-/// One heap of 4 MiB with two buffers, and a committed resource.
+/// Returns a report with a heap of 4 MiB, two buffers in it, and a committed resource.
 fn report(name: &str) -> AllocatorReport {
     let mut report = AllocatorReport::new(DeviceReport::new("Test GPU", "discrete"));
     report.pools.push(PoolReport::new("default"));
@@ -37,7 +37,7 @@ fn report_json(name: &str) -> String {
     serde_json::to_string(&report(name)).unwrap()
 }
 
-/// The page that is expected.
+/// Returns the expected page.
 fn report_html(name: &str) -> String {
     let mut page = Vec::new();
     write_html(&report(name), &mut page).unwrap();
@@ -53,7 +53,7 @@ fn page(folder: &Folder, name: &str) -> String {
 }
 
 #[test]
-fn the_page_goes_beside_the_report() {
+fn the_page_is_written_beside_the_report() {
     let folder = Folder::new();
     let path = file(&folder, "frame.json");
     let stdout = heapwright(["report", &path]).ok();
@@ -64,9 +64,9 @@ fn the_page_goes_beside_the_report() {
         words,
         "\
 Test GPU
-  heaps  1 heap, 0 empty, 1 ever created
-  used   2.00 MiB of 4.00 MiB in 2 allocations, of which 47.4 KiB waste
-  free   2.00 MiB, the largest range 1.00 MiB, 50.0 % fragmented
+  heaps  1 heap, 0 empty, 1 created in total
+  used   2.00 MiB of 4.00 MiB in 2 allocations, including 47.4 KiB of waste
+  free   2.00 MiB, largest range 1.00 MiB, 50.0 % fragmented
 
 heap type  heaps  reserved      used      free  allocations  committed  imported
 DEFAULT        1  4.00 MiB  2.00 MiB  2.00 MiB            2   32.0 MiB       0 B
@@ -79,7 +79,7 @@ vertices             1.00 MiB  buffer         heap 0 at 0x0
 }
 
 #[test]
-fn the_page_goes_where_it_is_told_and_an_older_one_goes() {
+fn output_sets_the_path_and_replaces_a_file() {
     let folder = Folder::new();
     let path = file(&folder, "frame.json");
     let there = folder.file("there.html", "x".repeat(100_000));
@@ -96,7 +96,7 @@ fn a_report_may_come_from_standard_input() {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(report_json("vertices").as_bytes()).unwrap();
-    let stdout = Said::from_output(child.wait_with_output().unwrap()).ok();
+    let stdout = Outcome::from_output(child.wait_with_output().unwrap()).ok();
     assert!(stdout.ends_with("\npage: report.html\n"), "{stdout}");
     assert_eq!(page(&folder, "report.html"), report_html("vertices"));
 }
@@ -130,7 +130,7 @@ fn every_example_in_the_help_runs() {
     assert_eq!(examples.len(), 4);
     for example in examples {
         let output = command().current_dir(folder.path()).args(example.split_whitespace()).output().unwrap();
-        assert!(!Said::from_output(output).ok().is_empty(), "{example}");
+        assert!(!Outcome::from_output(output).ok().is_empty(), "{example}");
     }
 }
 
@@ -141,36 +141,36 @@ fn the_schema_is_printed() {
 }
 
 #[test]
-fn names_cannot_write_to_the_terminal() {
+fn control_characters_in_names_are_escaped() {
     let folder = Folder::new();
     let path = folder.file("r.json", report_json("a\u{1b}[2J\r\n\u{202e}b"));
     let stdout = heapwright(["report", &path]).ok();
     assert!(stdout.contains("a\\u{1b}[2J\\u{d}\\u{a}\\u{202e}b  1.00 MiB"), "{stdout}");
 }
 
-/// A report with these bytes is refused with this error after its path, and leaves no page.
+/// Reads a report with these bytes and expects this error after its path, and no page.
 #[track_caller]
 fn refused(json: impl AsRef<[u8]>, expected: &str) {
     let folder = Folder::new();
     let path = folder.file("r.json", json);
-    let said = heapwright(["report", &path]);
-    assert_eq!(said.one_error(2), format!("{path}: {expected}"));
-    assert_eq!(said.stdout, "");
+    let outcome = heapwright(["report", &path]);
+    assert_eq!(outcome.one_error(2), format!("{path}: {expected}"));
+    assert_eq!(outcome.stdout, "");
     assert!(!folder.path().join("r.html").exists());
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_place() {
+fn errors_name_the_location() {
     refused("", "line 1, column 0: EOF while parsing a value");
-    refused("{}", "schema: is missing; a report has \"heapwright.report\"");
+    refused("{}", "schema: is missing; must be \"heapwright.report\"");
     let good = report_json("x");
     refused(
         good.replace("\"version\":1", "\"version\":2"),
-        "version: 2, but this version of heapwright reads 1",
+        "version: is 2, but this version of heapwright reads version 1",
     );
     refused(
         good.replace("\"offset\":2097152", "\"offset\":1048575"),
-        "heaps[0].allocations[1].offset: 1048575, but the allocation before it ends at 1048576",
+        "heaps[0].allocations[1].offset: is 1048575, but the previous allocation ends at 1048576",
     );
     refused(
         good.replace("\"name\":\"x\"", "\"name\":7"),
@@ -179,41 +179,41 @@ fn what_is_wrong_is_told_with_the_place() {
 }
 
 #[test]
-fn files_that_cannot_be_are_told() {
+fn files_that_cannot_be_opened_are_errors() {
     let folder = Folder::new();
     let path = file(&folder, "r.json");
     let here = folder.path().to_str().unwrap();
     assert_eq!(heapwright(["report", "no/such.json"]).one_error(2), "no/such.json: no such file");
-    // On Windows no file can be called so, which is the reason there.
-    let said = heapwright(["report", "no/such\n.json"]);
-    let reason = said.one_error(2).strip_prefix("no/such\\u{a}.json: ");
-    assert!(reason.is_some_and(|reason| reason == "no such file" || cfg!(windows)), "{}", said.stderr);
+    // On Windows such names are invalid.
+    let outcome = heapwright(["report", "no/such\n.json"]);
+    let reason = outcome.one_error(2).strip_prefix("no/such\\u{a}.json: ");
+    assert!(reason.is_some_and(|reason| reason == "no such file" || cfg!(windows)), "{}", outcome.stderr);
     assert_eq!(heapwright(["report", here]).one_error(2), format!("{here}: is a directory"));
     let page = format!("{here}/no/page.html");
     assert_eq!(
         heapwright(["report", &path, "-o", &page]).one_error(2),
-        format!("{page}: the page cannot be written: no such folder")
+        format!("{page}: cannot open the page for writing: no such directory")
     );
     assert_eq!(
         heapwright(["report", &path, "-o", here]).one_error(2),
-        format!("{here}: the page cannot be written: is a directory")
+        format!("{here}: cannot open the page for writing: is a directory")
     );
 }
 
-/// The place of the page is looked at before the report is read, and nothing is left of a page that is not made.
+/// The page is opened before the report is read, and removed if the report is invalid.
 #[test]
-fn where_the_page_goes_is_checked_first() {
+fn the_path_of_the_page_is_checked_first() {
     let folder = Folder::new();
     let wrong = folder.file("r.json", "no report");
     let page = format!("{}/no/page.html", folder.path().display());
-    let said = heapwright(["report", &wrong, "-o", &page]);
-    assert_eq!(said.one_error(2), format!("{page}: the page cannot be written: no such folder"));
-    // A page that was there stays as it was.
+    let outcome = heapwright(["report", &wrong, "-o", &page]);
+    assert_eq!(outcome.one_error(2), format!("{page}: cannot open the page for writing: no such directory"));
+    // An existing page is unchanged.
     let old = folder.file("old.html", "the old page");
-    let said = heapwright(["report", &wrong, "-o", &old]);
-    assert!(said.one_error(2).starts_with(&wrong), "{}", said.stderr);
+    let outcome = heapwright(["report", &wrong, "-o", &old]);
+    assert!(outcome.one_error(2).starts_with(&wrong), "{}", outcome.stderr);
     assert_eq!(std::fs::read_to_string(&old).unwrap(), "the old page");
-    // A longer one is replaced as a whole.
+    // A longer file is replaced completely.
     let good = file(&folder, "good.json");
     let old = folder.file("long.html", "x".repeat(1 << 20));
     heapwright(["report", &good, "-o", &old]).ok();
@@ -222,15 +222,15 @@ fn where_the_page_goes_is_checked_first() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn input_without_end_is_refused_at_once() {
+fn endless_input_is_rejected_immediately() {
     let folder = Folder::new();
     let start = std::time::Instant::now();
     let page = folder.path().join("r.html");
-    let said = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
-    let expected = "it is no report: a report is a JSON object, which begins with {";
-    assert_eq!(said.one_error(2), format!("/dev/zero: {expected}"));
+    let outcome = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
+    let expected = "not a report: a report is a JSON object, which begins with {";
+    assert_eq!(outcome.one_error(2), format!("/dev/zero: {expected}"));
     assert!(!page.exists());
-    // The same from a pipe, which is closed before all is written.
+    // A pipe is closed before everything is written.
     let mut child = command();
     child.current_dir(folder.path()).args(["report", "-"]);
     let mut child = child.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -238,8 +238,8 @@ fn input_without_end_is_refused_at_once() {
     let spaces = vec![b' '; 1 << 20];
     let is_closed = (0..1000).any(|_| stdin.write_all(&spaces).is_err());
     assert!(is_closed, "a gigabyte of spaces was read");
-    let said = Said::from_output(child.wait_with_output().unwrap());
-    assert_eq!(said.one_error(2), format!("standard input: {expected}"));
+    let outcome = Outcome::from_output(child.wait_with_output().unwrap());
+    assert_eq!(outcome.one_error(2), format!("standard input: {expected}"));
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
@@ -251,11 +251,10 @@ fn a_byte_order_mark_before_a_report_is_skipped() {
 }
 
 #[test]
-fn a_page_never_takes_the_place_of_its_report() {
+fn a_page_never_overwrites_its_report() {
     let folder = Folder::new();
     let path = file(&folder, "r.html");
-    let expected =
-        format!("{path}: the page would take the place of what is read; -o says where else it goes");
+    let expected = format!("{path}: the page would overwrite an input file; choose another path with -o");
     assert_eq!(heapwright(["report", &path]).one_error(2), expected);
     let json = std::fs::read_to_string(&path).unwrap();
     assert_eq!(json, report_json("vertices"));
@@ -263,10 +262,10 @@ fn a_page_never_takes_the_place_of_its_report() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_page_that_does_not_fit_is_the_answer_no() {
+fn a_full_disk_is_a_failure() {
     let folder = Folder::new();
     let path = file(&folder, "r.json");
-    let said = heapwright(["report", &path, "-o", "/dev/full"]);
-    let error = said.one_error(1);
-    assert!(error.starts_with("/dev/full: the page could not be written: "), "{error}");
+    let outcome = heapwright(["report", &path, "-o", "/dev/full"]);
+    let error = outcome.one_error(1);
+    assert!(error.starts_with("/dev/full: cannot write the page: "), "{error}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::support::{Folder, Said, command, heapwright};
+use crate::support::{Folder, Outcome, command, heapwright};
 use serde_json::Value;
 
 /// A scenario that is quick without optimisation: ten heaps of 1 MiB in turn, room for six, and a heap that is always used.
@@ -223,7 +223,7 @@ fn a_plot_that_cannot_be_written_is_bad_input() {
     let path = folder.file("small.toml", SMALL);
     let plot = folder.path().join("no/such/folder.svg");
     let said = heapwright(["residency", "--policy", "lru", &path, "--plot", plot.to_str().unwrap()]);
-    assert!(said.one_error(2).contains("the plot cannot be written: "), "{}", said.stderr);
+    assert!(said.one_error(2).contains("cannot open the plot for writing: "), "{}", said.stderr);
 }
 
 /// Before the scenarios are read: a wrong one is not told then.
@@ -234,9 +234,9 @@ fn where_the_plot_goes_is_checked_first() {
     let plot = folder.path().join("no/such/folder.svg");
     let plot = plot.to_str().unwrap();
     let said = heapwright(["residency", &wrong, "--plot", plot]);
-    assert_eq!(said.one_error(2), format!("{plot}: the plot cannot be written: no such folder"));
+    assert_eq!(said.one_error(2), format!("{plot}: cannot open the plot for writing: no such directory"));
     let said = heapwright(["residency", &wrong, "--plot", &wrong]);
-    let expected = format!("{wrong}: the plot would take the place of what is read");
+    let expected = format!("{wrong}: the plot would overwrite an input file");
     assert_eq!(said.one_error(2), expected);
     assert_eq!(fs::read_to_string(&wrong).unwrap(), "frames = 1");
     // Nothing is drawn of nothing.
@@ -246,13 +246,13 @@ fn where_the_plot_goes_is_checked_first() {
 }
 
 /// What the program says when `input` is on its standard input.
-fn residency_of(input: &[u8], args: &[&str]) -> Said {
+fn residency_of(input: &[u8], args: &[&str]) -> Outcome {
     let mut child = command();
     child.arg("residency").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
     // It may have seen enough before the end.
     let _ = child.stdin.take().unwrap().write_all(input);
-    Said::from_output(child.wait_with_output().unwrap())
+    Outcome::from_output(child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_scenario_without_end_is_refused() {
     let path = folder.path().join("endless.toml");
     std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
     let said = heapwright(["residency", path.to_str().unwrap()]);
-    let expected = format!("{}: is longer than 16777216 bytes, the most that is read", path.display());
+    let expected = format!("{}: file is larger than the limit of 16777216 bytes", path.display());
     assert_eq!(said.one_error(2), expected);
 }
 
@@ -435,7 +435,7 @@ fn a_scenario_that_is_larger_than_the_device_is_bad_input() {
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "ulimit -v 8000000; exec \"$0\" residency --policy lru \"$1\""]);
     limited.args([env!("CARGO_BIN_EXE_heapwright"), &path]).env_remove("HEAPWRIGHT_LOG");
-    let said = Said::from_output(limited.output().unwrap());
+    let said = Outcome::from_output(limited.output().unwrap());
     let expected = "small under lru: frame 0: the scenario is larger than the simulated GPU: there is no room for a heap of 900.00 GiB \
                     beside 0 B of heaps (CreateHeap answered E_OUTOFMEMORY (0x8007000e)); all heaps that live at once must fit into \
                     the address space of a process";

@@ -1,4 +1,4 @@
-//! Runs the program and takes its words apart.
+//! Running the program and checking its output.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,14 +8,14 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What the program said.
-pub(crate) struct Said {
+/// Result of running the program.
+pub(crate) struct Outcome {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl Outcome {
     pub(crate) fn from_output(output: Output) -> Self {
         Self {
             code: output.status.code().expect("the program was not killed"),
@@ -24,14 +24,14 @@ impl Said {
         }
     }
 
-    /// All is well, and nothing was said on standard error.
+    /// Expects success without standard error, and returns the standard output.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
     }
 
-    /// The program ended with `code` and said one line on standard error, this one.
+    /// Expects the exit code and one line on standard error, and returns its error message.
     #[track_caller]
     pub(crate) fn one_error(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{}", self.stderr);
@@ -41,18 +41,18 @@ impl Said {
     }
 }
 
-/// The program in the repository's root, with the environment that tests need.
+/// Returns a command for the program, in the root of the repository, without log filter.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heapwright"));
     command.current_dir(repository()).env_remove("HEAPWRIGHT_LOG");
     command
 }
 
-pub(crate) fn heapwright<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Said {
-    Said::from_output(command().args(args).output().unwrap())
+pub(crate) fn heapwright<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Outcome {
+    Outcome::from_output(command().args(args).output().unwrap())
 }
 
-/// What `--device` takes for each simulated GPU. On Windows the system's adapters are listed as well.
+/// Returns the names of the simulated GPUs.
 pub(crate) fn simulated_devices() -> Vec<String> {
     let stdout = heapwright(["devices", "--json"]).ok();
     let devices = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -66,7 +66,7 @@ pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder of made-up traces, deleted with it.
+/// A temporary directory for test files.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -78,14 +78,14 @@ impl Folder {
         self.0.path()
     }
 
-    /// A file with these bytes; its path.
+    /// Writes a file with these bytes and returns its path.
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.path().join(name);
         fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    /// A trace with these rows after the header; its path.
+    /// Writes a trace with these rows after the header and returns its path.
     pub(crate) fn trace(&self, name: &str, rows: &str) -> String {
         self.file(name, format!("time_us,event,id,size_bytes\n{rows}"))
     }

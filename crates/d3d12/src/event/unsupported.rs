@@ -1,4 +1,4 @@
-//! A system whose HANDLE has no meaning that D3D12 implementations agree on.
+//! Systems without a common meaning of HANDLE.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::EventReset;
 use crate::HANDLE;
 
 fn unsupported<T>() -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "events behind a HANDLE exist on Windows and Linux only"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "events are supported only on Windows, Linux and Android"))
 }
 
 pub(super) fn create(_reset: EventReset) -> io::Result<HANDLE> {
@@ -16,26 +16,26 @@ pub(super) fn create(_reset: EventReset) -> io::Result<HANDLE> {
 
 /// # Safety
 ///
-/// None: there is nothing to close.
+/// There are no requirements, because the handle is not used.
 pub(super) unsafe fn close(_handle: HANDLE) {}
 
 /// # Safety
 ///
-/// None: the handle is not used.
+/// There are no requirements, because the handle is not used.
 pub(super) unsafe fn set(_handle: HANDLE) -> io::Result<()> {
     unsupported()
 }
 
 /// # Safety
 ///
-/// None: the handle is not used.
+/// There are no requirements, because the handle is not used.
 pub(super) unsafe fn reset(_handle: HANDLE) -> io::Result<()> {
     unsupported()
 }
 
 /// # Safety
 ///
-/// None: the handle is not used.
+/// There are no requirements, because the handle is not used.
 pub(super) unsafe fn wait(
     _handle: HANDLE,
     _reset: EventReset,
@@ -46,7 +46,7 @@ pub(super) unsafe fn wait(
 
 /// # Safety
 ///
-/// None: the handle is not used.
+/// There are no requirements, because the handle is not used.
 pub(super) unsafe fn duplicate(_handle: HANDLE) -> io::Result<HANDLE> {
     unsupported()
 }

@@ -1,4 +1,4 @@
-//! A DXGI whose adapters a test chooses.
+//! Tests with a DXGI implementation whose behaviour is configurable.
 
 use std::cell::RefCell;
 
@@ -6,11 +6,11 @@ use windows_core::{BOOL, ComObject, GUID, IUnknown, OutRef, Ref, Result, impleme
 
 use super::*;
 
-/// How a made-up factory behaves.
+/// Behaviour of a factory.
 #[derive(Clone, Debug)]
 struct Script {
     adapters: Vec<ScriptedAdapter>,
-    /// What it answers past the last adapter.
+    /// Result of `EnumAdapters1` after the last adapter.
     end: HRESULT,
 }
 
@@ -18,9 +18,9 @@ struct Script {
 struct ScriptedAdapter {
     number: u32,
     is_software: bool,
-    /// Whether it answers to IDXGIAdapter3.
+    /// Whether the adapter implements `IDXGIAdapter3`.
     has_budgets: bool,
-    /// What GetDesc1 answers.
+    /// Result of `GetDesc1`.
     desc: HRESULT,
 }
 
@@ -32,14 +32,14 @@ thread_local! {
     static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
 }
 
-/// The numbers of the adapters that are enumerated from `script`.
+/// Returns the numbers of the enumerated adapters.
 fn enumerate(script: Script) -> std::result::Result<Vec<u32>, LoadError> {
     SCRIPT.set(Some(script));
     let dxgi = Dxgi { library: "scripted".into(), create: CreateFactory::One(create_factory) };
     let numbers = dxgi.adapters()?.into_iter().map(|adapter| {
         let mut desc = DXGI_ADAPTER_DESC1::default();
         // SAFETY: the adapter is a live COM object, and the description is writable.
-        unsafe { adapter.GetDesc1(&mut desc) }.ok().expect("it answered before");
+        unsafe { adapter.GetDesc1(&mut desc) }.ok().expect("the call succeeded before");
         desc.DeviceId
     });
     Ok(numbers.collect())
@@ -48,12 +48,12 @@ fn enumerate(script: Script) -> std::result::Result<Vec<u32>, LoadError> {
 unsafe extern "system" fn create_factory(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
     let Some(script) = SCRIPT.take() else { return E_FAIL };
     let factory: IUnknown = ComObject::new(Factory { script }).to_interface();
-    // SAFETY: the caller gives a GUID, and room for one pointer.
+    // SAFETY: the caller passes valid pointers.
     unsafe { factory.query(riid, ppfactory) }
 }
 
 #[test]
-fn software_comes_last_and_what_has_no_budget_is_left_out() {
+fn software_adapters_are_last_and_adapters_without_budget_omitted() {
     let software = |number| ScriptedAdapter { is_software: true, ..adapter(number) };
     let old = ScriptedAdapter { has_budgets: false, ..adapter(3) };
     let adapters = vec![software(0), adapter(1), software(2), old, adapter(4)];
@@ -71,13 +71,13 @@ fn an_enumeration_that_fails_is_an_error() {
     assert_eq!(enumerate(script), failed("IDXGIAdapter1::GetDesc1"));
 }
 
-/// A factory without IDXGIFactory4 cannot look for an adapter.
+/// A factory without `IDXGIFactory4` cannot find adapters by LUID.
 #[test]
-fn an_old_factory_knows_no_luid() {
+fn an_old_factory_finds_no_luid() {
     SCRIPT.set(Some(Script { adapters: vec![adapter(0)], end: DXGI_ERROR_NOT_FOUND }));
     let dxgi = Dxgi { library: "scripted".into(), create: CreateFactory::One(create_factory) };
     assert_eq!(dxgi.adapter_by_luid(LUID::default()), None);
-    // Nor does one that cannot be created: the script has been taken.
+    // The factory cannot be created, because the script has been taken.
     assert_eq!(dxgi.adapter_by_luid(LUID::default()), None);
 }
 
@@ -92,7 +92,7 @@ struct OldAdapter(ScriptedAdapter);
 #[implement(IDXGIAdapter3)]
 struct NewAdapter(ScriptedAdapter);
 
-/// What nobody calls here.
+/// Returned by methods that are not called.
 fn not_implemented<T>() -> Result<T> {
     Err(E_NOTIMPL.into())
 }
@@ -137,7 +137,7 @@ macro_rules! impl_adapter {
             impl IDXGIAdapter1_Impl for $object {
                 fn GetDesc1(&self, pdesc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
                     let flags = if self.0.is_software { DXGI_ADAPTER_FLAG_SOFTWARE } else { 0 };
-                    // SAFETY: the caller gives a writable description.
+                    // SAFETY: the caller passes a valid pointer.
                     unsafe {
                         (*pdesc).DeviceId = self.0.number;
                         (*pdesc).Flags = flags.cast_unsigned();

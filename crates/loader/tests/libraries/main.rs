@@ -1,4 +1,4 @@
-//! Loads libraries, and creates devices from them: the runtime's, and small ones in C that are wrong in one way each.
+//! Tests with the runtime's library and with small libraries in C.
 #![allow(missing_docs, reason = "a test")]
 
 mod runtime;

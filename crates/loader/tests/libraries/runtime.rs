@@ -1,4 +1,4 @@
-//! The runtime's library: a D3D12 with DXGI.
+//! The runtime's library, which has Direct3D 12 and DXGI.
 
 use heapwright::d3d12::DXGI_ADAPTER_DESC1;
 use heapwright::{AdapterDesc, SegmentGroup, VideoMemoryInfo};
@@ -20,10 +20,10 @@ fn a_device_on_the_default_adapter_has_that_adapter() {
 }
 
 #[test]
-fn its_adapters_make_devices() {
+fn devices_are_created_on_its_adapters() {
     let d3d12 = open(runtime()).unwrap();
     let adapters = d3d12.adapters().unwrap();
-    assert_eq!(adapters.len(), 1, "the process has the default profile and no other");
+    assert_eq!(adapters.len(), 1, "the default profile has one adapter");
     let description = AdapterDesc::query(&adapters[0]).unwrap().description;
     assert!(description.contains("heapwright"), "{description}");
     let gpu = d3d12.create_device(Some(&adapters[0])).unwrap();
@@ -31,7 +31,7 @@ fn its_adapters_make_devices() {
     place_a_buffer(&gpu);
 }
 
-/// Devices outlive the `D3d12` that they came from: the library stays.
+/// Devices may outlive the `D3d12` that created them, because the library stays loaded.
 #[test]
 fn devices_outlive_the_handle() {
     let gpu = {

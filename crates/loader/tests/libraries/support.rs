@@ -1,4 +1,4 @@
-//! Where libraries are, and how one in C comes to be.
+//! Paths of libraries, and compilation of libraries in C.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use heapwright::d3d12::{D3D12_RESOURCE_STATE_GENERIC_READ, ID3D12Device, LUID};
 use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
 use heapwright_loader::{D3d12, Gpu, LoadError};
 
-/// The runtime as a library, which cargo builds into the directory of the test program.
+/// Returns the path of the runtime's library, which cargo builds into the directory of the test program.
 pub(crate) fn runtime() -> PathBuf {
     let directory = std::env::current_exe().expect("the test program's path");
     let directory = directory.parent().expect("it is in a directory");
@@ -16,19 +16,19 @@ pub(crate) fn runtime() -> PathBuf {
     path
 }
 
-/// Loads the runtime's library, a library that a test wrote, or nothing.
+/// Loads the runtime's library or one that a test compiled.
 pub(crate) fn open(path: impl AsRef<Path>) -> Result<D3d12, LoadError> {
-    // SAFETY: the libraries of these tests have no initialisers of their own. What they export follows D3D12's and DXGI's declarations,
-    // except where the loader refuses them before it calls anything.
+    // SAFETY: the libraries of these tests have no initialization routines. Their functions have the types of Direct3D 12 and
+    // DXGI, except for libraries that the loader rejects without calling them.
     unsafe { D3d12::open(path) }
 }
 
-/// How the file of a shared library is called.
+/// Returns the file name of a shared library.
 pub(crate) fn shared(name: &str) -> String {
     format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
 }
 
-/// Compiles `source` into a shared library in `directory`. None where there is no C compiler, which is said.
+/// Compiles `source` to a shared library in `directory`. Prints a message and returns `None` without a C compiler.
 #[allow(clippy::print_stderr, reason = "why the test is skipped")]
 pub(crate) fn compile(directory: &Path, name: &str, source: &str) -> Option<PathBuf> {
     let file = directory.join(format!("{name}.c"));
@@ -53,7 +53,7 @@ pub(crate) fn compile(directory: &Path, name: &str, source: &str) -> Option<Path
     Some(path)
 }
 
-/// What the sources share: `EXPORT`, and D3D12's types as far as calls need them.
+/// Common start of the sources: `EXPORT` and the required types of Direct3D 12.
 pub(crate) const PRELUDE: &str = "\
 #if defined(_WIN32)
 #define EXPORT __declspec(dllexport)
@@ -63,13 +63,13 @@ pub(crate) const PRELUDE: &str = "\
 typedef int HRESULT;
 ";
 
-/// A library with these functions, loaded.
+/// Compiles and loads a library with these functions.
 pub(crate) fn library(directory: &Path, name: &str, functions: &str) -> Option<D3d12> {
     let path = compile(directory, name, &format!("{PRELUDE}{functions}"))?;
     Some(open(path).unwrap())
 }
 
-/// The device takes a heap and a buffer placed in it, which holds what is written to it.
+/// Creates a heap and a placed buffer in it, and writes and reads the buffer.
 pub(crate) fn place_a_buffer(gpu: &Gpu) {
     let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default()).unwrap();
     let upload = ResourceAllocationDesc::new(HeapType::Upload);

@@ -1,4 +1,4 @@
-//! The operating system's own D3D12.
+//! The operating system's Direct3D 12.
 
 use heapwright_loader::D3d12;
 
@@ -11,7 +11,7 @@ fn only_windows_has_one() {
     assert!(error.to_string().contains("d3d12:PATH"), "{error}");
 }
 
-/// Whatever adapters the machine has; one whose device opens has that device.
+/// The device of each adapter has that adapter's LUID.
 #[cfg(windows)]
 #[test]
 fn its_adapters_are_those_of_their_devices() {

@@ -1,10 +1,10 @@
-//! A D3D12 without DXGI, as vkd3d-proton's native build is.
+//! A library without DXGI, such as vkd3d-proton's native build.
 
 use crate::support::{PRELUDE, library, luid, open, place_a_buffer, runtime};
 
-/// It hands every call on to the runtime's library.
+/// The library forwards calls to the runtime's library.
 #[test]
-fn a_d3d12_without_dxgi_has_devices_without_adapter() {
+fn without_dxgi_devices_have_no_adapter() {
     let directory = tempfile::tempdir().unwrap();
     let source = format!(
         "#include <dlfcn.h>\n{PRELUDE}\
@@ -24,7 +24,7 @@ fn a_d3d12_without_dxgi_has_devices_without_adapter() {
     assert_eq!(gpu.adapter, None);
     place_a_buffer(&gpu);
 
-    // An adapter of the library behind it may be given, and is the device's then.
+    // An adapter of the runtime's library may be passed.
     let adapters = open(runtime()).unwrap().adapters().unwrap();
     let gpu = d3d12.create_device(Some(&adapters[0])).unwrap();
     assert_eq!(gpu.adapter.as_ref(), Some(&adapters[0]));

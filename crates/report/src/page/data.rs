@@ -1,10 +1,13 @@
-//! What the page's script draws from.
+//! JSON data for the page's script. Changes require changes of `script.js`.
 //!
-//! An object: `kinds`, the labels of [`AllocationKind`] by number; `heaps`, of each its size, its GPU virtual address in
-//! hexadecimal or nothing, and its allocations; `committed` and `imported`. An allocation is an array of seven: offset,
-//! size, kind, name, user data, bytes that nobody asked for, and what lies within or 0. A resource is an array of six: size,
-//! kind, name, user data, bytes that nobody asked for, and its address. The script is written to this, and both change
-//! together.
+//! The data is an object with these keys:
+//!
+//! * `kinds`: labels of [`AllocationKind`] by number
+//! * `heaps`: arrays of size, GPU virtual address (hexadecimal string or empty), and allocations
+//! * `committed`, `imported`: arrays of resources
+//!
+//! An allocation is an array of offset, size, kind, name, user data, waste, and nested allocations or 0. A resource is an
+//! array of size, kind, name, user data, waste, and GPU virtual address.
 
 use heapwright::report::{AllocationKind, AllocationReport, AllocatorReport, HeapReport, ResourceReport};
 use heapwright::{ByteSize, GpuVirtualAddress};
@@ -13,7 +16,7 @@ use serde::{Serialize, Serializer};
 
 use crate::Visible;
 
-/// The data of a report.
+/// Data of a report. Its `Serialize` implementation writes the object.
 pub(super) struct PageData<'a>(pub(super) &'a AllocatorReport);
 
 #[derive(Serialize)]
@@ -36,7 +39,7 @@ impl Serialize for PageData<'_> {
     }
 }
 
-/// Each of a list, as another type.
+/// Serializes each item of a slice as another type.
 struct List<'a, T, U>(&'a [T], fn(&'a T) -> U);
 
 impl<T, U: Serialize> Serialize for List<'_, T, U> {
@@ -110,7 +113,7 @@ fn waste(size: ByteSize, requested: Option<ByteSize>) -> u64 {
     requested.map_or(0, |requested| size.saturating_sub(requested).get())
 }
 
-/// As text, since a script's numbers have 53 bits.
+/// Formats an address as a string, because JavaScript's numbers are only exact up to 53 bits.
 fn address(address: Option<GpuVirtualAddress>) -> String {
     address.map_or_else(String::new, |address| format!("{:#x}", address.get()))
 }

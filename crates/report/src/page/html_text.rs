@@ -1,12 +1,12 @@
-//! Text that is part of a page.
+//! Escaping of text and JSON in HTML.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::io;
 
 use crate::Visible;
 
-/// Any text as the content of an element or of a quoted attribute: what means something to HTML is escaped, and what
-/// cannot be seen is [told](Visible).
+/// Text in an element or a quoted attribute. HTML's special characters are escaped, and invisible characters are written
+/// as by [`Visible`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HtmlText<'a>(pub(super) &'a str);
 
@@ -38,9 +38,9 @@ impl Write for Escaping<'_, '_> {
     }
 }
 
-/// Passes JSON on so that it may stand in a `<script>` element: there, only `<` could end it or begin a comment.
+/// A writer that escapes JSON for a `<script>` element, which `<` could end.
 ///
-/// JSON has these characters inside strings alone, where an escape means the same.
+/// In JSON the escaped characters only occur in strings, where an escape sequence is equivalent.
 #[derive(Debug)]
 pub(super) struct ScriptJson<W>(pub(super) W);
 

@@ -1,13 +1,13 @@
-//! A report as an HTML page.
+//! Conversion of a report to an HTML page.
 //!
-//! One file that needs no network and no fonts of its own. Tables, heap by heap, are plain HTML; `script.js` draws the maps
-//! and the list of allocations from the data that the page carries. Without scripts, the largest allocations are a table.
+//! The page is one file, which needs no network. Its tables are plain HTML. `script.js` draws the maps of the heaps and
+//! the list of allocations from data in the page. Without scripts, a table shows the largest allocations.
 //!
-//! * `html_text`: text that cannot become markup.
-//! * `tables`: what is there without a script.
-//! * `data`: what the script draws from.
+//! * `html_text`: escaping of text.
+//! * `tables`: the page's HTML.
+//! * `data`: the script's data.
 //!
-//! The page's policy lets no script run but that one, by its hash, and nothing be loaded.
+//! The page's Content-Security-Policy only allows `script.js`, by its hash, and no external resources.
 
 mod data;
 mod html_text;
@@ -22,21 +22,21 @@ use self::html_text::{HtmlText, ScriptJson};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// SHA-256 of [`SCRIPT`] in base64, which a test compares.
-const SCRIPT_HASH: &str = "I5Zzreazfy3FTzhPgSfH0Sc4KCAXQJHu3519ytvAPqM=";
+/// SHA-256 hash of [`SCRIPT`] in base64, checked by a test.
+const SCRIPT_HASH: &str = "882RbmCzq7XhEo4ckCbrxqUcrFlowc99B+CNCFE8mkk=";
 
-/// How many allocations are listed where no script runs.
+/// Number of allocations in the table that is shown without scripts.
 const LISTED_WITHOUT_SCRIPT: usize = 1000;
 
-/// Writes an HTML page with a map of every heap. O(n log n) of allocations.
+/// Writes an HTML page with a map of every heap.
 ///
-/// The page is one file, needs nothing from elsewhere, and is the same for the same report. Whatever the names in the
-/// report hold, they are text in it. The writer gets many small pieces: a file wants a
-/// [`BufWriter`](io::BufWriter).
+/// The page has no external resources, and equal reports have equal pages. Names in the report are escaped. Use a
+/// [`BufWriter`](io::BufWriter) for files, because the page is written in many small pieces. Takes O(n log n) time for n
+/// allocations.
 ///
 /// # Errors
 ///
-/// What the writer returns.
+/// Returns the writer's error.
 pub fn write_html(report: &AllocatorReport, mut writer: impl Write) -> io::Result<()> {
     let page = &mut writer;
     let title = match report.device.description.as_str() {
@@ -87,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_lets_the_script_run() {
+    fn the_policy_allows_the_script() {
         assert_eq!(base64(b"light w"), "bGlnaHQgdw==");
-        assert_eq!(SCRIPT_HASH, base64(&Sha256::digest(SCRIPT)), "SCRIPT_HASH is of another script");
+        assert_eq!(SCRIPT_HASH, base64(&Sha256::digest(SCRIPT)), "SCRIPT_HASH is outdated");
         assert!(!SCRIPT.contains("</script"));
     }
 }

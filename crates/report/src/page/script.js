@@ -1,6 +1,6 @@
 'use strict';
-// Draws a map of each heap and the list of allocations from the data that the page carries. What comes from the
-// report becomes text (textContent) and never markup.
+// Draws the maps of the heaps and the list of allocations from the page's data. Text of the report is inserted with
+// textContent and never as markup.
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const byId = (id) => document.getElementById(id);
@@ -10,7 +10,7 @@
     return Object.assign(element, properties);
   };
 
-  // Numbers for people.
+  // Formatting of numbers.
   const count = (number) => number.toLocaleString('en-US');
   const size = (bytes) => {
     if (bytes < 1024) return bytes + ' B';
@@ -24,7 +24,7 @@
   const exactly = (bytes) => (bytes < 1024 ? size(bytes) : size(bytes) + ' (' + count(bytes) + ' bytes)');
   const hex = (number) => '0x' + number.toString(16);
 
-  // Allocations of all heaps, each a container before what lies within, then resources with memory of their own.
+  // Allocations of all heaps, containers before nested allocations, followed by committed and imported resources.
   const all = [];
   const heaps = data.heaps.map(([bytes, address, list], index) => {
     const heap = { index, bytes, address, from: 0, to: bytes, element: byId('heap-' + index), list: [], waste: 0, used: 0, free: 0, largest: 0 };
@@ -54,7 +54,7 @@
     });
   }
 
-  // What the tools choose.
+  // State of the tools.
   const hiddenKinds = new Set();
   let words = '';
   let picked = null;
@@ -69,8 +69,8 @@
   const describe = (element, item) => {
     const lines = [data.kinds[item.kind] + ', ' + exactly(item.bytes), place(item)];
     if (address(item)) lines.push('GPU virtual address ' + address(item));
-    if (item.waste) lines.push(exactly(item.waste) + ' more than asked for');
-    if (item.within) lines.push(count(item.within.length) + ' within');
+    if (item.waste) lines.push(exactly(item.waste) + ' beyond the requested size');
+    if (item.within) lines.push('contains ' + count(item.within.length) + (item.within.length === 1 ? ' allocation' : ' allocations'));
     if (item.container) lines.push('within ' + (item.container.name || 'the ' + data.kinds[item.container.kind] + ' at ' + hex(item.container.offset)));
     if (item.user) lines.push('user data: ' + item.user);
     element.replaceChildren(make('b', item.name || 'no name'), '\n' + lines.join('\n'));
@@ -102,13 +102,13 @@
     }
     return context.createPattern(tile, 'repeat');
   };
-  // The rows that a heap should have where it has the page's width, so that each allocation gets some pixels.
+  // Returns the number of rows of a map with the width of the page, so that each allocation has some pixels.
   const wantedRows = (heap) => {
     let items = heap.list.length;
     for (const item of heap.list) items += item.within ? item.within.length / 2 : 0;
     return Math.max(1, Math.min(32, Math.ceil(items / 60)));
   };
-  // All heaps have one scale: the length of all rows of a map is in proportion to the heap's size. Or each is as wide as the page.
+  // Maps are either to scale, with a total length of rows proportional to the heap's size, or as wide as the page.
   const MOST_ROWS = 8;
   const largest = heaps.reduce((most, heap) => Math.max(most, heap.bytes), 1);
   const rowsOfLargest = Math.min(MOST_ROWS, heaps.reduce((most, heap) => Math.max(most, wantedRows(heap) * largest / heap.bytes), 1));
@@ -118,12 +118,12 @@
   const fit = (heap) => {
     const map = heap.element.querySelector('.map');
     map.style.width = (isToScale ? lengthOf(heap) / rowsOf(heap) : 1) * 100 + '%';
-    // The height is kept free, so that nothing moves when the map comes.
+    // The height is reserved to prevent layout shifts.
     map.style.minHeight = rowsOf(heap) * (ROW + GAP) - GAP + 'px';
   };
   const draw = (heap) => {
     const map = heap.element.querySelector('.map');
-    // What is folded has no width; it is drawn when it is unfolded.
+    // Collapsed maps have no width and are drawn when expanded.
     if (map.clientWidth === 0) return;
     if (!heap.canvas) {
       heap.canvas = document.createElement('canvas');
@@ -142,7 +142,7 @@
     heap.canvas.width = width;
     heap.canvas.height = Math.round(height * scale);
     const context = heap.canvas.getContext('2d');
-    // Calls back with each rectangle of a range, row by row.
+    // Calls paint with each rectangle of a range, row by row.
     const rectangles = (offset, bytes, inset, paint) => {
       const start = (offset - heap.from) / (heap.to - heap.from) * rows;
       const end = (offset + bytes - heap.from) / (heap.to - heap.from) * rows;
@@ -151,7 +151,7 @@
         const right = Math.round((Math.min(end, row + 1) - row) * width);
         const top = Math.round((row * (ROW + GAP) + inset) * scale);
         const bottom = Math.round((row * (ROW + GAP) + ROW - inset) * scale);
-        // What is narrower than a pixel is seen all the same.
+        // Rectangles are at least one pixel wide.
         const shownLeft = Math.min(left, width - 1);
         paint(shownLeft, top, Math.max(1, right - shownLeft), bottom - top);
       }
@@ -185,7 +185,7 @@
     heap.drawn = true;
   };
 
-  // The first of a list that ends behind an offset: a binary search.
+  // Returns the index of the first item that ends after an offset, by binary search.
   const after = (list, offset) => {
     let low = 0;
     let high = list.length;
@@ -195,7 +195,7 @@
     }
     return low;
   };
-  // What is at a point: an item, or the free range there.
+  // Returns the allocation or the free range at the pointer.
   const at = (heap, event) => {
     const box = heap.canvas.getBoundingClientRect();
     const row = Math.min(heap.rows - 1, Math.max(0, Math.floor((event.clientY - box.top) / (ROW + GAP))));
@@ -205,7 +205,7 @@
     let found = null;
     for (;;) {
       const next = after(list, offset);
-      // What is narrower than the pointer is found a pixel beside it.
+      // Narrow items are also found one pixel beside them.
       const near = [next, next - 1].map((index) => list[index]).find((item) => item
         && item.offset - perPixel <= offset && item.offset + item.bytes + perPixel >= offset
         && (item.offset <= offset && item.offset + item.bytes > offset || item.bytes < 2 * perPixel));
@@ -239,7 +239,7 @@
       const found = at(heap, event);
       if (found.item) pick(found.item, false);
     });
-    // An eighth of what is shown, around the pointer.
+    // Zooms to an eighth of the visible range, around the pointer.
     heap.canvas.addEventListener('dblclick', (event) => {
       const { pointer } = at(heap, event);
       const span = Math.max((heap.to - heap.from) / 8, Math.min(heap.bytes, 64));
@@ -250,17 +250,17 @@
     heap.from = Math.floor(from);
     heap.to = Math.min(heap.bytes, Math.ceil(from + span));
     heap.back.hidden = span >= heap.bytes;
-    heap.back.textContent = hex(heap.from) + ' to ' + hex(heap.to) + ' is shown: back to the whole heap';
+    heap.back.textContent = 'Showing ' + hex(heap.from) + ' to ' + hex(heap.to) + '. Show the whole heap';
     draw(heap);
   };
 
-  // Full heaps are folded together.
+  // Full heaps are in a collapsed element.
   const unfold = (heap) => {
     const folded = heap.element.closest('details');
     if (folded) folded.open = true;
   };
 
-  // One allocation is picked: by a click on a map, a link of the list, or the address of the page.
+  // Selects an allocation, after a click on a map or in the list, or for the page's address.
   const pick = (item, scrolls) => {
     const before = picked;
     picked = item;
@@ -273,7 +273,7 @@
         describe(details, item);
         unfold(heap);
       }
-      // What is picked is in view.
+      // Reset the zoom if the selected allocation is not visible.
       const isOutside = item.offset >= heap.to || item.offset + item.bytes <= heap.from;
       if (heap === item.heap && isOutside) [heap.from, heap.to, heap.back.hidden] = [0, heap.bytes, true];
       draw(heap);
@@ -285,7 +285,7 @@
   const pickAddress = () => {
     const found = /^#a(\d+)$/.exec(location.hash);
     if (found && all[found[1]]) pick(all[found[1]], true);
-    // A link of the overview leads to a map.
+    // A link of the overview selects a map.
     const heap = /^#heap-(\d+)$/.exec(location.hash);
     if (heap && heaps[heap[1]]) {
       unfold(heaps[heap[1]]);
@@ -332,7 +332,7 @@
     shown = all.filter((item) => !item.within && isShown(item)).sort((left, right) => orders[order](left, right) || left.id - right.id);
     const table = make('table');
     const head = make('tr');
-    for (const [text, className] of [['name', ''], ['kind', ''], ['size', 'n'], ['waste', 'n'], ['where', ''], ['user data', '']]) {
+    for (const [text, className] of [['name', ''], ['kind', ''], ['size', 'n'], ['waste', 'n'], ['location', ''], ['user data', '']]) {
       head.append(make('th', text, { scope: 'col', className }));
     }
     const heading = make('thead');
@@ -380,7 +380,7 @@
       const articles = [...group.querySelectorAll(':scope > .heap')];
       const key = (article) => heapOrders[order](heaps[article.dataset.heap]);
       articles.sort((left, right) => key(left) - key(right) || left.dataset.heap - right.dataset.heap);
-      // What is full stays behind the rest.
+      // Full heaps remain after the others.
       const full = group.querySelector(':scope > .full');
       for (const article of articles) group.insertBefore(article, full);
     }
@@ -405,23 +405,23 @@
   });
   const free = make('li');
   free.append(make('span', undefined, { className: 'swatch free' }), 'free');
-  const hint = make('li', 'a click on a map tells what is there, a double click zooms in', { className: 'note' });
+  const hint = make('li', 'Click a map to show details of an allocation; double-click to zoom in.', { className: 'note' });
   legend.append(free, hint);
   tools.append(
     search,
-    chooser('Heaps by', [['index', 'number'], ['size', 'size'], ['used', 'most used'], ['unused', 'most unused'], ['waste', 'most waste'], ['fragmented', 'most fragmented']], sortHeaps),
-    chooser('Maps', [['scale', 'to one scale'], ['page', 'as wide as the page']], (value) => {
+    chooser('Sort heaps by', [['index', 'number'], ['size', 'size'], ['used', 'used bytes'], ['unused', 'free bytes'], ['waste', 'waste'], ['fragmented', 'fragmentation']], sortHeaps),
+    chooser('Map width', [['scale', 'to scale'], ['page', 'full width']], (value) => {
       isToScale = value === 'scale';
       heaps.forEach(fit);
       redraw();
     }),
-    chooser('Allocations by', [['size', 'size'], ['waste', 'waste'], ['name', 'name'], ['place', 'place']], (value) => { order = value; fillList(); }),
+    chooser('Sort allocations by', [['size', 'size'], ['waste', 'waste'], ['name', 'name'], ['place', 'location']], (value) => { order = value; fillList(); }),
     result,
     legend,
   );
   tools.hidden = false;
 
-  // Maps are drawn when they come into view, and again when what they show changes.
+  // Maps are drawn when they become visible, and redrawn after changes.
   const visible = new Set();
   const refresh = () => {
     for (const heap of heaps) heap.drawn = false;

@@ -1,4 +1,4 @@
-//! What is on the page without a script: totals, tables, and a section for each heap.
+//! The page's HTML: totals, tables, and a section for each heap.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -10,10 +10,11 @@ use super::LISTED_WITHOUT_SCRIPT;
 use super::html_text::HtmlText;
 use crate::free_ranges::share;
 use crate::{
-    Place, external_fragmentation, heap_external_fragmentation, largest_allocations, largest_free_range,
+    AllocationLocation, external_fragmentation, heap_external_fragmentation, largest_allocations,
+    largest_free_range,
 };
 
-/// Everything between the start of the body and the script.
+/// Writes the content of the body up to the script.
 pub(super) fn write(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     header(report, page)?;
     writeln!(page, "<main>")?;
@@ -73,7 +74,7 @@ fn totals(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
             "Heaps",
             totals.reserved.to_string(),
             format!(
-                "{}, {} empty, {} ever created",
+                "{}, {} empty, {} created in total",
                 counted(totals.heap_count, "heap"),
                 grouped(totals.empty_heap_count),
                 grouped(report.heaps_created)
@@ -98,14 +99,14 @@ fn totals(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(page, "</dl>\n</section>")
 }
 
-/// The sums by heap type, segment group and pool, and the decisions.
+/// Writes the sums by heap type, segment group and pool, and the decisions.
 fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(
         page,
         "<section class=\"groups\">\n<p class=\"note\"><span class=\"swatch used\"></span>used in heaps \
          <span class=\"swatch free\"></span>free in heaps <span class=\"swatch committed\"></span>committed</p>"
     )?;
-    let largest = report.heap_types.iter().map(|group| held(&group.totals)).max().unwrap_or_default();
+    let largest = report.heap_types.iter().map(|group| reserved(&group.totals)).max().unwrap_or_default();
     let rows = report.heap_types.iter().map(|group| (group.heap_type.name().to_owned(), &group.totals));
     sums(page, "Heap types", "heap type", largest, rows)?;
 
@@ -113,7 +114,7 @@ fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
         segment_groups(report, page)?;
     }
 
-    let largest = report.pools.iter().map(|pool| held(&pool.totals)).max().unwrap_or_default();
+    let largest = report.pools.iter().map(|pool| reserved(&pool.totals)).max().unwrap_or_default();
     let rows = report.pools.iter().enumerate().map(|(place, pool)| {
         let mut name = pool_name(report, place);
         let facts = [pool.heap_type.map(|heap_type| heap_type.name()), pool.algorithm.as_deref()];
@@ -143,7 +144,7 @@ fn groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(page, "</section>")
 }
 
-/// A table of sums; the names are HTML.
+/// Writes a table of sums. The names are HTML.
 fn sums<'a>(
     page: &mut impl Write,
     caption: &str,
@@ -189,14 +190,14 @@ fn segment_groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result
          <th scope=\"col\" class=\"n\">committed</th><th scope=\"col\" class=\"n\">imported</th>\
          <th scope=\"col\" class=\"n\">process</th><th scope=\"col\" class=\"n\">budget</th></tr></thead>\n<tbody>"
     )?;
-    let largest = report.segment_groups.iter().map(|group| held(&group.totals)).max().unwrap_or_default();
+    let largest = report.segment_groups.iter().map(|group| reserved(&group.totals)).max().unwrap_or_default();
     for group in &report.segment_groups {
         let totals = &group.totals;
         let known = |size: Option<ByteSize>| size.map_or_else(|| "-".to_owned(), |size| size.to_string());
         let budget = group.budget.filter(|budget| !budget.is_zero());
         let is_over = matches!((group.current_usage, budget), (Some(usage), Some(budget)) if usage > budget);
-        // Beside a budget, how much of it is held tells more than which group holds most.
-        let whole = budget.unwrap_or(largest).max(held(totals));
+        // With a budget, the bar shows the fraction of the budget instead of a comparison of the groups.
+        let whole = budget.unwrap_or(largest).max(reserved(totals));
         writeln!(
             page,
             "<tr{}><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
@@ -215,16 +216,16 @@ fn segment_groups(report: &AllocatorReport, page: &mut impl Write) -> io::Result
     writeln!(page, "</tbody>\n</table></div>")
 }
 
-/// Rows that the overview has, about, where the largest heap does not need a larger scale.
+/// Approximate number of rows of the overview, unless the largest heap requires a larger scale.
 const OVERVIEW_ROWS: u64 = 10;
 
-/// Heaps, by pool, heap type and kind.
+/// Writes the heaps by pool, heap type and kind.
 fn heaps(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(page, "<section id=\"heaps\">\n<h2>Heaps</h2>\n<div id=\"tools\" hidden></div>")?;
     if report.heaps.is_empty() {
-        writeln!(page, "<p>There are none.</p>")?;
+        writeln!(page, "<p>There are no heaps.</p>")?;
     }
-    // One scale for all maps and for the overview.
+    // All maps and the overview have the same scale.
     let largest = report.heaps.iter().map(|heap| heap.size).max().unwrap_or_default();
     let group_of = |heap: &HeapReport| (heap.pool, heap.heap_type, heap.kind);
     let mut heaps: Vec<(usize, &HeapReport)> = report.heaps.iter().enumerate().collect();
@@ -234,7 +235,7 @@ fn heaps(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
         let row = largest.max(ByteSize::new(report.totals.reserved.get() / OVERVIEW_ROWS));
         writeln!(
             page,
-            "<div id=\"overview\">\n<p class=\"note\">All heaps, to one scale: {row} are as wide as the page.</p>"
+            "<div id=\"overview\">\n<p class=\"note\">All heaps, drawn to scale: the full width is {row}.</p>"
         )?;
         for group in groups() {
             overview(report, row, group, page)?;
@@ -267,13 +268,13 @@ fn heaps(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(page, "</section>")
 }
 
-/// Pool, heap type and kind, as HTML.
+/// Returns pool, heap type and kind, as HTML.
 fn group_name(report: &AllocatorReport, heap: &HeapReport) -> String {
     format!("<bdi>{}</bdi> · {} · {}", pool_name(report, heap.pool), heap.heap_type, heap.kind.label())
 }
 
-/// A bar for each heap of a group, one beside the other, as wide as the heap is large: one of `row` bytes is as wide as the page. Each
-/// leads to its map.
+/// Writes a bar for each heap of a group, side by side. The width is proportional to the heap's size; `row` bytes have the
+/// width of the page. Each bar is a link to the heap's map.
 fn overview(
     report: &AllocatorReport,
     row: ByteSize,
@@ -302,7 +303,7 @@ fn overview(
     writeln!(page, "</div>")
 }
 
-/// Whether so little is free that the map has nothing to tell: a 64th.
+/// Returns whether at most 1/64 of the heap is free, so that its map is collapsed.
 fn is_full(heap: &HeapReport) -> bool {
     heap.size.saturating_sub(heap.used).get() <= heap.size.get() / 64
 }
@@ -315,7 +316,7 @@ fn write_heap(place: usize, heap: &HeapReport, largest: ByteSize, page: &mut imp
     )?;
     write!(
         page,
-        "<p class=\"facts\"><b>{}</b> · {} used ({}) · {} free, the largest range {}",
+        "<p class=\"facts\"><b>{}</b> · {} used ({}) · {} free, largest range {}",
         heap.size,
         heap.used,
         percent(share(heap.used, heap.size)),
@@ -374,14 +375,14 @@ fn resources(
     if rest > 0 {
         writeln!(
             page,
-            "<p class=\"note\">{} smaller ones are in the list of allocations.</p>",
+            "<p class=\"note\">The list of allocations shows {} smaller resources.</p>",
             grouped(rest as u64)
         )?;
     }
     writeln!(page, "</section>")
 }
 
-/// The list of allocations, which the script fills; without one, a table of the largest.
+/// Writes the list of allocations, which the script fills, and a table of the largest for pages without scripts.
 fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()> {
     writeln!(
         page,
@@ -390,16 +391,16 @@ fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()
     let largest = largest_allocations(report, LISTED_WITHOUT_SCRIPT);
     writeln!(
         page,
-        "<p>The {} largest. With scripts, this is a list of all, and every heap has a map.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\
+        "<p>The {} largest allocations. Enable JavaScript to list all allocations and to show the maps of the heaps.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\
          <th scope=\"col\">name</th><th scope=\"col\">kind</th><th scope=\"col\" class=\"n\">size</th>\
-         <th scope=\"col\">where</th><th scope=\"col\">user data</th></tr></thead>\n<tbody>",
+         <th scope=\"col\">location</th><th scope=\"col\">user data</th></tr></thead>\n<tbody>",
         grouped(largest.len() as u64)
     )?;
     for allocation in &largest {
-        let href = match allocation.place {
-            Place::Heap { index, .. } => format!("heap-{index}"),
-            Place::Committed(place) => format!("committed-{place}"),
-            Place::Imported(place) => format!("imported-{place}"),
+        let href = match allocation.location {
+            AllocationLocation::Heap { index, .. } => format!("heap-{index}"),
+            AllocationLocation::Committed(place) => format!("committed-{place}"),
+            AllocationLocation::Imported(place) => format!("imported-{place}"),
         };
         writeln!(
             page,
@@ -408,14 +409,14 @@ fn allocations(report: &AllocatorReport, page: &mut impl Write) -> io::Result<()
             Name(allocation.name),
             allocation.kind.label(),
             allocation.size,
-            allocation.place,
+            allocation.location,
             HtmlText(allocation.user_data),
         )?;
     }
     writeln!(page, "</tbody>\n</table></div>\n</noscript>\n</section>")
 }
 
-/// As HTML.
+/// Returns the name of a pool, as HTML.
 fn pool_name(report: &AllocatorReport, place: usize) -> String {
     match report.pools.get(place) {
         Some(pool) if !pool.name.is_empty() => HtmlText(&pool.name).to_string(),
@@ -423,12 +424,12 @@ fn pool_name(report: &AllocatorReport, place: usize) -> String {
     }
 }
 
-/// What the allocator made the device reserve.
-fn held(totals: &TotalsReport) -> ByteSize {
+/// Returns the bytes in heaps and committed resources.
+fn reserved(totals: &TotalsReport) -> ByteSize {
     totals.reserved.saturating_add(totals.committed.size)
 }
 
-/// A name, or that there is none.
+/// A name as HTML, or "no name" if it is empty.
 struct Name<'a>(&'a str);
 
 impl Display for Name<'_> {
@@ -437,7 +438,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// Parts of a whole, side by side.
+/// A horizontal bar that shows the used, committed and free parts of `whole`.
 struct Bar {
     used: ByteSize,
     free: ByteSize,
@@ -465,17 +466,17 @@ impl Display for Bar {
     }
 }
 
-/// A part of a whole as a width in CSS.
+/// Formats `part / whole` as a width in CSS.
 fn width(part: ByteSize, whole: ByteSize) -> String {
     format!("{:.2}%", 100.0 * share(part, whole))
 }
 
-/// `12.3 %`.
+/// Formats a fraction as a percentage: `12.3 %`.
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats a number with digits in groups of three: `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -488,7 +489,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 heap`, `2,000 heaps`.
+/// Formats a number with a noun: `1 heap`, `2,000 heaps`.
 fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
 }

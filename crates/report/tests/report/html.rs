@@ -1,17 +1,16 @@
-//! A checker of HTML, strict enough for pages of our own: every element is closed in order, attributes are quoted, and
-//! nothing stands in text that could be markup.
+//! A strict HTML parser for the pages: elements are closed in order, attributes are quoted, and text contains no markup.
 
 use std::collections::BTreeSet;
 
-/// What a page consists of.
+/// Content of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) ids: BTreeSet<String>,
-    /// The targets of links within the page, without `#`.
+    /// Targets of links within the page, without `#`.
     pub(crate) links: BTreeSet<String>,
-    /// The names of all elements, in order.
+    /// Names of all elements, in order.
     pub(crate) elements: Vec<String>,
-    /// What is in `<script>` elements, in order.
+    /// Content of the `<script>` elements, in order.
     pub(crate) scripts: Vec<String>,
     /// All text outside of scripts and styles, with character references resolved.
     pub(crate) text: String,
@@ -19,7 +18,7 @@ pub(crate) struct Page {
 
 const VOID: [&str; 2] = ["meta", "input"];
 
-/// Takes a page apart.
+/// Parses a page.
 pub(crate) fn parse(html: &str) -> Result<Page, String> {
     let mut page = Page::default();
     let mut open: Vec<String> = Vec::new();
@@ -50,7 +49,7 @@ pub(crate) fn parse(html: &str) -> Result<Page, String> {
             let end = format!("</{name}>");
             let (raw, after) = rest.split_once(&end).ok_or_else(|| format!("no {end}"))?;
             if raw.contains("<!--") || raw.to_ascii_lowercase().contains("<script") {
-                return Err(format!("what is in <{name}> could be taken for a comment or an element"));
+                return Err(format!("<{name}> contains the start of a comment or an element"));
             }
             if name == "script" {
                 page.scripts.push(raw.to_owned());
@@ -63,7 +62,7 @@ pub(crate) fn parse(html: &str) -> Result<Page, String> {
     if open.is_empty() { Ok(page) } else { Err(format!("not closed: {open:?}")) }
 }
 
-/// A tag without its brackets, and what follows it. Quoted values may hold `>`, though ours never do.
+/// Splits a tag from the text after it. Quoted values may contain `>`.
 fn split_tag(tag: &str) -> Result<(&str, &str), String> {
     let mut is_quoted = false;
     for (place, byte) in tag.bytes().enumerate() {
@@ -106,7 +105,7 @@ fn attribute_list(element: &str, attributes: &str, page: &mut Page) -> Result<()
     Ok(())
 }
 
-/// Text without character references.
+/// Resolves character references.
 fn resolve(text: &str) -> Result<String, String> {
     let mut plain = String::new();
     let mut parts = text.split('&');
@@ -127,7 +126,7 @@ fn resolve(text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn the_checker_finds_what_is_wrong() {
+fn the_parser_rejects_invalid_pages() {
     let parse = |body: &str| parse(&format!("<!DOCTYPE html>\n{body}")).map(|page| page.text);
     assert_eq!(parse("<p id=\"a\">1 &lt; 2<b>!</b></p>"), Ok("1 < 2!".to_owned()));
     for wrong in [

@@ -1,7 +1,7 @@
-//! Reading and writing: what is written is read, and what is wrong is refused with the place.
+//! Reading and writing of JSON, and errors with their locations.
 
 use crate::sample::{consistent, full, to_json};
-use heapwright_report::{MAX_JSON_LEN, check, from_json, read, write_html};
+use heapwright_report::{MAX_JSON_LEN, ReadReportError, check, from_json, read, write_html};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn value() -> Value {
     serde_json::from_str(&to_json(&full())).unwrap()
 }
 
-/// The error for a document with this in place of what is at a JSON pointer.
+/// Returns the error for a document whose value at a JSON pointer is replaced.
 #[track_caller]
 fn refused_with(pointer: &str, value_there: Value) -> String {
     let mut document = value();
@@ -25,7 +25,7 @@ fn refused(json: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_reports_are_read_back() {
     let report = full();
     let json = to_json(&report);
     assert_eq!(from_json(json.as_bytes()), Ok(report.clone()));
@@ -33,7 +33,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn a_writer_that_fails_is_told() {
+fn the_error_of_a_writer_is_returned() {
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -59,19 +59,19 @@ fn unknown_keys_are_ignored_and_unknown_kinds_are_unknown() {
 }
 
 #[test]
-fn another_schema_or_version_is_told_before_anything_else() {
+fn schema_and_version_are_checked_first() {
     assert_eq!(
         refused_with("/schema", json!("x\n")),
-        "schema: \"x\\n\", but a report has \"heapwright.report\""
+        "schema: is \"x\\n\", but must be \"heapwright.report\""
     );
     assert_eq!(
         refused(br#"{"schema":"heapwright.report","version":2,"heaps":"another meaning"}"#),
-        "version: 2, but this version of heapwright reads 1"
+        "version: is 2, but this version of heapwright reads version 1"
     );
-    assert_eq!(refused(b"{}"), "schema: is missing; a report has \"heapwright.report\"");
+    assert_eq!(refused(b"{}"), "schema: is missing; must be \"heapwright.report\"");
     assert_eq!(
         refused(br#"{"schema":"heapwright.report"}"#),
-        "version: is missing; this version of heapwright reads 1"
+        "version: is missing; this version of heapwright reads version 1"
     );
     assert_eq!(
         refused(br#"{"schema":"heapwright.report","version":"1"}"#),
@@ -80,7 +80,7 @@ fn another_schema_or_version_is_told_before_anything_else() {
 }
 
 #[test]
-fn what_is_not_json_is_told_by_line() {
+fn syntax_errors_have_a_line() {
     assert_eq!(refused(b""), "line 1, column 0: EOF while parsing a value");
     assert_eq!(refused(b"{\n  \"schema\": nan\n}"), "line 2, column 14: expected ident");
     let report = to_json(&full());
@@ -94,7 +94,7 @@ fn what_is_not_json_is_told_by_line() {
 }
 
 #[test]
-fn wrong_types_are_told_by_path() {
+fn wrong_types_have_a_path() {
     assert_eq!(
         refused_with("/heaps/1/allocations/0/size", json!(-1)),
         "heaps[1].allocations[0].size: invalid value: integer `-1`, expected u64"
@@ -144,7 +144,7 @@ fn deep_nesting_is_refused_and_nothing_overflows() {
                 .as_bytes(),
         );
     }
-    // Keys that nobody knows may be as deep as they like.
+    // Unknown keys may be nested without limit.
     let ignored = to_json(&full()).replacen(
         '{',
         &format!("{{\"x\":{}{},", "[".repeat(200_000), "]".repeat(200_000)),
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_report_that_keeps_the_rules_is_read_as_it_was_written(report in consistent()) {
+    fn any_valid_report_is_read_back(report in consistent()) {
         prop_assert_eq!(check(&report), Ok(()));
         let json = to_json(&report);
         let read = from_json(json.as_bytes());
@@ -180,14 +180,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused_in_one_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_read_or_rejected_in_one_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Err(error) = from_json(&bytes) {
             prop_assert!(!error.to_string().contains('\n'));
         }
     }
 
     #[test]
-    fn a_byte_that_is_another_makes_a_report_or_an_error(
+    fn a_changed_byte_makes_a_report_or_an_error(
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {
@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-/// Counts what is read of it.
+/// A reader that counts the bytes.
 struct Counted<R>(R, u64);
 
 impl<R: std::io::Read> std::io::Read for Counted<R> {
@@ -213,11 +213,11 @@ impl<R: std::io::Read> std::io::Read for Counted<R> {
 }
 
 #[test]
-fn a_reader_without_end_is_refused_early() {
+fn an_endless_reader_is_rejected_early() {
     for byte in [0, b' ', b'[', b'x'] {
         let mut endless = Counted(std::io::repeat(byte), 0);
         let error = read(&mut endless).unwrap_err();
-        assert_eq!(error.to_string(), "it is no report: a report is a JSON object, which begins with {");
+        assert_eq!(error.to_string(), "not a report: a report is a JSON object, which begins with {");
         assert!(endless.1 <= 1 << 16, "{} bytes were read", endless.1);
     }
 }
@@ -228,9 +228,9 @@ fn a_report_is_read_to_a_limit() {
     let endless = || b"{\"schema\":\"".chain(std::io::repeat(b'x'));
     let mut counted = Counted(endless(), 0);
     let error = read(&mut counted).unwrap_err();
-    assert_eq!(error.to_string(), "the report is longer than 268435456 bytes, the most that is read");
+    assert!(matches!(error, ReadReportError::TooLong), "{error}");
     assert!(counted.1 <= MAX_JSON_LEN + (1 << 20), "{} bytes were read", counted.1);
-    // Spaces behind the report, up to the limit and one byte beyond it.
+    // Spaces after the report, up to the limit and one byte beyond it.
     let json = to_json(&full());
     let spaces = MAX_JSON_LEN - json.len() as u64;
     let padded = |spaces| json.as_bytes().chain(std::io::repeat(b' ').take(spaces));

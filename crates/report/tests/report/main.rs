@@ -1,4 +1,4 @@
-//! Reports: written, read, refused, and made into pages.
+//! Tests of reading, writing, checking and converting reports.
 
 mod html;
 mod json;

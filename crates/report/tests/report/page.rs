@@ -1,4 +1,4 @@
-//! Pages: whole, self-contained, and safe whatever the names are.
+//! HTML pages: well-formed, self-contained, and safe with any names.
 
 use crate::html::{self, Page};
 use crate::sample::{allocation, bytes, consistent, full, to_html};
@@ -11,7 +11,7 @@ use heapwright_report::Visible;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The page of a report, taken apart.
+/// Returns the parsed page of a report.
 #[track_caller]
 fn page(report: &AllocatorReport) -> Page {
     let page = html::parse(&to_html(report)).unwrap_or_else(|error| panic!("{error}"));
@@ -31,7 +31,7 @@ fn the_page_of_the_sample() {
     for words in [
         "Memory of Sample GPU",
         "discrete · resource heap tier 2 · tight alignment tier 1 · GPU upload heaps · ID3D12Device14",
-        "2 heaps, 0 empty, 5 ever created",
+        "2 heaps, 0 empty, 5 created in total",
         "committed: flag",
         "meshes DEFAULT buddy",
         "default · UPLOAD · buffers 1 heap",
@@ -52,7 +52,7 @@ fn the_page_of_the_sample() {
 }
 
 #[test]
-fn the_script_gets_every_allocation() {
+fn the_data_has_every_allocation() {
     let data = data(&page(&full()));
     assert_eq!(data["kinds"][2], "render target or depth-stencil");
     assert_eq!(
@@ -80,7 +80,7 @@ fn the_script_gets_every_allocation() {
 }
 
 #[test]
-fn nothing_is_loaded_and_only_one_script_may_run() {
+fn the_policy_allows_one_script_and_no_external_resources() {
     let html = to_html(&full());
     let policy = html.lines().find(|line| line.contains("Content-Security-Policy")).unwrap();
     assert!(
@@ -106,11 +106,11 @@ fn heaps_are_grouped_by_pool_type_and_kind() {
 }
 
 #[test]
-fn an_allocator_that_holds_nothing_has_a_page() {
+fn an_empty_report_has_a_page() {
     let report = AllocatorReport::new(DeviceReport::new("", ""));
     let page = page(&report);
     assert!(page.text.contains("Memory of unnamed device"), "{}", page.text);
-    assert!(page.text.contains("There are none."));
+    assert!(page.text.contains("There are no heaps."));
     assert_eq!(data(&page)["heaps"], json!([]));
 }
 
@@ -122,7 +122,7 @@ fn usage_above_the_budget_is_marked() {
     assert!(to_html(&report).contains("<tr class=\"over\"><th scope=\"row\">local"));
 }
 
-/// Names that try to get out of where they are.
+/// Names that contain markup and control characters.
 const HOSTILE: [&str; 9] = [
     "</script><script>alert(1)</script>",
     "</title></style></noscript></table><img src=x onerror=alert(1)>",
@@ -136,14 +136,14 @@ const HOSTILE: [&str; 9] = [
 ];
 
 #[test]
-fn hostile_names_are_text_wherever_they_are() {
+fn hostile_names_are_escaped_everywhere() {
     let expected_elements = page(&hostile(|_| "plain".to_owned())).elements;
     for name in HOSTILE {
         let report = hostile(|place| format!("{place}{name}"));
         let page = page(&report);
         assert_eq!(page.elements, expected_elements, "{name:?}");
         let shown = Visible(name).to_string();
-        // Every place shows it: the title, the heading, pools, reasons, algorithms, flags, names, user data.
+        // It occurs in the title, the heading, pools, reasons, algorithms, flags, names and user data.
         let in_text = page.text.matches(&shown).count();
         assert!(in_text >= 12, "{name:?} is shown {in_text} times");
         let data = page.scripts[0].as_str();
@@ -153,7 +153,7 @@ fn hostile_names_are_text_wherever_they_are() {
     }
 }
 
-/// A report with a name of its own at each place that takes one.
+/// Returns a report with a different name in each field that has one.
 fn hostile(name: impl Fn(u32) -> String) -> AllocatorReport {
     let mut report = AllocatorReport::new(DeviceReport::new(name(0), name(1)));
     let mut pool = PoolReport::new(name(2));
@@ -176,7 +176,7 @@ fn hostile(name: impl Fn(u32) -> String) -> AllocatorReport {
 }
 
 #[test]
-fn twenty_thousand_allocations_make_a_page_of_little_more_than_their_names() {
+fn a_page_with_many_allocations_is_little_larger_than_their_names() {
     let mut report = AllocatorReport::new(DeviceReport::new("", ""));
     report.pools.push(PoolReport::new("default"));
     let mut names = 0;
@@ -192,7 +192,7 @@ fn twenty_thousand_allocations_make_a_page_of_little_more_than_their_names() {
     }
     report.recount();
     let html = to_html(&report);
-    // Offset, size and kind are some 25 bytes; a heap's section and the table of the largest have their share.
+    // Offset, size and kind take about 25 bytes; heaps and the table of the largest allocations take the rest.
     let limit = names + 20_000 * 45 + 200 * 1000 + 1000 * 200 + 40_000;
     assert!(html.len() < limit, "{} bytes for {names} of names", html.len());
     let page = page(&report);
@@ -204,7 +204,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_page_of_any_report_is_whole(report in consistent()) {
+    fn the_page_of_any_report_is_well_formed(report in consistent()) {
         let html = to_html(&report);
         let page = html::parse(&html).map_err(TestCaseError::fail)?;
         for link in &page.links {
@@ -216,7 +216,7 @@ proptest! {
     }
 }
 
-/// A report of heaps of these sizes, with so many bytes of each in one allocation.
+/// Returns a report with heaps of the given sizes, each with one allocation of the given size.
 fn heaps(sizes: &[(u64, u64)]) -> AllocatorReport {
     let mut report = AllocatorReport::new(DeviceReport::new("", ""));
     report.pools.push(PoolReport::new("default"));
@@ -231,7 +231,7 @@ fn heaps(sizes: &[(u64, u64)]) -> AllocatorReport {
 }
 
 #[test]
-fn the_overview_comes_first_and_has_one_scale() {
+fn the_overview_precedes_the_heaps_and_is_to_scale() {
     let html = to_html(&heaps(&[(64 << 20, 16 << 20), (16 << 20, 16 << 20), (1 << 20, 1 << 18)]));
     let (overview, cards) = html.split_once("<section class=\"group\">").unwrap();
     for (place, (width, used)) in
@@ -246,16 +246,16 @@ fn the_overview_comes_first_and_has_one_scale() {
         let map = map.split_once("<div class=\"map\" style=\"").unwrap().1;
         assert!(map.starts_with(&format!("width:{width}\"")), "{map}");
     }
-    // Of many, a row of the overview has several.
+    // With many heaps, a row of the overview has several.
     let html = to_html(&heaps(&[(1 << 20, 1 << 18); 100]));
     assert_eq!(html.matches("style=\"width:10.00%\" title=\"Heap ").count(), 100);
-    // One heap needs no overview.
+    // There is no overview of a single heap.
     assert!(!to_html(&heaps(&[(1 << 20, 1 << 18)])).contains("class=\"cell\""));
     page(&heaps(&[(1 << 20, 1 << 18), (1 << 20, 1 << 20)]));
 }
 
 #[test]
-fn full_heaps_are_folded_and_others_are_not() {
+fn full_heaps_are_collapsed() {
     let mib = 1 << 20;
     let html = to_html(&heaps(&[(mib, mib), (mib, mib - mib / 64), (mib, mib - mib / 64 - 1), (mib, 1)]));
     let (open, folded) =
@@ -270,9 +270,9 @@ fn full_heaps_are_folded_and_others_are_not() {
     assert_eq!([0, 1, 2, 3].map(is_open), [false, false, true, true]);
 }
 
-/// What is wider than a narrow page scrolls in a box of its own.
+/// Tables that are wider than the page scroll separately.
 #[test]
-fn every_table_is_in_a_box_that_scrolls() {
+fn every_table_is_in_a_scrolling_element() {
     let html = to_html(&full());
     assert!(html.matches("<table>").count() > 4, "{html}");
     assert_eq!(html.matches("<table>").count(), html.matches("<div class=\"scroll\"><table>").count());

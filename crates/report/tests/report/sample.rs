@@ -1,4 +1,4 @@
-//! Reports to test with: one that has every key, and any that keeps the rules.
+//! Reports for tests: a sample with every key, and a strategy for valid reports.
 
 use heapwright::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
@@ -25,7 +25,7 @@ pub(crate) fn allocation(offset: u64, size: u64, kind: AllocationKind) -> Alloca
     AllocationReport::new(HeapOffset::new(offset), bytes(size), kind)
 }
 
-/// A report with two heaps, in which every key has a value.
+/// Returns a report with two heaps in which every key has a value.
 pub(crate) fn full() -> AllocatorReport {
     let mut device = DeviceReport::new("Sample GPU", "discrete");
     device.resource_heap_tier = Some(2);
@@ -99,7 +99,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[a-z]{1,8}", 1 => any::<String>(), 1 => hostile.prop_map(str::to_owned)]
 }
 
-/// Allocations in a range of this size, which follow each other with or without something free between them.
+/// Returns allocations in a range of this size, with or without free ranges between them.
 fn allocations(capacity: u64, depth: u32) -> BoxedStrategy<Vec<AllocationReport>> {
     let one = (0_u64..capacity / 8, 1_u64..=capacity / 4, kind(), prop::option::of(text()), any::<u64>());
     let list = prop::collection::vec(one, 0..6).prop_flat_map(move |list| {
@@ -150,7 +150,7 @@ fn heap() -> impl Strategy<Value = HeapReport> {
     })
 }
 
-/// Any report that keeps the rules.
+/// Returns a strategy for valid reports.
 pub(crate) fn consistent() -> impl Strategy<Value = AllocatorReport> {
     let resource = (kind(), 1_u64..1 << 40, prop::option::of(0_usize..3), text());
     let resource = resource.prop_map(|(kind, size, pool, name)| {

@@ -1,4 +1,4 @@
-//! What `recount` makes of heaps and resources, and what can be asked of a report.
+//! Sums of `recount`, free ranges and lists of allocations.
 
 use crate::sample::{allocation, bytes, full};
 use heapwright::report::{
@@ -6,12 +6,12 @@ use heapwright::report::{
 };
 use heapwright::{ByteSize, HeapOffset, HeapRange, SegmentGroup};
 use heapwright_report::{
-    Place, free_ranges, heap_external_fragmentation, largest_allocations, largest_free_range,
+    AllocationLocation, free_ranges, heap_external_fragmentation, largest_allocations, largest_free_range,
     live_allocations,
 };
 
 #[test]
-fn containers_count_for_what_is_in_them() {
+fn containers_count_as_their_nested_allocations() {
     let report = full();
     let heap = &report.heaps[0];
     assert_eq!(heap.used, bytes(256 + 256 + 50 + 16_384));
@@ -23,7 +23,7 @@ fn containers_count_for_what_is_in_them() {
 }
 
 #[test]
-fn a_container_that_does_not_tell_counts_as_a_whole() {
+fn a_container_without_nested_list_counts_as_a_whole() {
     let mut report = full();
     report.heaps[0].allocations[0].within = None;
     report.heaps[0].allocations[1].within = Some(Vec::new());
@@ -35,21 +35,21 @@ fn a_container_that_does_not_tell_counts_as_a_whole() {
 }
 
 #[test]
-fn what_is_outside_of_heaps_is_counted_apart() {
+fn resources_outside_heaps_are_counted_separately() {
     let report = full();
     let totals = &report.totals;
     assert_eq!((totals.heap_count, totals.allocation_count), (2, 6));
     assert_eq!(totals.reserved, bytes(65_536 + (1 << 20)));
     assert_eq!(totals.committed, Tally { count: 1, size: bytes(65_536) });
     assert_eq!(totals.imported, Tally { count: 1, size: bytes(4096) });
-    // The committed resource is in the first pool, the imported one in none.
+    // The committed resource belongs to the first pool, the imported one to no pool.
     assert_eq!(report.pools[0].totals.committed.count, 1);
     assert_eq!(report.pools[0].totals.imported.count, 0);
     assert_eq!(report.pools[1].totals.reserved, bytes(1 << 20));
 }
 
 #[test]
-fn recount_keeps_what_it_does_not_count_and_sorts_the_rest() {
+fn recount_keeps_other_values_and_sorts_groups() {
     let mut report = full();
     let expected = report.clone();
     report.heaps[1].allocations.reverse();
@@ -83,7 +83,7 @@ fn an_empty_heap_is_one_free_range() {
 }
 
 #[test]
-fn free_ranges_are_before_between_and_behind() {
+fn free_ranges_are_before_between_and_after_allocations() {
     let heap_of = |list: &[(u64, u64)]| {
         let (heap_type, group) = (HeapTypeName::Default, SegmentGroup::Local);
         let mut heap = HeapReport::new(heap_type, group, HeapContents::Any, bytes(100));
@@ -97,7 +97,7 @@ fn free_ranges_are_before_between_and_behind() {
     };
     assert_eq!(free(&[(0, 100)]), []);
     assert_eq!(free(&[(10, 20), (30, 5), (40, 50)]), [(0, 10), (35, 5), (90, 10)]);
-    // What breaks the rules does not make it loop or panic.
+    // An invalid report does not cause a loop or a panic.
     assert_eq!(free(&[(50, 10), (0, 200), (u64::MAX, u64::MAX)]), [(0, 50)]);
     let heap = heap_of(&[(10, 60)]);
     assert_eq!(largest_free_range(&heap), bytes(30));
@@ -105,18 +105,18 @@ fn free_ranges_are_before_between_and_behind() {
 }
 
 #[test]
-fn live_allocations_are_what_users_hold() {
+fn live_allocations_include_nested_ones() {
     let report = full();
     let all = live_allocations(&report);
     let totals = &report.totals;
     let count = totals.allocation_count + totals.committed.count + totals.imported.count;
     assert_eq!(all.len() as u64, count);
     assert_eq!(
-        (all[2].name, all[2].place),
-        ("constants", Place::Heap { index: 0, offset: HeapOffset::new(4196) })
+        (all[2].name, all[2].location),
+        ("constants", AllocationLocation::Heap { index: 0, offset: HeapOffset::new(4196) })
     );
     assert_eq!((all[0].waste, all[1].waste), (bytes(56), ByteSize::ZERO));
-    assert_eq!(all[2].place.to_string(), "heap 0 at 0x1064");
+    assert_eq!(all[2].location.to_string(), "heap 0 at 0x1064");
     let largest: Vec<&str> = largest_allocations(&report, 3).iter().map(|one| one.name).collect();
     assert_eq!(largest, ["albedo", "", "back buffer"]);
 }

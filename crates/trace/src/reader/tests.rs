@@ -1,14 +1,25 @@
 use super::*;
 use std::io;
 
+use crate::error::Column;
+use crate::text::Snippet;
+
 const HEADER: &str = "time_us,event,id,size_bytes\n";
 
 fn read(rows: &str) -> Result<Vec<Event>, TraceError> {
     TraceReader::new("t.csv", format!("{HEADER}{rows}").as_bytes())?.collect()
 }
 
-fn error(rows: &str) -> String {
-    read(rows).unwrap_err().to_string()
+/// Returns the line of the error, and its kind with all values.
+fn error(rows: &str) -> (Option<u64>, String) {
+    let error = read(rows).unwrap_err();
+    (error.line(), format!("{:?}", error.kind()))
+}
+
+/// Expects an error of this kind on this line.
+#[track_caller]
+fn expect_error(rows: &str, line: u64, kind: &TraceErrorKind) {
+    assert_eq!(error(rows), (Some(line), format!("{kind:?}")));
 }
 
 #[test]
@@ -37,73 +48,51 @@ fn a_header_alone_is_a_trace_without_events() {
 #[test]
 fn an_empty_input_has_no_header() {
     let error = TraceReader::new("t.csv", io::empty()).err().unwrap();
-    assert_eq!(
-        error.to_string(),
-        "t.csv:1: the file is empty, but a trace starts with the line \"time_us,event,id,size_bytes\""
-    );
+    assert!(matches!(error.kind(), TraceErrorKind::Empty), "{error}");
+    assert_eq!(error.line(), Some(1));
 }
 
 #[test]
-fn an_id_is_used_once() {
-    assert_eq!(
-        error("0,alloc,7,16\n0,alloc,8,16\n1,alloc,7,16\n"),
-        "t.csv:4: id 7 is allocated again, but an id is used once (first allocated on line 2)"
-    );
-    assert_eq!(
-        error("0,alloc,1,16\n0,free,1,16\n1,alloc,1,16\n"),
-        "t.csv:4: id 1 is allocated again, but an id is used once (first allocated on line 2)"
-    );
+fn ids_are_unique() {
+    let kind = TraceErrorKind::AllocatedTwice { id: 7, first_line: 2 };
+    expect_error("0,alloc,7,16\n0,alloc,8,16\n1,alloc,7,16\n", 4, &kind);
+    expect_error("0,alloc,7,16\n0,free,7,16\n1,alloc,7,16\n", 4, &kind);
 }
 
 #[test]
-fn only_what_is_live_is_freed() {
-    assert_eq!(error("0,free,3,16\n"), "t.csv:2: free of id 3, which is not live: it was never allocated");
-    assert_eq!(
-        error("0,alloc,3,16\n1,free,3,16\n2,free,3,16"),
-        "t.csv:4: free of id 3, which is not live: it was already freed on line 3"
-    );
+fn only_live_allocations_can_be_freed() {
+    expect_error("0,free,3,16\n", 2, &TraceErrorKind::NeverAllocated { id: 3 });
+    let kind = TraceErrorKind::AlreadyFreed { id: 3, freed_line: 3 };
+    expect_error("0,alloc,3,16\n1,free,3,16\n2,free,3,16", 4, &kind);
 }
 
 #[test]
 fn a_free_repeats_the_size() {
-    assert_eq!(
-        error("0,alloc,3,16\n1,free,3,17\n"),
-        "t.csv:3: free of id 3 gives size_bytes 17, but 16 were allocated on line 2"
-    );
+    let kind = TraceErrorKind::FreeSizeMismatch { id: 3, found: 17, allocated: 16, alloc_line: 2 };
+    expect_error("0,alloc,3,16\n1,free,3,17\n", 3, &kind);
 }
 
 #[test]
-fn time_does_not_go_back() {
-    assert_eq!(
-        error("5,alloc,0,1\n5,alloc,1,1\n4,alloc,2,1\n"),
-        "t.csv:4: time_us goes back from 5 to 4, but events are in order of time"
-    );
+fn time_does_not_decrease() {
+    let kind = TraceErrorKind::TimeGoesBack { previous: 5, found: 4 };
+    expect_error("5,alloc,0,1\n5,alloc,1,1\n4,alloc,2,1\n", 4, &kind);
 }
 
 #[test]
-fn live_bytes_are_counted_in_64_bits() {
+fn live_bytes_are_limited_to_64_bits() {
     let max = u64::MAX;
     assert_eq!(read(&format!("0,alloc,0,{max}\n0,free,0,{max}\n0,alloc,1,{max}\n")).unwrap().len(), 3);
-    assert_eq!(
-        error(&format!("0,alloc,0,{max}\n0,alloc,1,1\n")),
-        "t.csv:3: more bytes are live at once than fit in 64 bits"
-    );
+    expect_error(&format!("0,alloc,0,{max}\n0,alloc,1,1\n"), 3, &TraceErrorKind::LiveBytesOverflow);
 }
 
 #[test]
 fn malformed_rows_name_their_line() {
-    assert_eq!(
-        error("0,alloc,0,16\n0,alloc,x,16\n0,alloc,y,16\n"),
-        "t.csv:3: id must be decimal digits, found \"x\""
-    );
-    assert_eq!(
-        error("0,alloc,0,16\n\n0,alloc,1,16\n"),
-        "t.csv:3: expected 4 fields (time_us,event,id,size_bytes), found 0: \"\""
-    );
-    assert_eq!(
-        error(&format!("0,alloc,0,16\n{}\n", "1".repeat(257))),
-        "t.csv:3: the line is longer than 256 bytes, the most that a row may have"
-    );
+    let kind = TraceErrorKind::NotANumber { column: Column::Id, found: Snippet::new(b"x") };
+    expect_error("0,alloc,0,16\n0,alloc,x,16\n0,alloc,y,16\n", 3, &kind);
+    let kind = TraceErrorKind::FieldCount { found: 0, line: Snippet::new(b"") };
+    expect_error("0,alloc,0,16\n\n0,alloc,1,16\n", 3, &kind);
+    let long = format!("0,alloc,0,16\n{}\n", "1".repeat(257));
+    expect_error(&long, 3, &TraceErrorKind::LineTooLong);
 }
 
 #[test]
@@ -123,11 +112,12 @@ fn the_number_of_events_is_limited() {
     assert_eq!(reader.max_line, Trace::MAX_EVENTS + 1);
     reader.max_line = 3;
     let error = reader.find_map(Result::err).unwrap();
-    assert_eq!(error.to_string(), "t.csv:4: the trace has more than 4194304 events, the most that is read");
+    assert!(matches!(error.kind(), TraceErrorKind::TooManyEvents), "{error}");
+    assert_eq!(error.line(), Some(4));
 }
 
 #[test]
-fn an_input_that_fails_is_no_fault_of_a_line() {
+fn an_error_of_the_input_has_no_line() {
     struct Fails;
     impl Read for Fails {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
@@ -144,7 +134,7 @@ fn an_input_that_fails_is_no_fault_of_a_line() {
 }
 
 #[test]
-fn the_reader_counts_what_it_has_yielded() {
+fn totals_cover_the_events_yielded_so_far() {
     let text = format!("{HEADER}0,alloc,0,100\n1,alloc,1,50\n2,free,0,100\n3,alloc,2,70\n");
     let mut reader = TraceReader::new("t.csv", text.as_bytes()).unwrap();
     assert_eq!((reader.peak_live().get(), reader.allocation_count()), (0, 0));

@@ -1,4 +1,4 @@
-//! The conformance suite on Wine's D3D12.
+//! The conformance suite on Wine's Direct3D 12.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use super::Place;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs the suite, which is told what is known to fail.
+/// Runs the suite with the list of known gaps.
 pub(super) fn run(place: &Place<'_>) -> Result<Counts, String> {
     let gaps = place.known_gaps("conformance.txt");
-    let gaps = gaps.to_str().ok_or("the repository's path is no text")?;
+    let gaps = gaps.to_str().ok_or("the repository's path is not valid UTF-8")?;
     let mut command = place.wine.command(place.built.program()?);
     command.args(["conformance", "--json", "--device", "d3d12", "--known-gaps", gaps]);
     let run = place.run(command, LIMIT, "conformance")?;
-    // What is wrong with single checks is in the report; without one, the program failed as such.
-    let report = report(&run).ok_or_else(|| format!("heapwright conformance: {}", run.why_not()))?;
+    // Failed checks are in the report. Without a report, the program itself failed.
+    let report = report(&run).ok_or_else(|| format!("heapwright conformance: {}", run.describe()))?;
     let mut counts = read(&report)?;
     if counts.failed.is_empty() != run.is_success() {
-        counts.failed.push(format!("heapwright conformance: {}", run.why_not()));
+        counts.failed.push(format!("heapwright conformance: {}", run.describe()));
     }
     Ok(counts)
 }
@@ -33,11 +33,11 @@ fn report(run: &process::Run) -> Option<Value> {
 fn read(report: &Value) -> Result<Counts, String> {
     let count = |key: &str| {
         let number = report[key].as_u64().and_then(|number| usize::try_from(number).ok());
-        number.ok_or_else(|| format!("heapwright conformance reports no number {key}"))
+        number.ok_or_else(|| format!("the report of heapwright conformance has no number {key}"))
     };
     let list = |key: &str| {
         let list = report[key].as_array();
-        list.ok_or_else(|| format!("heapwright conformance reports no list {key}"))
+        list.ok_or_else(|| format!("the report of heapwright conformance has no list {key}"))
     };
     let failed = list("checks")?.iter().filter(|check| check["result"] == "fail");
     let mut failed: Vec<String> =
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_is_counted_and_what_is_wrong_is_named() {
+    fn checks_are_counted_and_failures_named() {
         let report = serde_json::json!({
             "passed": 3, "failed": 1, "known": 2, "skipped": 1,
             "no_longer_failing": ["a/b"], "known_but_skipped": ["a/c"],
@@ -78,8 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_another_shape_is_an_error() {
+    fn an_unexpected_report_is_an_error() {
         let message = read(&serde_json::json!({"checks": []})).unwrap_err();
-        assert_eq!(message, "heapwright conformance reports no list no_longer_failing");
+        assert_eq!(message, "the report of heapwright conformance has no list no_longer_failing");
     }
 }

@@ -1,7 +1,7 @@
-//! What is run in Wine.
+//! The steps that run in Wine.
 //!
-//! - [`conformance`]: the suite, with what is known to fail.
-//! - [`native`]: programs in C and C++.
+//! - [`conformance`]: the conformance suite.
+//! - [`native`]: C and C++ programs.
 //! - [`program`]: the program heapwright.
 
 mod conformance;
@@ -25,34 +25,33 @@ use super::wine::Wine;
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Step {
-    /// All tests, on our runtime
+    /// All tests, on the runtime
     Tests,
-    /// The program: its devices, and a replay, on our runtime
+    /// heapwright devices and replay, on the runtime
     Program,
-    /// A C program, on our runtime's DLL
+    /// A C program, with the runtime's DLL
     C,
-    /// A C++ program that uses the official headers, on our runtime's DLL
+    /// C++ programs with the official headers, with the runtime's DLL
     Cpp,
-    /// The examples, on our runtime
+    /// The examples, on the runtime
     Examples,
-    /// The library's integration tests, on Wine's D3D12
+    /// The library's integration tests, on Wine's Direct3D 12
     WineTests,
-    /// heapwright conformance, on Wine's D3D12
+    /// heapwright conformance, on Wine's Direct3D 12
     WineConformance,
-    /// heapwright devices and replay, on Wine's D3D12
+    /// heapwright devices and replay, on Wine's Direct3D 12
     WineProgram,
-    /// The examples, on Wine's D3D12
+    /// The examples, on Wine's Direct3D 12
     WineExamples,
-    /// The programs of interop/, which use the crate `windows`, on Wine's D3D12
+    /// The programs of interop/, which use the crate `windows`, on Wine's Direct3D 12
     WineInterop,
 }
 
-/// Programs of tests that are not run on our runtime: they take long, and have nothing in them that is Windows'.
+/// Test programs that are not run on the runtime, because they take long and do not depend on the system.
 ///
-/// - crates/core does no I/O and calls no function of the system beyond what std's locks do. Its unit tests are run;
-///   those that throw random operations at its algorithms say the same on every system.
-/// - The wrong devices test the checks of the suite, not what the checks are run on.
-/// - The programs in C and C++ are compiled by their own steps: there is no compiler in Wine.
+/// - crates/core only uses std's locks. Its unit tests are run, but not the tests with random operations.
+/// - The wrong devices test the checks themselves.
+/// - The C and C++ programs have separate steps, because there is no compiler in Wine.
 const NOT_OF_WINDOWS: &[&str] = &[
     "conformance/wrong_devices",
     "core/buddy",
@@ -64,14 +63,14 @@ const NOT_OF_WINDOWS: &[&str] = &[
     "runtime-cdylib/programs",
 ];
 
-/// How long an example may take.
+/// Time limit of an example.
 const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(60);
 
-/// Where steps run, and on what.
+/// Environment of the steps.
 pub(super) struct Place<'a> {
     pub(super) root: &'a Path,
     pub(super) target_folder: &'a Path,
-    /// What is test-wine's own.
+    /// Directory for files of test-wine.
     pub(super) folder: &'a Path,
     pub(super) logs: &'a Path,
     pub(super) wine: &'a Wine,
@@ -107,7 +106,7 @@ impl Step {
         }
     }
 
-    /// Runs it. What keeps it from running is a failure.
+    /// Runs the step. An error is counted as a failure.
     pub(super) fn run(self, place: &Place<'_>) -> Counts {
         let counts = match self {
             Self::Tests => Ok(tests(place)),
@@ -126,12 +125,12 @@ impl Step {
 }
 
 impl Place<'_> {
-    /// A file of known gaps.
+    /// Returns the path of a file of known gaps.
     fn known_gaps(&self, name: &str) -> PathBuf {
         self.root.join("xtask/src/test_wine/known_gaps").join(name)
     }
 
-    /// Runs a program in Wine with a time limit, and ends what is left of it if it takes longer.
+    /// Runs a program in Wine with a time limit, after which all programs in Wine are terminated.
     fn run(&self, command: Command, limit: Duration, log: &str) -> Result<process::Run, String> {
         let run = process::run(command, limit, &self.logs.join(log))?;
         if run.was_ended() {
@@ -141,7 +140,7 @@ impl Place<'_> {
     }
 }
 
-/// Every program of tests on our runtime.
+/// Runs the test programs on the runtime.
 fn tests(place: &Place<'_>) -> Counts {
     let environment = vec![stress(40_000)];
     let runner = Runner { wine: place.wine, logs: place.logs, step: "ours", environment };
@@ -154,8 +153,8 @@ fn tests(place: &Place<'_>) -> Counts {
     counts
 }
 
-/// The library's integration tests on Wine's D3D12. Only those count that ran on it, by their own account: the others are
-/// about the simulated GPU, and ran in [`tests`].
+/// Runs the library's integration tests on Wine's Direct3D 12. Only tests that log this device are counted; the others use the
+/// simulated GPU and ran in [`tests`].
 fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let gaps = KnownGaps::read(&place.known_gaps("tests.txt"))?;
     let log = place.folder.join("ran.log");
@@ -168,7 +167,7 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     let environment = vec![
         ("HEAPWRIGHT_TEST_DEVICE", "d3d12".to_owned()),
         ("HEAPWRIGHT_TEST_LOG", log.display().to_string()),
-        // It is about the simulated GPU.
+        // Tests the simulated GPU.
         stress(400),
     ];
     let runner = Runner { wine: place.wine, logs: place.logs, step: "wine", environment };
@@ -181,35 +180,36 @@ fn wine_tests(place: &Place<'_>) -> Result<Counts, String> {
     }
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
     for entry in gaps.of_none(&names) {
-        counts.failed.push(format!("{entry} is listed as a known gap, but there is no such program"));
+        counts.failed.push(format!("{entry} is listed as a known gap, but the program does not exist"));
     }
     let log = fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     counts.passed = log.lines().filter(|line| line.ends_with("\td3d12")).count();
     if counts.passed == 0 {
-        counts.failed.push("no test says that it ran on Wine's D3D12".to_owned());
+        counts.failed.push("no test ran on Wine's Direct3D 12".to_owned());
     }
     Ok(counts)
 }
 
-/// How many submissions the stress test of residency makes; without it as many as on Linux, where they were made already.
+/// Returns the environment variable for the number of submissions of the residency stress test, which is reduced because the
+/// full test runs on Linux.
 fn stress(submissions: u32) -> (&'static str, String) {
     ("HEAPWRIGHT_STRESS_SUBMISSIONS", submissions.to_string())
 }
 
-/// Programs that take the name of a device if it is not the default one, and are to end by themselves and well.
+/// Runs programs that take an optional device and must exit successfully.
 fn examples(place: &Place<'_>, device: Option<&str>, programs: &[(String, PathBuf)]) -> Counts {
     let mut counts = Counts::default();
     for (name, path) in programs {
         let mut command = place.wine.command(path);
         command.args(device.iter().flat_map(|device| ["--device", device]));
         let result = place.run(command, LIMIT_OF_EXAMPLE, &format!("{name}-{}", device.unwrap_or("default")));
-        let result = result.and_then(|run| if run.is_success() { Ok(()) } else { Err(run.why_not()) });
+        let result = result.and_then(|run| if run.is_success() { Ok(()) } else { Err(run.describe()) });
         counts.add(Counts::one(result.map_err(|error| format!("{name}: {error}"))));
     }
     counts
 }
 
-/// The programs of interop/, which are built for it. They open Windows' D3D12.
+/// Builds and runs the programs of interop/, which use the system's Direct3D 12.
 fn interop(place: &Place<'_>) -> Result<Counts, String> {
     let programs = build::build_interop(place.root, place.target_folder)?;
     Ok(examples(place, None, &programs))

@@ -1,4 +1,4 @@
-//! Programs in C and C++ that use our runtime's DLL as they would use d3d12.dll.
+//! C and C++ programs that use the runtime's DLL.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use super::Place;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The program that has its own declarations.
+/// Runs the C program, which has its own declarations.
 pub(super) fn c(place: &Place<'_>) -> Result<Counts, String> {
     let options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1"];
     run(place, "x86_64-w64-mingw32-gcc", &options, "program.c")
 }
 
-/// The programs that are written against Debian's copy of the official headers: one that uses memory, and one that starts as
-/// applications do.
+/// Runs the C++ programs, which use Debian's package of the official headers: one uses memory, the other contains startup code
+/// of applications.
 pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
     let options = [
         "-std=c++17",
@@ -36,7 +36,7 @@ pub(super) fn cpp(place: &Place<'_>) -> Result<Counts, String> {
     Ok(Counts { passed, ..Counts::default() })
 }
 
-/// Compiles a program of crates/runtime-cdylib/tests and runs it with the DLL's path. It says how many checks it made.
+/// Compiles a program of crates/runtime-cdylib/tests and runs it with the DLL's path. Its output has the number of checks.
 fn run(place: &Place<'_>, compiler: &str, options: &[&str], source: &str) -> Result<Counts, String> {
     let program = place.folder.join(source).with_added_extension("exe");
     let mut command = Command::new(compiler);
@@ -53,6 +53,6 @@ fn run(place: &Place<'_>, compiler: &str, options: &[&str], source: &str) -> Res
         run.stdout.lines().find_map(|line| line.strip_prefix("all is well: ")?.strip_suffix(" checks"));
     match checks.and_then(|count| count.parse().ok()) {
         Some(passed) if run.is_success() => Ok(Counts { passed, ..Counts::default() }),
-        _ => Err(format!("{source}: {}", run.why_not())),
+        _ => Err(format!("{source}: {}", run.describe())),
     }
 }

@@ -1,4 +1,4 @@
-//! heapwright.exe: what devices it finds, and a replay.
+//! heapwright.exe: `devices` and `replay`.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::super::summary::Counts;
 use super::Place;
 
-/// A trace of 24,000 events, which takes seconds.
+/// A trace whose replay takes seconds.
 const TRACE: &str = "traces/vision_serving.csv.gz";
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Lists the devices, of which `device` must be one, and replays a trace on it without a failure.
+/// Lists the devices, which must include `device`, and replays a trace on it without failures.
 pub(super) fn run(place: &Place<'_>, device: &str) -> Result<Counts, String> {
     let mut counts =
         Counts::one(devices(place, device).map_err(|error| format!("heapwright devices: {error}")));
@@ -24,7 +24,7 @@ pub(super) fn run(place: &Place<'_>, device: &str) -> Result<Counts, String> {
 
 fn devices(place: &Place<'_>, device: &str) -> Result<(), String> {
     let lines = json_lines(place, &["devices", "--json"], device)?;
-    // The short name is that of the first: of the default profile, or of adapter 0.
+    // A name without suffix is that of the default profile or of adapter 0.
     let prefix = format!("{device}:");
     let is_it = |line: &Value| line["device"].as_str().is_some_and(|name| name.starts_with(&prefix));
     let line = lines.iter().find(|line| is_it(line)).ok_or_else(|| format!("{device} is not listed"))?;
@@ -44,13 +44,13 @@ fn replay(place: &Place<'_>, device: &str) -> Result<(), String> {
     }
 }
 
-/// Runs heapwright.exe, which must succeed, and reads a JSON object from each line that it prints.
+/// Runs heapwright.exe, which must succeed, and parses each line of its output as JSON.
 fn json_lines(place: &Place<'_>, arguments: &[&str], device: &str) -> Result<Vec<Value>, String> {
     let mut command = place.wine.command(place.built.program()?);
     command.args(arguments).current_dir(place.root);
     let run = place.run(command, LIMIT, &format!("heapwright-{}-{device}", arguments[0]))?;
     if !run.is_success() {
-        return Err(run.why_not());
+        return Err(run.describe());
     }
     let parse = |line: &str| serde_json::from_str(line).map_err(|error| format!("{error}: {line}"));
     run.stdout.lines().map(parse).collect()

@@ -1,25 +1,25 @@
-//! The address ranges of live buffers, in order of address.
+//! Address ranges of live buffers.
 
 use std::collections::BTreeMap;
 
 use heapwright::{ByteSize, GpuVirtualAddress};
 use heapwright_trace::AllocationIndex;
 
-/// Ranges that do not overlap. Insertion and removal cost O(log n).
+/// A set of ranges that do not overlap. Insertion and removal take O(log n) time.
 #[derive(Debug, Default)]
 pub(super) struct AddressMap {
-    /// By first address; no range reaches the start of the next.
+    /// Ranges by first address; no two overlap.
     ranges: BTreeMap<u64, Range>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Range {
     allocation: AllocationIndex,
-    /// At least 1.
+    /// Size in bytes, at least 1.
     size_bytes: u64,
 }
 
-/// A range that another would overlap.
+/// A range in the map that overlaps the range to be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Occupied {
     pub(super) allocation: AllocationIndex,
@@ -28,7 +28,7 @@ pub(super) struct Occupied {
 }
 
 impl AddressMap {
-    /// Enters `size` bytes, at least one, from `address` on; or says which range has one of them, and enters nothing.
+    /// Inserts the range of `size` bytes at `address`, or returns a range in the map that overlaps it.
     pub(super) fn insert(
         &mut self,
         allocation: AllocationIndex,
@@ -36,9 +36,9 @@ impl AddressMap {
         size: ByteSize,
     ) -> Result<(), Occupied> {
         let start = address.get();
-        // The last byte, not the end: a range may reach the end of the address space.
+        // The last byte is used because the end of a range at the end of the address space overflows.
         let last = start.saturating_add(size.get() - 1);
-        // Ranges do not overlap, so of those that start at or before `last`, the last one reaches farthest.
+        // The ranges in the map do not overlap, so the last one that starts at or before `last` has the highest end.
         if let Some((&other_start, &other)) = self.ranges.range(..=last).next_back()
             && other_start.saturating_add(other.size_bytes - 1) >= start
             && let Some(other_address) = GpuVirtualAddress::new(other_start)
@@ -50,7 +50,7 @@ impl AddressMap {
         Ok(())
     }
 
-    /// Takes out the range of `allocation`, if it is the one that was entered at `address`.
+    /// Removes the range at `address` if it belongs to `allocation`.
     pub(super) fn remove(&mut self, allocation: AllocationIndex, address: GpuVirtualAddress) {
         if self.ranges.get(&address.get()).is_some_and(|range| range.allocation == allocation) {
             self.ranges.remove(&address.get());
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_do_not_overlap() {
+    fn adjacent_ranges_do_not_overlap() {
         let mut map = AddressMap::default();
         assert_eq!(insert(&mut map, 0, 100, 10), None);
         assert_eq!(insert(&mut map, 1, 110, 10), None);
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_overlap_is_found() {
-        // Into the end, around, inside, same, into the start.
+        // Overlapping the end, enclosing, enclosed, identical, overlapping the start.
         for (start, size) in
             [(109, 5), (90, 40), (104, 2), (100, 10), (95, 6), (100, 1), (100, 11), (1, u64::MAX)]
         {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_marking_every_byte() {
+    fn the_map_agrees_with_a_map_of_bytes() {
         let mut random = 1_u64;
         let mut next = |limit: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,4 +1,4 @@
-//! A rule of `--verify` that a buffer breaks.
+//! Errors that `--verify` finds.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use heapwright::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::pattern::Damage;
 
-/// What is wrong with the buffer of one id.
+/// An error of the buffer with the given id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
-    #[error("id {id} has {} bytes, but {} were asked for", .granted.get(), .asked.get())]
-    TooSmall { id: u64, asked: ByteSize, granted: ByteSize },
+    #[error("id {id} has {} bytes, but {} were requested", .granted.get(), .requested.get())]
+    TooSmall { id: u64, requested: ByteSize, granted: ByteSize },
     #[error("id {id} has no GPU address")]
     NoAddress { id: u64 },
-    #[error("id {id} is at GPU address {address}, which is no multiple of {}", .alignment.get())]
+    #[error("id {id} is at GPU address {address}, which is not a multiple of {}", .alignment.get())]
     Misaligned { id: u64, address: GpuVirtualAddress, alignment: Alignment },
     #[error(
-        "id {id}, {} bytes at {address}, shares memory with id {other_id} of line {other_line}, {} bytes at {other_address}",
+        "id {id} ({} bytes at {address}) overlaps id {other_id} of line {other_line} ({} bytes at {other_address})",
         .size.get(), .other_size.get()
     )]
     Overlap {
@@ -32,11 +32,11 @@ pub(crate) enum Fault {
     Unwritable { id: u64, reason: String },
     #[error("id {id} cannot be read through Map {seen}: {reason}")]
     Unreadable { id: u64, reason: String, seen: Seen },
-    #[error("id {id} does not hold what was written to it: {damage}, seen {seen}")]
+    #[error("the content of id {id} changed: {damage}, detected {seen}")]
     Damaged { id: u64, damage: Damage, seen: Seen },
 }
 
-/// When a fault came to light.
+/// Time at which an error was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     BeforeFree { line: u64 },

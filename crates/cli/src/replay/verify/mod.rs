@@ -1,9 +1,9 @@
 //! The checks of `--verify`: addresses and contents of live buffers.
 //!
-//! Every buffer is checked when it is created: its size, the alignment of its GPU address, and that it shares no byte
-//! of address space with another live buffer ([`AddressMap`]). About one in [`pattern::SAMPLING`] also gets a
-//! [`pattern`], which is compared before the buffer is freed. Only the first, middle and last bytes hold the pattern,
-//! so a simulated device need not back the rest with memory.
+//! When a buffer is created, its size and the alignment of its GPU address are checked, and that it does not overlap
+//! another live buffer in GPU address space ([`AddressMap`]). A [`pattern`] is written to about one buffer in
+//! [`pattern::SAMPLING`], and compared before the buffer is freed. It covers only the first, middle and last bytes, so
+//! that a simulated device does not need memory for the rest.
 
 mod address_map;
 mod fault;
@@ -18,12 +18,12 @@ use self::address_map::AddressMap;
 pub(super) use self::fault::Fault;
 use self::fault::Seen;
 
-/// A buffer as the checks see it.
+/// A buffer to be checked.
 pub(super) trait Buffer {
-    /// What it says its size is.
+    /// Returns the buffer's size.
     fn size(&self) -> ByteSize;
 
-    /// Where it says that it is.
+    /// Returns the buffer's GPU address.
     fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress>;
 
     /// Writes through Map.
@@ -33,28 +33,28 @@ pub(super) trait Buffer {
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), String>;
 }
 
-/// Holds every buffer of one replay to the rules.
+/// Checks the buffers of a replay.
 pub(super) struct Verifier<'a> {
     trace: &'a Trace,
-    /// What every GPU address is a multiple of.
+    /// Required alignment of GPU addresses.
     alignment: Alignment,
     live: AddressMap,
-    /// Events by allocation; set when it is created.
+    /// Index of the event that created each allocation.
     alloc_events: Vec<usize>,
     found: Found,
 }
 
-/// The faults so far.
+/// Errors found so far.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The first ones, each with the event to blame.
+    /// The first errors, each with the index of the event that created the buffer.
     pub(super) faults: Vec<(usize, Fault)>,
-    /// How many more there were.
+    /// Number of further errors.
     pub(super) unlisted: u64,
 }
 
 impl Found {
-    /// One broken rule tends to be broken by many.
+    /// Maximum number of listed errors. A single bug tends to affect many buffers.
     const MAX_LISTED: usize = 10;
 
     fn push(&mut self, event_index: usize, fault: Fault) {
@@ -111,19 +111,19 @@ impl<'a> Verifier<'a> {
     fn check_place(
         &mut self,
         allocation: AllocationIndex,
-        asked: ByteSize,
+        requested: ByteSize,
         buffer: &impl Buffer,
     ) -> Result<(), Fault> {
         let id = self.trace.id(allocation);
         let granted = buffer.size();
-        if granted < asked {
-            return Err(Fault::TooSmall { id, asked, granted });
+        if granted < requested {
+            return Err(Fault::TooSmall { id, requested, granted });
         }
         let address = buffer.gpu_virtual_address().ok_or(Fault::NoAddress { id })?;
         if !address.get().is_multiple_of(self.alignment.get()) {
             return Err(Fault::Misaligned { id, address, alignment: self.alignment });
         }
-        // A buffer that shares addresses is not entered, so that what is entered never overlaps.
+        // A buffer that overlaps another is not inserted, so the ranges in the map never overlap.
         self.live.insert(allocation, address, granted).map_err(|other| {
             let other_event = self.alloc_events[other.allocation.as_usize()];
             Fault::Overlap {

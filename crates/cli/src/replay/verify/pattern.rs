@@ -1,23 +1,23 @@
-//! What `--verify` writes to a sample of the buffers, and compares.
+//! The pattern that `--verify` writes to a sample of the buffers and compares.
 //!
-//! A pattern covers the first, middle and last bytes of a buffer. Each byte depends on the buffer's id and on its own
-//! offset, so bytes of another buffer, of another place in the same one, or zeros do not pass for it.
+//! A pattern covers the first, middle and last bytes of a buffer. Each byte depends on the buffer's id and on its
+//! offset, so zeros and bytes of another buffer or offset are detected.
 
 use std::fmt;
 use std::ops::Range;
 
 use heapwright::ByteSize;
 
-/// About one buffer in this many is in the sample.
+/// Reciprocal of the fraction of buffers in the sample.
 pub(super) const SAMPLING: u64 = 8;
 
-/// Bytes at each of the three places.
+/// Number of bytes at each of the three places.
 const WINDOW: u64 = 32;
 
-/// Bytes that are not what was written.
+/// A difference between a buffer's content and its pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// The first of them.
+    /// Offset of the first byte that differs.
     offset: u64,
     expected: u8,
     found: u8,
@@ -30,13 +30,13 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Whether the buffer of this id is in the sample. A hash of the id decides, so that the sample is the same in every
-/// run, and a program that makes its buffers in turns of eight does not hide seven of them.
+/// Returns whether the buffer with this id is in the sample. The decision uses a hash of the id, so the sample is the same
+/// in every run and independent of patterns in the order of ids.
 pub(super) fn is_sampled(id: u64) -> bool {
     mix(id).is_multiple_of(SAMPLING)
 }
 
-/// Writes the pattern to a buffer of `size` bytes.
+/// Writes the pattern to a buffer of `size` bytes with the given function.
 pub(super) fn write(
     id: u64,
     size: ByteSize,
@@ -53,7 +53,7 @@ pub(super) fn check(
 ) -> Result<Option<Damage>, String> {
     for window in windows(size.get()) {
         let expected = expected(id, window.clone());
-        // Starts out all wrong, in case nothing is read into it.
+        // Every byte is wrong initially, in case `read` does not write to it.
         let mut found: Vec<u8> = expected.iter().map(|byte| !byte).collect();
         read(window.start, &mut found)?;
         let mut bytes = window.zip(expected.into_iter().zip(found));
@@ -64,7 +64,7 @@ pub(super) fn check(
     Ok(None)
 }
 
-/// Offsets that hold the pattern: all of a small buffer, three places of a large one.
+/// Returns the ranges of offsets that hold the pattern: the whole of a small buffer, or three ranges of a large one.
 fn windows(size: u64) -> impl Iterator<Item = Range<u64>> {
     let windows = if size <= 3 * WINDOW {
         [0..size, 0..0, 0..0]
@@ -75,13 +75,13 @@ fn windows(size: u64) -> impl Iterator<Item = Range<u64>> {
     windows.into_iter().filter(|window| !window.is_empty())
 }
 
-/// What is at these offsets.
+/// Returns the pattern at these offsets.
 fn expected(id: u64, offsets: Range<u64>) -> Vec<u8> {
     let key = mix(id);
     offsets.map(|offset| mix(key ^ offset).to_le_bytes()[0]).collect()
 }
 
-/// Scatters a number over 64 bits: one step of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Hashes a number with one step of SplitMix64 (Steele, Lea and Flood, 2014).
 fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -93,7 +93,7 @@ fn mix(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A buffer's memory with the pattern of `id` in it.
+    /// Returns memory with the pattern of `id`.
     fn written(id: u64, size: u64) -> Vec<u8> {
         let mut memory = vec![0; usize::try_from(size).unwrap()];
         let result = write(id, ByteSize::new(size), |offset, bytes| {
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_passes() {
+    fn a_written_pattern_passes() {
         for size in [1, 2, 31, 96, 97, 98, 1000, 4096] {
             assert_eq!(checked(5, &mut written(5, size)), None, "{size}");
         }
     }
 
     #[test]
-    fn every_byte_of_the_pattern_matters() {
+    fn a_change_of_any_byte_is_detected() {
         for size in [1, 96, 97, 500] {
             let bytes: Vec<u64> = windows(size).flatten().collect();
             assert!(
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_another_buffer_do_not_pass() {
+    fn bytes_of_another_buffer_or_offset_are_detected() {
         assert!(checked(1, &mut written(2, 500)).is_some());
         assert!(checked(0, &mut vec![0; 500]).is_some());
         // Moved by one page.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_read_does_not_pass() {
+    fn memory_that_cannot_be_read_is_an_error() {
         assert!(check(1, ByteSize::new(64), |_, _| Ok(())).unwrap().is_some());
         assert_eq!(check(1, ByteSize::new(64), |_, _| Err("gone".to_owned())), Err("gone".to_owned()));
     }

@@ -1,8 +1,8 @@
-//! The checker itself must see what it is there to see, so these buffers misbehave.
+//! Tests of the checks with buffers that violate the rules.
 
 use super::*;
 
-/// A buffer with memory of its own, which lies about itself as told.
+/// A buffer in memory with configurable errors.
 struct Fake {
     size: u64,
     address: Option<u64>,
@@ -46,14 +46,14 @@ impl Buffer for Fake {
 
 const ALIGNMENT: u64 = 256;
 
-/// Two ids in the sample and one outside it.
+/// Returns two ids in the sample and one that is not.
 fn ids() -> (u64, u64, u64) {
     let mut sampled = (0..).filter(|&id| pattern::is_sampled(id));
     let plain = (0..).find(|&id| !pattern::is_sampled(id)).unwrap();
     (sampled.next().unwrap(), sampled.next().unwrap(), plain)
 }
 
-/// Allocates `first` on line 2 and `second` on line 3, both of 512 bytes; frees them on lines 4 and 5.
+/// Returns a trace that allocates 512 bytes each for `first` (line 2) and `second` (line 3) and frees them (lines 4 and 5).
 fn trace(first: u64, second: u64) -> Trace {
     let csv = format!(
         "time_us,event,id,size_bytes\n\
@@ -66,7 +66,7 @@ fn verifier(trace: &Trace) -> Verifier<'_> {
     Verifier::new(trace, Alignment::new(ALIGNMENT).unwrap())
 }
 
-/// Replays both buffers, with `between` between the allocations and the frees; the faults with their lines.
+/// Replays both buffers, calling `between` between the allocations and the frees. Returns the errors with their lines.
 fn replay(trace: &Trace, buffers: [Fake; 2], between: impl FnOnce(&mut [Fake; 2])) -> Vec<String> {
     let mut verifier = verifier(trace);
     let mut buffers = buffers;
@@ -85,7 +85,7 @@ fn apart() -> [Fake; 2] {
 }
 
 #[test]
-fn buffers_that_behave_have_no_faults() {
+fn correct_buffers_have_no_errors() {
     let (first, second, plain) = ids();
     assert!(replay(&trace(first, second), apart(), |_| {}).is_empty());
     assert!(replay(&trace(plain, second), apart(), |_| {}).is_empty());
@@ -98,14 +98,14 @@ fn an_overlap_names_both_ids_and_lines() {
     let faults = replay(&trace(plain, other), [Fake::new(0x1000, 512), Fake::new(0x1100, 512)], |_| {});
     let addresses = [0x1100, 0x1000].map(|address| GpuVirtualAddress::new(address).unwrap());
     let expected = format!(
-        "t.csv:3: id {other}, 512 bytes at {}, shares memory with id {plain} of line 2, 512 bytes at {}",
+        "t.csv:3: id {other} (512 bytes at {}) overlaps id {plain} of line 2 (512 bytes at {})",
         addresses[0], addresses[1]
     );
     assert!(faults.contains(&expected), "{faults:?}");
 }
 
 #[test]
-fn addresses_may_be_used_again_after_a_free() {
+fn addresses_may_be_reused_after_a_free() {
     let (first, second, _) = ids();
     let csv = format!(
         "time_us,event,id,size_bytes\n0,alloc,{first},512\n0,free,{first},512\n0,alloc,{second},512\n"
@@ -121,34 +121,31 @@ fn addresses_may_be_used_again_after_a_free() {
 }
 
 #[test]
-fn a_buffer_that_shares_memory_damages_the_other() {
+fn an_overlapping_buffer_changes_the_others_content() {
     let (first, second, _) = ids();
     let faults = replay(&trace(first, second), apart(), |[one, other]| one.memory.clone_from(&other.memory));
     let [fault] = &faults[..] else { panic!("{faults:?}") };
-    assert!(
-        fault.starts_with(&format!("t.csv:2: id {first} does not hold what was written to it: byte 0 is ")),
-        "{fault}"
-    );
-    assert!(fault.ends_with(", seen before its free on line 4"), "{fault}");
+    assert!(fault.starts_with(&format!("t.csv:2: the content of id {first} changed: byte 0 is ")), "{fault}");
+    assert!(fault.ends_with(", detected before its free on line 4"), "{fault}");
 }
 
 #[test]
-fn one_damaged_byte_is_found_at_the_first_the_middle_and_the_last() {
+fn a_changed_first_middle_or_last_byte_is_detected() {
     let (first, second, plain) = ids();
     for offset in [0, 256, 511] {
         let faults = replay(&trace(first, second), apart(), |buffers| buffers[1].memory[offset] ^= 1);
         let [fault] = &faults[..] else { panic!("{faults:?}") };
         assert!(
-            fault.contains(&format!("id {second} does not hold"))
+            fault.contains(&format!("the content of id {second} changed"))
                 && fault.contains(&format!(": byte {offset} is "))
         );
     }
-    // Not in the sample, so not looked at.
+    // The content of buffers outside the sample is not checked.
     assert!(replay(&trace(first, plain), apart(), |buffers| buffers[1].memory.fill(0xee)).is_empty());
 }
 
 #[test]
-fn damage_is_found_in_what_is_live_at_the_end() {
+fn a_changed_byte_of_a_buffer_that_is_never_freed_is_detected() {
     let (first, second, _) = ids();
     let trace = trace(first, second);
     let mut verifier = verifier(&trace);
@@ -158,7 +155,7 @@ fn damage_is_found_in_what_is_live_at_the_end() {
     verifier.at_end(trace.events()[0].allocation, &mut buffer);
     let found = verifier.into_found();
     let [(0, fault)] = &found.faults[..] else { panic!("{found:?}") };
-    assert!(fault.to_string().ends_with(", seen at the end of the trace"), "{fault}");
+    assert!(fault.to_string().ends_with(", detected at the end of the trace"), "{fault}");
 }
 
 #[test]
@@ -167,18 +164,18 @@ fn size_and_address_are_checked() {
     let trace = trace(plain, second);
     let fault_of = |fake: Fake| replay(&trace, [fake, Fake::new(0x2000, 512)], |_| {}).concat();
     let small = Fake { size: 511, ..Fake::new(0x1000, 512) };
-    assert_eq!(fault_of(small), format!("t.csv:2: id {plain} has 511 bytes, but 512 were asked for"));
+    assert_eq!(fault_of(small), format!("t.csv:2: id {plain} has 511 bytes, but 512 were requested"));
     let nowhere = Fake { address: None, ..Fake::new(0x1000, 512) };
     assert_eq!(fault_of(nowhere), format!("t.csv:2: id {plain} has no GPU address"));
     let address = GpuVirtualAddress::new(0x1080).unwrap();
     assert_eq!(
         fault_of(Fake::new(0x1080, 512)),
-        format!("t.csv:2: id {plain} is at GPU address {address}, which is no multiple of 256")
+        format!("t.csv:2: id {plain} is at GPU address {address}, which is not a multiple of 256")
     );
 }
 
 #[test]
-fn memory_that_cannot_be_mapped_is_a_fault() {
+fn memory_that_cannot_be_mapped_is_an_error() {
     let (first, _, plain) = ids();
     let unmappable = Fake { map_fails: true, ..Fake::new(0x1000, 512) };
     let faults = replay(&trace(first, plain), [unmappable, Fake::new(0x2000, 512)], |_| {});
@@ -192,7 +189,7 @@ fn memory_that_cannot_be_mapped_is_a_fault() {
 }
 
 #[test]
-fn the_list_of_faults_has_an_end() {
+fn the_list_of_errors_is_limited() {
     let rows: String = (0..50).map(|id| format!("0,alloc,{id},16\n")).collect();
     let csv = format!("time_us,event,id,size_bytes\n{rows}");
     let trace = Trace::from_reader("t.csv", csv.as_bytes()).unwrap();
