@@ -271,6 +271,11 @@ impl<H> Table<H> {
         &mut self.entries[slot as usize]
     }
 
+    /// The size class of the largest free range of the heap in a slot that is known to be taken.
+    fn key_class(&self, slot: Slot) -> u32 {
+        self.heap(slot).suballocator.largest_size_class()
+    }
+
     /// The heap in a slot that is known to be taken.
     fn heap(&self, slot: Slot) -> &Heap<H> {
         self.entry(slot).heap.as_ref().expect("an index holds only slots with a heap")
@@ -297,10 +302,6 @@ impl<H> IndexedHeaps for Table<H> {
 
     fn key(&self, slot: Slot) -> u64 {
         self.heap(slot).suballocator.largest_free_range().get()
-    }
-
-    fn key_class(&self, slot: Slot) -> u32 {
-        self.heap(slot).suballocator.largest_size_class()
     }
 }
 
@@ -356,22 +357,6 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
         self.allocate_among(self.class_of(slot_size), size, alignment)
-    }
-
-    /// As [`allocate`](Self::allocate); when no heap has room, `make_room` is tried, and the request once more if it answers so.
-    #[inline]
-    pub(super) fn allocate_or(
-        &mut self,
-        size: ByteSize,
-        alignment: Alignment,
-        make_room: impl FnOnce(&mut Self) -> bool,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let class = self.class_of(size);
-        let placed = match self.place(class, size, alignment)? {
-            None if make_room(self) => self.place(class, size, alignment)?,
-            placed => placed,
-        };
-        Ok(placed.map(|placed| self.placed(placed)))
     }
 
     #[inline(always)]
@@ -506,7 +491,8 @@ impl<H> HeapSet<H> {
                 slot
             }
         };
-        self.empty.insert(&mut self.table, slot);
+        let key_class = self.table.key_class(slot);
+        self.empty.insert(&mut self.table, slot, key_class);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
         self.totals.empty = self.totals.empty.saturating_add(size);
@@ -549,17 +535,18 @@ impl<H> HeapSet<H> {
             .ok_or(PlacementError::UnknownHeap)?;
         let range = heap.suballocator.free(id.suballocation())?;
         let class = heap.class;
+        let key_class = heap.suballocator.largest_size_class();
         if heap.suballocator.is_empty() {
             self.totals.empty = self.totals.empty.saturating_add(heap.suballocator.capacity());
             if class == SizeClass::Closed {
                 self.drained.push(slot);
             } else {
                 self.occupied[class.index()].remove(&mut self.table, slot);
-                self.empty.insert(&mut self.table, slot);
+                self.empty.insert(&mut self.table, slot, key_class);
             }
             self.totals.empty_heap_count += 1;
-        } else if !links.fit(heap.suballocator.largest_size_class()) && class != SizeClass::Closed {
-            self.occupied[class.index()].update(&mut self.table, slot);
+        } else if !links.fit(key_class) && class != SizeClass::Closed {
+            self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
@@ -706,15 +693,16 @@ impl<H> HeapSet<H> {
             Err(error) if error.is_out_of_space() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        let key_class = heap.suballocator.largest_size_class();
         if was_empty {
             heap.class = class;
             self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
             self.empty.remove(&mut self.table, slot);
-            self.occupied[class.index()].insert(&mut self.table, slot);
+            self.occupied[class.index()].insert(&mut self.table, slot, key_class);
             self.totals.empty_heap_count -= 1;
-        } else if !links.fit(heap.suballocator.largest_size_class()) {
+        } else if !links.fit(key_class) {
             let class = heap.class;
-            self.occupied[class.index()].update(&mut self.table, slot);
+            self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.credit.earn();
         self.totals.allocation_count += 1;

@@ -66,11 +66,9 @@ impl<H> HeapSet<H> {
             return;
         }
         self.set_class(id.slot, class, class);
-        if is_fresh {
-            self.empty.insert(&mut self.table, id.slot);
-        } else {
-            self.occupied[class.index()].insert(&mut self.table, id.slot);
-        }
+        let key_class = self.table.key_class(id.slot);
+        let index = if is_fresh { &mut *self.empty } else { &mut self.occupied[class.index()] };
+        index.insert(&mut self.table, id.slot, key_class);
     }
 
     fn set_class(&mut self, slot: Slot, class: SizeClass, open_class: SizeClass) {

@@ -4,7 +4,7 @@ use std::iter::successors;
 
 use super::Tlsf;
 use super::bins::Bin;
-use super::nodes::NodeIndex;
+use super::nodes::{Node, NodeIndex};
 use super::ranges::suballocation;
 use super::search::{Placement, Request};
 use crate::suballoc::{SuballocError, Suballocation, SuballocationId};
@@ -85,12 +85,10 @@ impl Tlsf {
         let rest = range.size().get() - kept;
         let (slots, vacant) = self.nodes.slots_mut();
         let upper = vacant.take(slots);
-        let above = slots[lower].above;
-        slots[lower].set_used(start, kept, id.stamp());
+        let Node { below, above, .. } = slots[lower];
         let stamp = self.next_stamp;
-        slots[upper].set_used(start + kept, rest, stamp);
-        (slots[upper].below, slots[upper].above) = (lower, above);
-        slots[lower].above = upper;
+        slots[lower] = Node::used(start, kept, below, upper, id.stamp());
+        slots[upper] = Node::used(start + kept, rest, lower, above, stamp);
         slots[above].below = upper;
         self.next_stamp = stamp.next();
         self.allocation_count += 1;
