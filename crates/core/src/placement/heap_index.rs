@@ -41,6 +41,8 @@ pub(super) trait IndexedHeaps {
     fn links_mut(&mut self, slot: Slot) -> &mut Links;
     /// The size by which the heap is found.
     fn key(&self, slot: Slot) -> u64;
+    /// The size class of that size, as a suballocator counts them.
+    fn key_class(&self, slot: Slot) -> u32;
 }
 
 /// Doubly linked lists of heaps in bins of similar size, with a bitmap of the bins that are not empty.
@@ -62,9 +64,9 @@ impl HeapIndex {
         Self { heads: [NONE; BIN_COUNT], bitmap: [0; WORD_COUNT], words: 0, count: 0, only: NONE }
     }
 
-    /// Adds a heap of this size class.
-    pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
-        self.link(heaps, slot, bin_of(key_class));
+    /// Adds a heap.
+    pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
+        self.link(heaps, slot, bin_of(heaps.key_class(slot)));
         self.count += 1;
         self.only = slot;
     }

@@ -95,13 +95,12 @@ impl<H: Clone> Lane<H> {
         let slabs = self.slabs.get_or_insert_default();
         let mut shape = slabs.shape(class);
         let (start, memory) = loop {
-            let placed = match source {
-                Source::AnyHeap => heaps.allocate_slab(slot_size, shape.bytes(), shape.alignment()),
-                Source::Heap(heap) => {
-                    heaps.allocate_slab_in(heap, slot_size, shape.bytes(), shape.alignment())
-                }
+            let (bytes, alignment) = (shape.bytes(), shape.alignment());
+            let found = match source {
+                Source::AnyHeap => heaps.find(slot_size, bytes, alignment),
+                Source::Heap(heap) => heaps.find_in(heap, slot_size, bytes, alignment),
             };
-            if let Ok(Some(placed)) = placed {
+            if let Some(placed) = found.ok().flatten().and_then(|found| heaps.place(found)) {
                 break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));
             }
             shape = match shape.halved() {

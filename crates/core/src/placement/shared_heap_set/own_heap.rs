@@ -30,7 +30,9 @@ impl<H: Clone> SharedHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         self.give_up_unused_slabs();
-        Ok(lock(&self.heaps.0).allocate_alone_anywhere(size, alignment)?.map(directly))
+        let mut heaps = lock(&self.heaps.0);
+        let found = heaps.find_alone_anywhere(size, alignment)?;
+        Ok(found.and_then(|found| heaps.place(found)).map(directly))
     }
 
     /// See [`HeapSet::allocate_alone_in_new`](crate::placement::HeapSet::allocate_alone_in_new).
@@ -65,7 +67,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// The same as theirs.
     pub fn room_alone(&self, size: ByteSize) -> Result<Room, PlacementError> {
         let heaps = lock(&self.heaps.0);
-        if heaps.has_room_alone(size)? {
+        if heaps.find_alone(size, Alignment::ONE)?.is_some() {
             return Ok(Room::Held);
         }
         Ok(Room::NewHeap { size: heaps.new_heap_size_alone(size)? })
@@ -84,7 +86,7 @@ impl<H: Clone> SharedHeapSet<H> {
     #[must_use]
     pub fn has_room_alone_anywhere(&self, size: ByteSize) -> bool {
         self.give_up_unused_slabs();
-        lock(&self.heaps.0).has_room_alone_anywhere(size)
+        matches!(lock(&self.heaps.0).find_alone_anywhere(size, Alignment::ONE), Ok(Some(_)))
     }
 
     /// Has slabs that nothing is in return their memory to the heaps. O(lanes), and O(1) for each slab.

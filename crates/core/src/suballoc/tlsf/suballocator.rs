@@ -220,19 +220,15 @@ impl Tlsf {
             Strategy::MinMemory => self.allocate_by(size, alignment, Self::search),
             Strategy::MinTime => self.allocate_by(size, alignment, Self::search_fast),
             Strategy::MinOffset => {
-                let slots = self.nodes.slots();
-                self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
-                self.allocate_by(size, alignment, |tlsf, request| {
-                    let lowest = tlsf.by_offset.as_ref()?.lowest(tlsf.nodes.slots(), request);
-                    lowest.or_else(|| tlsf.search_everywhere(request))
-                })
+                self.index_by_offset();
+                self.allocate_by(size, alignment, Self::search_lowest)
             }
         }
     }
 
     // Inlined to the caller's caller: handing the answer on through memory costs 2 of 25 ns in a heap set (2026-11-21).
     #[inline(always)]
-    pub(super) fn allocate_by(
+    fn allocate_by(
         &mut self,
         size: ByteSize,
         alignment: Alignment,
@@ -248,6 +244,20 @@ impl Tlsf {
         let Some(placement) = search(self, request) else {
             return Err(self.out_of_space(size, alignment));
         };
+        self.allocate_at(placement, size)
+    }
+
+    /// Carries out what [`find`](Self::find) or one of its relatives found for this size; nothing may have changed since. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::TooManyRanges`]
+    #[inline(always)]
+    pub(crate) fn allocate_at(
+        &mut self,
+        placement: Placement,
+        size: ByteSize,
+    ) -> Result<Suballocation, SuballocError> {
         if !self.nodes.prepare_two() {
             return Err(SuballocError::TooManyRanges { limit: self.nodes.range_limit() });
         }
