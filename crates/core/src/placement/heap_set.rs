@@ -115,7 +115,7 @@ impl PlacementId {
         Self { stamp: suballocation.stamp(), slot: suballocation.slot(), heap }
     }
 
-    /// The number of the heap, in tables of others than a [`HeapSet`].
+    /// The number of the heap, for what is directly in one.
     #[inline]
     pub(super) const fn heap(self) -> Slot {
         self.heap

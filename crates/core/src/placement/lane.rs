@@ -47,12 +47,6 @@ pub(super) struct Slot<'a, H> {
     pub(super) heap: &'a H,
 }
 
-impl<H> Default for Lane<H> {
-    fn default() -> Self {
-        Self::new(0)
-    }
-}
-
 /// Where the memory of new slabs may come from.
 #[derive(Clone, Copy)]
 pub(super) enum Source {

@@ -43,10 +43,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// As there.
     pub fn new_heap_size(&self, size: ByteSize, alignment: Alignment) -> Result<ByteSize, PlacementError> {
-        let wanted = match self.slots.class_of(size, alignment) {
-            Some(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
-            None => size,
-        };
+        let wanted = self.bytes_wanted(size, alignment);
         lock(&self.heaps.0).new_heap_size(wanted)
     }
 
