@@ -4,27 +4,13 @@
 //! round, and all of them together stay below one high-water mark.
 
 use super::super::heap_index::IndexedHeaps as _;
-use super::{FoundRange, HeapSet, NewHeap, Placed, PlacementError, SizeClass, check_size};
+use super::{FoundRange, HeapSet, Placed, PlacementError, SizeClass, check_size};
 use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
 impl<H> HeapSet<H> {
-    /// Places a request in an empty heap that is not too large for it, or returns `None` if there is none. Nothing else is placed
-    /// in that heap until the request is freed. O(1).
-    ///
-    /// # Errors
-    ///
-    /// A size of zero.
-    pub fn allocate_alone(
-        &mut self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let found = self.find_alone(size, alignment)?;
-        Ok(found.and_then(|found| self.place(found)))
-    }
-
-    /// Where [`allocate_alone`](Self::allocate_alone) would place the request. O(1).
+    /// Where a request goes that shares its heap with nothing until it is freed: in an empty heap that is not too large for it.
+    /// O(1).
     ///
     /// # Errors
     ///
@@ -61,7 +47,7 @@ impl<H> HeapSet<H> {
     ///
     /// The same as those of [`insert`](Self::insert); or [`PlacementError::TooLarge`] if the request does not fit into the heap,
     /// which is in the set nevertheless.
-    pub fn allocate_alone_in_new(
+    pub(in crate::placement) fn allocate_alone_in_new(
         &mut self,
         heap_size: ByteSize,
         payload: H,
@@ -74,17 +60,7 @@ impl<H> HeapSet<H> {
         found.and_then(|found| self.place(found)).ok_or(PlacementError::TooLarge { requested: size })
     }
 
-    /// The heap that a request with a heap of its own needs: exactly as large as it is. See [`plan`](Self::plan).
-    ///
-    /// # Errors
-    ///
-    /// A request so large that the heap's size overflows.
-    pub fn plan_alone(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self.new_heap_size_alone(size)?;
-        Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
-    }
-
-    /// The size of the heap that [`plan_alone`](Self::plan_alone) would return.
+    /// The size of the heap that a request with a heap of its own needs: exactly as large as it is.
     ///
     /// # Errors
     ///
