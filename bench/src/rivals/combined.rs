@@ -1,8 +1,6 @@
 //! Heapwright's slabs over heaps, with one heap of the whole capacity, so that all rivals have the same range.
 
-use heapwright_core::placement::{
-    HeapRetention, HeapReuse, HeapSizing, SharedHeapSet, SharedPlacementId,
-};
+use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing, SharedHeapSet, SharedPlacementId};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, SharedRival, Terms, Unfit};
