@@ -1,17 +1,15 @@
 //! Heapwright's slabs over heaps, with one heap of the whole capacity, so that all rivals have the same range.
 
-use heapwright_core::placement::{
-    HeapRetention, HeapReuse, HeapSizing, PlacementId, SharedHeapSet, SharedPlacementId, SlabHeapSet,
-};
+use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing, SharedHeapSet, SharedPlacementId};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, SharedRival, Terms, Unfit};
 
-/// [`SlabHeapSet`], for one owner.
+/// [`SharedHeapSet`] on one thread, as the library has it: with its locks.
 #[derive(Debug)]
-pub struct OurCombined(SlabHeapSet<()>);
+pub struct OurCombined(SharedHeapSet<()>);
 
-/// [`SharedHeapSet`], for many threads.
+/// [`SharedHeapSet`] on many threads.
 #[derive(Debug)]
 pub struct OurShared(SharedHeapSet<()>);
 
@@ -34,25 +32,30 @@ fn for_ever() -> HeapRetention {
     HeapRetention { decay_log2: u64::BITS }
 }
 
-const REFUSES: Unfit = Unfit("refuses the capacity");
+/// The set with the one heap.
+fn set(capacity: ByteSize) -> Result<SharedHeapSet<()>, Unfit> {
+    const REFUSES: Unfit = Unfit("refuses the capacity");
+    let (slots_up_to, lanes) = (SharedHeapSet::<()>::SLOTS_UP_TO, SharedHeapSet::<()>::LANES);
+    let set = SharedHeapSet::new(one_heap(), for_ever(), slots_up_to, lanes);
+    set.insert(capacity, ()).map_err(|_| REFUSES)?;
+    Ok(set)
+}
 
 impl Rival for OurCombined {
-    type Handle = PlacementId;
+    type Handle = SharedPlacementId;
 
     fn new(terms: &Terms) -> Result<Self, Unfit> {
-        let mut set = SlabHeapSet::new(one_heap(), for_ever(), SlabHeapSet::<()>::SLOTS_UP_TO);
-        set.insert(terms.capacity, ()).map_err(|_| REFUSES)?;
-        Ok(Self(set))
+        Ok(Self(set(terms.capacity)?))
     }
 
     #[inline]
-    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(PlacementId, HeapOffset)> {
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(SharedPlacementId, HeapOffset)> {
         let placed = self.0.allocate(size, alignment).ok()??;
         Some((placed.id, placed.range.start()))
     }
 
     #[inline]
-    fn free(&mut self, handle: PlacementId) {
+    fn free(&mut self, handle: SharedPlacementId) {
         let released = self.0.free(handle).expect("a workload frees what is live");
         assert!(released.is_empty(), "the one heap stays");
     }
@@ -62,17 +65,7 @@ impl SharedRival for OurShared {
     type Handle = SharedPlacementId;
 
     fn new(terms: &Terms) -> Result<Self, Unfit> {
-        let set = SharedHeapSet::new(
-            one_heap(),
-            for_ever(),
-            SharedHeapSet::<()>::SLOTS_UP_TO,
-            SharedHeapSet::<()>::LANES,
-        );
-        // The set makes its heap as its owner does, for a first request.
-        let first =
-            set.allocate_in_new(terms.capacity, (), ByteSize::new(1), Alignment::ONE).map_err(|_| REFUSES)?;
-        set.free(first.id).map_err(|_| REFUSES)?;
-        Ok(Self(set))
+        Ok(Self(set(terms.capacity)?))
     }
 
     #[inline]

@@ -54,7 +54,7 @@ pub(super) struct HeapIndex {
     bitmap: [u64; WORD_COUNT],
     /// Bit w: word w of the bitmap is not zero.
     words: u32,
-    /// How many heaps there are, and the only one if there is one.
+    /// How many heaps there are, and which one if there is one; `only` means nothing otherwise.
     count: u32,
     only: Slot,
 }
@@ -64,8 +64,31 @@ impl HeapIndex {
         Self { heads: [NONE; BIN_COUNT], bitmap: [0; WORD_COUNT], words: 0, count: 0, only: NONE }
     }
 
+    /// Adds a heap.
     pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
-        let bin = bin_of(heaps.key_class(slot));
+        self.link(heaps, slot, bin_of(heaps.key_class(slot)));
+        self.count += 1;
+        self.only = slot;
+    }
+
+    /// Takes a heap out.
+    pub(super) fn remove(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
+        self.unlink(heaps, slot);
+        self.count -= 1;
+        if self.count == 1 {
+            self.only = self.largest().unwrap_or(NONE);
+        }
+    }
+
+    /// Moves a heap to the bin of this size class, when it does not [fit](Links::fit) its bin any more.
+    #[inline]
+    pub(super) fn update(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
+        self.unlink(heaps, slot);
+        self.link(heaps, slot, bin_of(key_class));
+    }
+
+    #[inline]
+    fn link(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, bin: u16) {
         let head = std::mem::replace(&mut self.heads[usize::from(bin)], slot);
         *heaps.links_mut(slot) = Links { bin, before: NONE, after: head };
         if head != NONE {
@@ -73,11 +96,10 @@ impl HeapIndex {
         }
         self.bitmap[usize::from(bin) / 64] |= 1 << (bin % 64);
         self.words |= 1 << (bin / 64);
-        self.count += 1;
-        self.only = slot;
     }
 
-    pub(super) fn remove(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
+    #[inline]
+    fn unlink(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
         let Links { bin, before, after } = heaps.links(slot);
         if before == NONE {
             self.heads[usize::from(bin)] = after;
@@ -92,14 +114,6 @@ impl HeapIndex {
         if after != NONE {
             heaps.links_mut(after).before = before;
         }
-        self.count -= 1;
-        self.only = self.largest().unwrap_or(NONE);
-    }
-
-    /// Moves a heap to the bin of its present key, when it does not [fit](Links::fit) its bin any more.
-    pub(super) fn update(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
-        self.remove(heaps, slot);
-        self.insert(heaps, slot);
     }
 
     /// A heap whose key is at least `size`, the smallest of the candidates that were looked at.

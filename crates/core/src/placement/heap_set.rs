@@ -5,7 +5,6 @@ mod last_resort;
 mod lowest_offset;
 mod own_heap;
 mod ranges;
-mod room;
 mod taking_empty;
 
 use std::error::Error;
@@ -20,7 +19,7 @@ use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
 use super::reuse::{Occupancy, ReuseCredit};
 use super::{HeapRetention, HeapSizing, PlacementAlgorithm};
 use crate::suballoc::slab::table::SlabTable;
-use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf};
+use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
 
 /// Heaps of one kind, each with a suballocator, found by what they have free.
@@ -116,7 +115,7 @@ impl PlacementId {
         Self { stamp: suballocation.stamp(), slot: suballocation.slot(), heap }
     }
 
-    /// The number of the heap, in tables of others than a [`HeapSet`].
+    /// The number of the heap, for what is directly in one.
     #[inline]
     pub(super) const fn heap(self) -> Slot {
         self.heap
@@ -152,6 +151,20 @@ pub struct Placed<'a, H> {
     pub range: HeapRange,
     /// What the owner holds for the heap.
     pub heap: &'a H,
+}
+
+/// Where a request was found to go: what [`HeapSet::place`] carries out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FoundRange {
+    heap: Slot,
+    /// The class that the heap gets if it is empty.
+    class: SizeClass,
+    free: tlsf::Placement,
+    size: ByteSize,
+}
+
+fn check_size(size: ByteSize) -> Result<(), PlacementError> {
+    if size.is_zero() { Err(SuballocError::ZeroSize.into()) } else { Ok(()) }
 }
 
 /// The heap that a request needs, as [`HeapSet::plan`] says.
@@ -367,80 +380,103 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        self.allocate_among(self.class_of(size), size, alignment)
+        let found = self.find(size, size, alignment)?;
+        Ok(found.and_then(|found| self.place(found)))
     }
 
-    /// As [`allocate`](Self::allocate), for a slab: it is placed among requests of the size of its slots.
-    pub(super) fn allocate_slab(
-        &mut self,
+    /// Decides where a request goes, or a slab of requests of `slot_size`, which is placed where these would be: the first step of
+    /// an allocation, and all of a probe. Returns `None` when a new heap is needed. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero.
+    #[inline(always)]
+    pub(super) fn find(
+        &self,
         slot_size: ByteSize,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        self.allocate_among(self.class_of(slot_size), size, alignment)
+    ) -> Result<Option<FoundRange>, PlacementError> {
+        check_size(size)?;
+        let class = self.class_of(slot_size);
+        Ok(self.find_by(class, size, alignment, |enough| self.find_heap(class, size, enough)))
     }
 
-    /// As [`allocate`](Self::allocate); when no heap has room, `make_room` is tried, and the request once more if it answers so.
-    #[inline]
-    pub(super) fn allocate_or(
-        &mut self,
+    /// The same in one heap. O(1).
+    ///
+    /// # Errors
+    ///
+    /// A size of zero, or a heap that is not in the set.
+    pub(super) fn find_in(
+        &self,
+        heap: HeapId,
+        slot_size: ByteSize,
         size: ByteSize,
         alignment: Alignment,
-        make_room: impl FnOnce(&mut Self) -> bool,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let class = self.class_of(size);
-        let placed = match self.place(class, size, alignment)? {
-            None if make_room(self) => self.place(class, size, alignment)?,
-            placed => placed,
-        };
-        Ok(placed.map(|placed| self.placed(placed)))
+    ) -> Result<Option<FoundRange>, PlacementError> {
+        check_size(size)?;
+        self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
+        Ok(self.find_in_slot(heap.slot, self.class_of(slot_size), size, alignment))
     }
 
+    /// Finds a range in the heap that `heap_with` returns for its size. When that has the range in the wrong place, which is rare,
+    /// as most ranges begin aligned, it is asked for size and alignment together: such a range holds the request wherever it begins.
     #[inline(always)]
-    fn allocate_among(
-        &mut self,
+    fn find_by(
+        &self,
         class: SizeClass,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let placed = self.place(class, size, alignment)?;
-        Ok(placed.map(|placed| self.placed(placed)))
+        heap_with: impl Fn(ByteSize) -> Option<Slot>,
+    ) -> Option<FoundRange> {
+        let slot = heap_with(size)?;
+        let found = self.find_in_slot(slot, class, size, alignment);
+        if found.is_some() {
+            return found;
+        }
+        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
+        let slot = heap_with(padded)?;
+        self.find_in_slot(slot, class, size, alignment)
     }
 
+    #[inline(always)]
+    fn find_in_slot(
+        &self,
+        heap: Slot,
+        class: SizeClass,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Option<FoundRange> {
+        let free = self.table.heap(heap).suballocator.find(size, alignment)?;
+        Some(FoundRange { heap, class, free, size })
+    }
+
+    /// Places a request where it was found to go; nothing may have changed since. Returns `None` if the heap has as many ranges as can
+    /// be numbered. O(1).
     // Inlined, as what it calls is: handing the answer on through memory costs 3 of 30 ns (2026-11-21).
     #[inline(always)]
-    fn place(
-        &mut self,
-        class: SizeClass,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
-        if size.is_zero() {
-            return Err(SuballocError::ZeroSize.into());
+    pub(super) fn place(&mut self, found: FoundRange) -> Option<Placed<'_, H>> {
+        let FoundRange { heap: slot, class, free, size } = found;
+        let entry = self.table.entry_mut(slot);
+        let links = entry.links;
+        let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");
+        let was_empty = heap.suballocator.is_empty();
+        let suballocation = heap.suballocator.allocate_at(free, size).ok()?;
+        let key_class = heap.suballocator.largest_size_class();
+        if was_empty {
+            heap.class = class;
+            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
+            self.empty.remove(&mut self.table, slot);
+            self.occupied[class.index()].insert(&mut self.table, slot);
+            self.totals.empty_heap_count -= 1;
+        } else if !links.fit(key_class) {
+            let class = heap.class;
+            self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
-        match self.find_heap(class, size, size) {
-            Some(slot) => match self.try_allocate(slot, class, size, alignment)? {
-                Some(placed) => Ok(Some(placed)),
-                None => self.place_padded(class, size, alignment),
-            },
-            None => Ok(None),
-        }
-    }
-
-    /// The rest of [`place`](Self::place), when what has the size has it in the wrong place, which is rare: most ranges begin
-    /// aligned. A range of size and alignment together holds the request wherever it begins.
-    #[cold]
-    fn place_padded(
-        &mut self,
-        class: SizeClass,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
-        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
-        match self.find_heap(class, size, padded) {
-            Some(slot) => self.try_allocate(slot, class, size, alignment),
-            None => Ok(None),
-        }
+        self.credit.earn();
+        self.totals.allocation_count += 1;
+        self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
+        Some(self.placed(slot, suballocation))
     }
 
     /// Places a request in a particular heap, or answers `None` when the heap has no room for it. O(1).
@@ -454,22 +490,8 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
-        let placed = self.try_allocate(heap.slot, self.class_of(size), size, alignment)?;
-        Ok(placed.map(|placed| self.placed(placed)))
-    }
-
-    /// As [`allocate_in`](Self::allocate_in), for a slab.
-    pub(super) fn allocate_slab_in(
-        &mut self,
-        heap: HeapId,
-        slot_size: ByteSize,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
-        let placed = self.try_allocate(heap.slot, self.class_of(slot_size), size, alignment)?;
-        Ok(placed.map(|placed| self.placed(placed)))
+        let found = self.find_in(heap, size, size, alignment)?;
+        Ok(found.and_then(|found| self.place(found)))
     }
 
     /// The heap that a request of `size` bytes needs, when [`allocate`](Self::allocate) found none.
@@ -483,6 +505,18 @@ impl<H> HeapSet<H> {
     pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
         let heap_size = self.new_heap_size(size)?;
         Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
+    }
+
+    /// The size of the heap that [`plan`](Self::plan) would return.
+    ///
+    /// # Errors
+    ///
+    /// A request so large that the heap's size overflows.
+    pub(super) fn new_heap_size(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
+        self.sizing
+            .heap_size(size, self.totals.used)
+            .filter(|&size| size <= Tlsf::MAX_CAPACITY)
+            .ok_or(PlacementError::TooLarge { requested: size })
     }
 
     /// Takes the empty heaps out of the set that it would not keep beside a new one of `heap_size` bytes. O(1) for each.
@@ -570,7 +604,7 @@ impl<H> HeapSet<H> {
             .and_then(|entry| Some((entry.links, entry.heap.as_mut()?)))
             .ok_or(PlacementError::UnknownHeap)?;
         let range = heap.suballocator.free(id.suballocation())?;
-        let class = heap.class;
+        let (class, key_class) = (heap.class, heap.suballocator.largest_size_class());
         if heap.suballocator.is_empty() {
             self.totals.empty = self.totals.empty.saturating_add(heap.suballocator.capacity());
             if class == SizeClass::Closed {
@@ -580,8 +614,8 @@ impl<H> HeapSet<H> {
                 self.empty.insert(&mut self.table, slot);
             }
             self.totals.empty_heap_count += 1;
-        } else if !links.fit(heap.suballocator.largest_size_class()) && class != SizeClass::Closed {
-            self.occupied[class.index()].update(&mut self.table, slot);
+        } else if !links.fit(key_class) && class != SizeClass::Closed {
+            self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
@@ -701,53 +735,8 @@ impl<H> HeapSet<H> {
     }
 
     #[inline(always)]
-    fn try_allocate(
-        &mut self,
-        slot: Slot,
-        class: SizeClass,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
-        self.try_allocate_by(slot, class, size, |heap| heap.allocate(size, alignment))
-    }
-
-    #[inline(always)]
-    fn try_allocate_by(
-        &mut self,
-        slot: Slot,
-        class: SizeClass,
-        size: ByteSize,
-        allocate: impl FnOnce(&mut Tlsf) -> Result<Suballocation, SuballocError>,
-    ) -> Result<Option<(PlacementId, HeapRange)>, PlacementError> {
-        let entry = self.table.entry_mut(slot);
-        let links = entry.links;
-        let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");
-        let was_empty = heap.suballocator.is_empty();
-        let suballocation = match allocate(&mut heap.suballocator) {
-            Ok(suballocation) => suballocation,
-            Err(error) if error.is_out_of_space() => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        if was_empty {
-            heap.class = class;
-            self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
-            self.empty.remove(&mut self.table, slot);
-            self.occupied[class.index()].insert(&mut self.table, slot);
-            self.totals.empty_heap_count -= 1;
-        } else if !links.fit(heap.suballocator.largest_size_class()) {
-            let class = heap.class;
-            self.occupied[class.index()].update(&mut self.table, slot);
-        }
-        self.credit.earn();
-        self.totals.allocation_count += 1;
-        self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
-        let id = PlacementId::new(slot, suballocation.id);
-        Ok(Some((id, suballocation.range)))
-    }
-
-    #[inline(always)]
-    fn placed(&self, (id, range): (PlacementId, HeapRange)) -> Placed<'_, H> {
-        Placed { id, range, heap: &self.table.heap(id.heap).payload }
+    fn placed(&self, heap: Slot, Suballocation { id, range }: Suballocation) -> Placed<'_, H> {
+        Placed { id: PlacementId::new(heap, id), range, heap: &self.table.heap(heap).payload }
     }
 
     /// Takes an empty heap out of the set.

@@ -47,12 +47,6 @@ pub(super) struct Slot<'a, H> {
     pub(super) heap: &'a H,
 }
 
-impl<H> Default for Lane<H> {
-    fn default() -> Self {
-        Self::new(0)
-    }
-}
-
 /// Where the memory of new slabs may come from.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
@@ -95,13 +89,12 @@ impl<H: Clone> Lane<H> {
         let slabs = self.slabs.get_or_insert_default();
         let mut shape = slabs.shape(class);
         let (start, memory) = loop {
-            let placed = match source {
-                Source::AnyHeap => heaps.allocate_slab(slot_size, shape.bytes(), shape.alignment()),
-                Source::Heap(heap) => {
-                    heaps.allocate_slab_in(heap, slot_size, shape.bytes(), shape.alignment())
-                }
+            let (bytes, alignment) = (shape.bytes(), shape.alignment());
+            let found = match source {
+                Source::AnyHeap => heaps.find(slot_size, bytes, alignment),
+                Source::Heap(heap) => heaps.find_in(heap, slot_size, bytes, alignment),
             };
-            if let Ok(Some(placed)) = placed {
+            if let Some(placed) = found.ok().flatten().and_then(|found| heaps.place(found)) {
                 break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));
             }
             shape = match shape.halved() {

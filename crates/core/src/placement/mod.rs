@@ -3,8 +3,7 @@
 //! | type | is |
 //! |---|---|
 //! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by what they have free |
-//! | [`SlabHeapSet`] | the same with slabs for small sizes |
-//! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own |
+//! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own for small sizes |
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or what GPGMM and D3D12MA have beside it |
 //! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`Evacuation`] | emptying heaps of such a set that hold little, step by step |
@@ -26,7 +25,6 @@ mod reuse;
 mod room;
 mod shared_heap_set;
 mod sizing;
-mod slab_heap_set;
 
 pub use engine::{EngineDesc, HeapEngine, PlacementAlgorithm, PlacementRequest, SizeCacheCounts, SlabSizing};
 pub use evacuation::{
@@ -42,7 +40,6 @@ pub use shared_heap_set::{
     HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange, lane_of_thread,
 };
 pub use sizing::HeapSizing;
-pub use slab_heap_set::SlabHeapSet;
 
 #[cfg(all(test, not(loom)))]
 mod heap_pool_tests;

@@ -1,12 +1,10 @@
-//! Sets with slabs, for one owner and for many threads, beside a list of what is live.
+//! Sets with slabs, on one thread and on many, beside a list of what is live.
 
 use std::sync::Mutex;
 
 use proptest::prelude::*;
 
-use super::{
-    HeapRetention, HeapSizing, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId, SlabHeapSet,
-};
+use super::{HeapRetention, HeapSizing, PlacementError, SharedHeapSet, SharedPlaced, SharedPlacementId};
 use crate::{Alignment, ByteSize, HeapRange};
 
 const CASES: u32 = if cfg!(miri) { 2 } else { 64 };
@@ -72,52 +70,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn one_owner(steps in steps(), slots_up_to in prop_oneof![Just(0), Just(1024), Just(65_536_u64)]) {
-        let sizing = HeapSizing { own_heap_from: ByteSize::from_mib(2), ..HeapSizing::default() };
-        let mut set = SlabHeapSet::new(sizing, HeapRetention { decay_log2: 4 }, ByteSize::new(slots_up_to));
-        let (mut owner, mut live) = (Owner::default(), Vec::new());
-        for step in steps {
-            match step {
-                Step::Allocate { size, alignment_log2 } => {
-                    let (size, alignment) = (ByteSize::new(size), Alignment::from_log2(alignment_log2).unwrap());
-                    let held = set.allocate(size, alignment).unwrap().map(|placed| (placed.id, *placed.heap, placed.range));
-                    let (id, heap, range) = match held {
-                        Some(held) => held,
-                        None => {
-                            let wanted = set.plan(size, alignment).unwrap();
-                            owner.give_back(wanted.release);
-                            set.insert(wanted.size, owner.make(wanted.size)).unwrap();
-                            let placed = set.allocate(size, alignment).unwrap().expect("the heap was made for it");
-                            (placed.id, *placed.heap, placed.range)
-                        }
-                    };
-                    prop_assert!(range.start().is_aligned(alignment) && range.size() == size);
-                    live.push((id, heap, range));
-                }
-                Step::Free(at) if !live.is_empty() => {
-                    let (id, ..) = live.swap_remove(at.index(live.len()));
-                    owner.give_back(set.free(id).unwrap());
-                    prop_assert!(set.free(id).is_err(), "freed twice");
-                }
-                Step::Free(_) => {}
-                Step::TakeEmpty => owner.give_back(set.take_empty()),
-            }
-            set.audit().unwrap();
-            assert_apart(&live.iter().map(|&(_, heap, range)| (heap, range)).collect::<Vec<_>>());
-            let used: u64 = live.iter().map(|(_, _, range)| range.size().get()).sum();
-            prop_assert_eq!((set.totals().used.get(), set.totals().reserved), (used, owner.reserved()));
-        }
-        for (id, ..) in live {
-            owner.give_back(set.free(id).unwrap());
-        }
-        owner.give_back(set.take_empty());
-        prop_assert_eq!(set.totals(), super::HeapSetTotals::default());
-        prop_assert!(owner.sizes.is_empty());
-    }
-
-    #[test]
-    fn a_shared_set_as_one_thread_sees_it(steps in steps(), lanes in 1_u32..4) {
-        let set = SharedHeapSet::new(HeapSizing::default(), HeapRetention { decay_log2: 4 }, ByteSize::from_kib(64), lanes);
+    fn a_shared_set_as_one_thread_sees_it(
+        steps in steps(),
+        lanes in 1_u32..4,
+        slots_up_to in prop_oneof![Just(0), Just(1024), Just(65_536_u64)],
+        own_heap_from in prop_oneof![Just(2), Just(128_u64)],
+    ) {
+        let sizing = HeapSizing { own_heap_from: ByteSize::from_mib(own_heap_from), ..HeapSizing::default() };
+        let set = SharedHeapSet::new(sizing, HeapRetention { decay_log2: 4 }, ByteSize::new(slots_up_to), lanes);
         let (owner, mut live) = (Mutex::new(Owner::default()), Vec::new());
         for step in steps {
             match step {
@@ -266,38 +226,25 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
 #[test]
 fn what_empty_slabs_hold_comes_before_a_new_heap() {
     let sizing = HeapSizing { minimum: ByteSize::from_kib(64), batch: 1, ..HeapSizing::default() };
-    let up_to = ByteSize::from_kib(64);
-    let fill = |set: &mut SlabHeapSet<u32>| {
-        let mut ids = Vec::new();
-        while let Some(placed) = set.allocate(ByteSize::from_kib(1), Alignment::ONE).unwrap() {
-            ids.push(placed.id);
-        }
-        ids
-    };
     for wanted in [ByteSize::from_kib(7), ByteSize::from_kib(8)] {
-        let mut set = SlabHeapSet::new(sizing, HeapRetention::default(), up_to);
-        set.insert(ByteSize::from_kib(64), 1).unwrap();
-        let ids = fill(&mut set);
-        assert_eq!(ids.len(), 64);
-        // The first slab of eight is empty, and kept as no more than a quarter of the others.
-        for &id in &ids[..8] {
-            set.free(id).unwrap();
+        // The larger ones get a slot as well, or a range.
+        for (up_to, lanes) in [(64, 1), (1, 4)] {
+            let set: SharedHeapSet<u32> =
+                SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(up_to), lanes);
+            let small = ByteSize::from_kib(1);
+            let first = set.allocate_in_new(ByteSize::from_kib(64), 1, small, Alignment::ONE).unwrap();
+            let mut ids = vec![first.id];
+            while let Some(placed) = set.allocate(small, Alignment::ONE).unwrap() {
+                ids.push(placed.id);
+            }
+            assert_eq!(ids.len(), 64);
+            // The first slab of eight is empty, and kept as no more than a quarter of the others.
+            for &id in &ids[..8] {
+                set.free(id).unwrap();
+            }
+            assert!(set.allocate(wanted, Alignment::ONE).unwrap().is_some(), "{wanted}");
+            set.audit().unwrap();
         }
-        assert!(set.allocate(wanted, Alignment::ONE).unwrap().is_some(), "{wanted}");
-        set.audit().unwrap();
-        let shared: SharedHeapSet<u32> =
-            SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(1), 4);
-        let small = ByteSize::from_kib(1);
-        let first = shared.allocate_in_new(ByteSize::from_kib(64), 1, small, Alignment::ONE).unwrap();
-        let mut ids = vec![first.id];
-        while let Some(placed) = shared.allocate(small, Alignment::ONE).unwrap() {
-            ids.push(placed.id);
-        }
-        for &id in &ids[..8] {
-            shared.free(id).unwrap();
-        }
-        assert!(shared.allocate(wanted, Alignment::ONE).unwrap().is_some(), "{wanted}");
-        shared.audit().unwrap();
     }
 }
 

@@ -47,10 +47,10 @@ impl Ranges {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         match self {
             Self::Blocks(blocks) => blocks.largest_free_range() >= size,
-            Self::Buddy(buddy) => buddy.would_fit(size, alignment),
-            Self::Linear(linear) => linear.would_fit(size, alignment),
-            Self::RingOrStacks(ring) if upper => ring.would_fit_upper(size, alignment),
-            Self::RingOrStacks(ring) => ring.would_fit(size, alignment),
+            Self::Buddy(buddy) => buddy.find(size, alignment).is_ok(),
+            Self::Linear(linear) => linear.find(size, alignment).is_ok(),
+            Self::RingOrStacks(ring) if upper => ring.find_upper(size, alignment).is_ok(),
+            Self::RingOrStacks(ring) => ring.find(size, alignment).is_ok(),
         }
     }
 

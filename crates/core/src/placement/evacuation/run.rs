@@ -429,7 +429,7 @@ where
         let end = slab.saturating_add(CHUNK).min(lane.slab_limit());
         for slab in slab..end {
             if let Some((memory, occupancy)) = lane.occupancy(slab) {
-                self.candidates.count_slab(memory.heap_slot(), occupancy);
+                self.candidates.count_slab(memory.heap(), occupancy);
             }
         }
         self.phase = if end < lane.slab_limit() {
@@ -561,7 +561,7 @@ where
         }
         drop(heaps);
         let Some((id, range, heap)) = placed else { return Placing::NoRoom };
-        self.candidates.expect(id.heap_slot(), size.get());
+        self.candidates.expect(id.heap(), size.get());
         let target = SharedPlaced { id: SharedPlacementId(id), range, heap };
         Placing::Planned(PlannedMove {
             source: SharedPlacementId(item.id),
@@ -569,7 +569,7 @@ where
             source_heap,
             target,
             from,
-            to: id.heap_slot(),
+            to: id.heap(),
         })
     }
 
@@ -610,7 +610,7 @@ where
         }
         let Some((lane, slot)) = slot else { return Placing::NoRoom };
         self.unit.lane = Some(lane);
-        self.candidates.expect(slot.memory.heap_slot(), class.slot_size());
+        self.candidates.expect(slot.memory.heap(), class.slot_size());
         let id_of = |lane, id| SharedPlacementId(PlacementId::of_slot(lane, id));
         let target = SharedPlaced { id: id_of(lane, slot.id), range: slot.range, heap: slot.heap };
         Placing::Planned(PlannedMove {
@@ -619,7 +619,7 @@ where
             source_heap,
             target,
             from,
-            to: slot.memory.heap_slot(),
+            to: slot.memory.heap(),
         })
     }
 

@@ -4,9 +4,9 @@
 //! or would come into another bin of its index.
 
 use super::super::heap_index::IndexedHeaps as _;
-use super::{HeapId, HeapSet, Placed, PlacementError, PlacementId, SizeClass, Slot};
+use super::{HeapId, HeapSet, Placed, PlacementError, SizeClass, Slot};
 use crate::suballoc::AuditError;
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{Alignment, ByteSize};
 
 /// What is noted of a heap while it is closed.
 #[derive(Debug)]
@@ -66,11 +66,8 @@ impl<H> HeapSet<H> {
             return;
         }
         self.set_class(id.slot, class, class);
-        if is_fresh {
-            self.empty.insert(&mut self.table, id.slot);
-        } else {
-            self.occupied[class.index()].insert(&mut self.table, id.slot);
-        }
+        let index = if is_fresh { &mut *self.empty } else { &mut self.occupied[class.index()] };
+        index.insert(&mut self.table, id.slot);
     }
 
     fn set_class(&mut self, slot: Slot, class: SizeClass, open_class: SizeClass) {
@@ -116,7 +113,7 @@ impl<H> HeapSet<H> {
         }
         self.totals.allocation_count += 1;
         self.totals.used = self.totals.used.saturating_add(size);
-        Some(self.placed((PlacementId::new(id.slot, suballocation.id), suballocation.range)))
+        Some(self.placed(id.slot, suballocation))
     }
 
     /// As [`allocate`](Self::allocate) for a request, or a slab of requests, of `request_size`, in heaps alone that something
@@ -128,12 +125,9 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Option<Placed<'_, H>> {
         let class = self.class_of(request_size);
-        let padded = size.saturating_add(ByteSize::new(alignment.get() - 1));
-        let placed = [size, padded].into_iter().find_map(|enough| {
-            let slot = self.occupied[class.index()].find(&self.table, enough.get())?;
-            self.try_allocate(slot, class, size, alignment).ok()?
-        });
-        placed.map(|placed: (PlacementId, HeapRange)| self.placed(placed))
+        let heap_with = |enough: ByteSize| self.occupied[class.index()].find(&self.table, enough.get());
+        let found = self.find_by(class, size, alignment, heap_with)?;
+        self.place(found)
     }
 
     /// Takes a closed heap whose last allocation went out of the set. O(1).
@@ -210,6 +204,7 @@ impl<H> HeapSet<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placement::PlacementId;
 
     const MIB: ByteSize = ByteSize::from_mib(1);
     const KIB_100: ByteSize = ByteSize::from_kib(100);

@@ -1,8 +1,6 @@
 //! What is done before a request is refused: every heap is tried.
 
-use super::super::heap_index::IndexedHeaps as _;
-use super::{HeapSet, Placed, PlacementError, SizeClass, Slot};
-use crate::suballoc::SuballocError;
+use super::{FoundRange, HeapSet, Placed, PlacementError, SizeClass, check_size};
 use crate::{Alignment, ByteSize};
 
 impl<H> HeapSet<H> {
@@ -19,45 +17,34 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let Some(slot) = self.find_anywhere(size, alignment)? else { return Ok(None) };
-        let class = self.class_of(size);
-        let placed =
-            self.try_allocate_by(slot, class, size, |heap| heap.allocate_exhaustively(size, alignment))?;
-        Ok(placed.map(|placed| self.placed(placed)))
+        let found = self.find_anywhere(size, alignment)?;
+        Ok(found.and_then(|found| self.place(found)))
     }
 
-    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request, at the same cost.
+    /// Where [`allocate_anywhere`](Self::allocate_anywhere) would place the request: in a heap of its class if possible, and in an
+    /// empty one last. At the same cost.
     ///
     /// # Errors
     ///
     /// A size of zero.
-    pub(in crate::placement) fn has_room_anywhere(
+    pub(in crate::placement) fn find_anywhere(
         &self,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<bool, PlacementError> {
-        Ok(self.find_anywhere(size, alignment)?.is_some())
-    }
-
-    /// A heap that holds the request: one of its class if possible, and an empty one last.
-    fn find_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<Option<Slot>, PlacementError> {
-        if size.is_zero() {
-            return Err(SuballocError::ZeroSize.into());
-        }
-        let own = self.class_of(size);
+    ) -> Result<Option<FoundRange>, PlacementError> {
+        check_size(size)?;
+        let class = self.class_of(size);
         let mut classes = [SizeClass::Small, SizeClass::Large, SizeClass::Own];
-        classes.sort_by_key(|&class| class != own);
+        classes.sort_by_key(|&other| other != class);
         let occupied = classes.into_iter().map(|class| &self.occupied[class.index()]);
         let mut slots = occupied.chain([&*self.empty]).flat_map(|index| index.from(&self.table, size.get()));
-        Ok(slots.find(|&slot| {
+        Ok(slots.find_map(|slot| {
             let heap = self.table.heap(slot);
-            let is_open = heap.class != SizeClass::Alone || heap.suballocator.is_empty();
-            is_open && heap.suballocator.holds(size, alignment)
+            if heap.class == SizeClass::Alone && !heap.suballocator.is_empty() {
+                return None;
+            }
+            let free = heap.suballocator.find_anywhere(size, alignment)?;
+            Some(FoundRange { heap: slot, class, free, size })
         }))
-    }
-
-    /// Whether an empty heap has `size` bytes. O(heaps of about that size).
-    pub(super) fn find_any_empty(&self, size: ByteSize) -> Option<Slot> {
-        self.empty.from(&self.table, size.get()).find(|&slot| self.table.key(slot) >= size.get())
     }
 }

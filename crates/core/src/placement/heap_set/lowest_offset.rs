@@ -1,49 +1,47 @@
 //! Requests that want to lie low: at the lowest offset of the first heap.
 
-use super::{HeapSet, Placed, SizeClass, Slot};
+use super::{FoundRange, HeapSet, SizeClass, Slot, check_size};
 use crate::placement::PlacementError;
-use crate::suballoc::{Strategy, SuballocError, Tlsf};
+use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
 /// How many heaps are looked at, from the lowest number on, before the request is placed as others are. What bounds the cost.
-pub(super) const CANDIDATES: usize = 256;
+const CANDIDATES: usize = 256;
 
 impl<H> HeapSet<H> {
-    /// As [`allocate`](Self::allocate), at the lowest offset of the heap with the lowest number that has room.
+    /// Where a request goes that wants the lowest offset of the heap with the lowest number that has room.
     ///
     /// Heaps of other classes are left out. If none of the 256 heaps with the lowest numbers has room, or the request is so
-    /// large that it wants a heap to itself, it is placed as `allocate` does.
+    /// large that it wants a heap to itself, it goes where [`find`](Self::find) says.
     ///
     /// Bounded: a comparison for each of those heaps, and O(log n) for n free ranges in those that may have room.
     ///
     /// # Errors
     ///
     /// A size of zero.
-    pub(in super::super) fn allocate_lowest(
+    pub(in super::super) fn find_lowest(
         &mut self,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        if size.is_zero() {
-            return Err(SuballocError::ZeroSize.into());
-        }
+    ) -> Result<Option<FoundRange>, PlacementError> {
+        check_size(size)?;
         let class = self.class_of(size);
         if class != SizeClass::Own {
             let count = self.table.entries.len().min(CANDIDATES);
             for slot in (0..).take(count) {
-                if self.may_hold(slot, class, size) {
-                    if let Some(placed) = self.try_allocate_by(slot, class, size, |heap| {
-                        heap.allocate_with(size, alignment, Strategy::MinOffset)
-                    })? {
-                        return Ok(Some(self.placed(placed)));
-                    }
+                if !self.may_hold(slot, class, size) {
+                    continue;
+                }
+                let Some(heap) = self.table.entry_mut(slot).heap.as_mut() else { continue };
+                if let Some(free) = heap.suballocator.find_lowest(size, alignment) {
+                    return Ok(Some(FoundRange { heap: slot, class, free, size }));
                 }
             }
         }
-        self.allocate(size, alignment)
+        self.find(size, size, alignment)
     }
 
-    pub(super) fn may_hold(&self, slot: Slot, class: SizeClass, size: ByteSize) -> bool {
+    fn may_hold(&self, slot: Slot, class: SizeClass, size: ByteSize) -> bool {
         self.table.entry(slot).heap.as_ref().is_some_and(|heap| {
             heap.class != SizeClass::Closed
                 && (heap.class == class || heap.suballocator.is_empty())

@@ -3,43 +3,42 @@
 //! Their heaps come from the same set as all others and go back to it, so that what they leave serves others, and the other way
 //! round, and all of them together stay below one high-water mark.
 
-use super::{HeapSet, NewHeap, Placed, PlacementError, SizeClass};
-use crate::suballoc::{SuballocError, Tlsf};
+use super::super::heap_index::IndexedHeaps as _;
+use super::{FoundRange, HeapSet, Placed, PlacementError, SizeClass, check_size};
+use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
 impl<H> HeapSet<H> {
-    /// Places a request in an empty heap that is not too large for it, or returns `None` if there is none. Nothing else is placed
-    /// in that heap until the request is freed. O(1).
+    /// Where a request goes that shares its heap with nothing until it is freed: in an empty heap that is not too large for it.
+    /// O(1).
     ///
     /// # Errors
     ///
     /// A size of zero.
-    pub fn allocate_alone(
-        &mut self,
+    pub(in crate::placement) fn find_alone(
+        &self,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let Some(slot) = self.find_alone(size)? else { return Ok(None) };
-        let placed = self.try_allocate(slot, SizeClass::Alone, size, alignment)?;
-        Ok(placed.map(|placed| self.placed(placed)))
+    ) -> Result<Option<FoundRange>, PlacementError> {
+        check_size(size)?;
+        let slot = self.find_empty(SizeClass::Alone, size);
+        Ok(slot.and_then(|slot| self.find_in_slot(slot, SizeClass::Alone, size, alignment)))
     }
 
-    /// Places a request in any empty heap that holds it: for when there can be no new heap. O(heaps of about that size).
+    /// Where a request may go in any empty heap that holds it: for when there can be no new heap. O(heaps of about that size).
     ///
     /// # Errors
     ///
     /// A size of zero.
-    pub fn allocate_alone_anywhere(
-        &mut self,
+    pub(in crate::placement) fn find_alone_anywhere(
+        &self,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        if size.is_zero() {
-            return Err(SuballocError::ZeroSize.into());
-        }
-        let Some(slot) = self.find_any_empty(size) else { return Ok(None) };
-        let placed = self.try_allocate(slot, SizeClass::Alone, size, alignment)?;
-        Ok(placed.map(|placed| self.placed(placed)))
+    ) -> Result<Option<FoundRange>, PlacementError> {
+        check_size(size)?;
+        let mut larger = self.empty.from(&self.table, size.get());
+        let slot = larger.find(|&slot| self.table.key(slot) >= size.get());
+        Ok(slot.and_then(|slot| self.find_in_slot(slot, SizeClass::Alone, size, alignment)))
     }
 
     /// Adds a heap of `heap_size` bytes, and places a request in it that shares it with nothing. O(1).
@@ -48,7 +47,7 @@ impl<H> HeapSet<H> {
     ///
     /// The same as those of [`insert`](Self::insert); or [`PlacementError::TooLarge`] if the request does not fit into the heap,
     /// which is in the set nevertheless.
-    pub fn allocate_alone_in_new(
+    pub(in crate::placement) fn allocate_alone_in_new(
         &mut self,
         heap_size: ByteSize,
         payload: H,
@@ -56,22 +55,12 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Placed<'_, H>, PlacementError> {
         let heap = self.insert(heap_size, payload)?;
-        let placed = self.try_allocate(heap.slot, SizeClass::Alone, size, alignment)?;
-        let placed = placed.ok_or(PlacementError::TooLarge { requested: size })?;
-        Ok(self.placed(placed))
+        check_size(size)?;
+        let found = self.find_in_slot(heap.slot, SizeClass::Alone, size, alignment);
+        found.and_then(|found| self.place(found)).ok_or(PlacementError::TooLarge { requested: size })
     }
 
-    /// The heap that a request with a heap of its own needs: exactly as large as it is. See [`plan`](Self::plan).
-    ///
-    /// # Errors
-    ///
-    /// A request so large that the heap's size overflows.
-    pub fn plan_alone(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        let heap_size = self.new_heap_size_alone(size)?;
-        Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
-    }
-
-    /// The size of the heap that [`plan_alone`](Self::plan_alone) would return.
+    /// The size of the heap that a request with a heap of its own needs: exactly as large as it is.
     ///
     /// # Errors
     ///
@@ -84,26 +73,5 @@ impl<H> HeapSet<H> {
         heap_size
             .filter(|&size| size <= Tlsf::MAX_CAPACITY)
             .ok_or(PlacementError::TooLarge { requested: size })
-    }
-
-    /// Whether [`allocate_alone`](Self::allocate_alone) would place the request. O(1).
-    ///
-    /// # Errors
-    ///
-    /// A size of zero.
-    pub(in crate::placement) fn has_room_alone(&self, size: ByteSize) -> Result<bool, PlacementError> {
-        Ok(self.find_alone(size)?.is_some())
-    }
-
-    /// Whether [`allocate_alone_anywhere`](Self::allocate_alone_anywhere) would place the request.
-    pub(in crate::placement) fn has_room_alone_anywhere(&self, size: ByteSize) -> bool {
-        !size.is_zero() && self.find_any_empty(size).is_some()
-    }
-
-    fn find_alone(&self, size: ByteSize) -> Result<Option<super::Slot>, PlacementError> {
-        if size.is_zero() {
-            return Err(SuballocError::ZeroSize.into());
-        }
-        Ok(self.find_empty(SizeClass::Alone, size))
     }
 }

@@ -46,13 +46,6 @@ impl HeapId {
     }
 }
 
-impl PlacementId {
-    /// The slot of the heap, of what is directly in one.
-    pub(in crate::placement) const fn heap_slot(self) -> Slot {
-        self.heap
-    }
-}
-
 impl<H> HeapSet<H> {
     /// Notes that a live range is a slab. O(1), amortised.
     pub(in crate::placement) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {

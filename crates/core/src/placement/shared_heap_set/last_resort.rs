@@ -36,8 +36,7 @@ impl<H: Clone> SharedHeapSet<H> {
         if self.room_for(size, alignment)? == crate::placement::Room::Held {
             return Ok(true);
         }
-        let found =
-            self.in_all_memory(|heaps| Ok(heaps.has_room_anywhere(size, alignment)?.then_some(())))?;
+        let found = self.in_all_memory(|heaps| heaps.find_anywhere(size, alignment))?;
         Ok(found.is_some())
     }
 

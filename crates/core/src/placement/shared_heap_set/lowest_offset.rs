@@ -7,7 +7,7 @@ use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
     /// As [`allocate`](Self::allocate), never in a slab, and at the lowest offset of the heap with the lowest number that has
-    /// room. Bounded: see [`HeapSet::allocate_lowest`](super::HeapSet).
+    /// room. Bounded: see `HeapSet::find_lowest`.
     ///
     /// # Errors
     ///
@@ -18,7 +18,8 @@ impl<H: Clone> SharedHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
-        Ok(heaps.allocate_lowest(size, alignment)?.map(directly))
+        let found = heaps.find_lowest(size, alignment)?;
+        Ok(found.and_then(|found| heaps.place(found)).map(directly))
     }
 
     /// As [`plan`](Self::plan), for a request that no slab serves.

@@ -6,7 +6,8 @@ use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// See [`HeapSet::allocate_alone`](crate::placement::HeapSet::allocate_alone).
+    /// Places a request in an empty heap that is not too large for it, or returns `None` if there is none. Nothing else is placed
+    /// in that heap until the request is freed. O(1).
     ///
     /// # Errors
     ///
@@ -16,7 +17,9 @@ impl<H: Clone> SharedHeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
-        Ok(lock(&self.heaps.0).allocate_alone(size, alignment)?.map(directly))
+        let mut heaps = lock(&self.heaps.0);
+        let found = heaps.find_alone(size, alignment)?;
+        Ok(found.and_then(|found| heaps.place(found)).map(directly))
     }
 
     /// Places a request in any empty heap that holds it, or in one that only unused slabs lie in: for when there can be no new heap.
@@ -30,14 +33,17 @@ impl<H: Clone> SharedHeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         self.give_up_unused_slabs();
-        Ok(lock(&self.heaps.0).allocate_alone_anywhere(size, alignment)?.map(directly))
+        let mut heaps = lock(&self.heaps.0);
+        let found = heaps.find_alone_anywhere(size, alignment)?;
+        Ok(found.and_then(|found| heaps.place(found)).map(directly))
     }
 
-    /// See [`HeapSet::allocate_alone_in_new`](crate::placement::HeapSet::allocate_alone_in_new).
+    /// Adds a heap of `heap_size` bytes, and places a request in it that shares it with nothing. O(1).
     ///
     /// # Errors
     ///
-    /// The same as there.
+    /// The same as those of [`insert`](Self::insert); or [`PlacementError::TooLarge`] if the request does not fit into the heap,
+    /// which is in the set nevertheless.
     pub fn allocate_alone_in_new(
         &self,
         heap_size: ByteSize,
@@ -49,13 +55,15 @@ impl<H: Clone> SharedHeapSet<H> {
         heaps.allocate_alone_in_new(heap_size, payload, size, alignment).map(directly)
     }
 
-    /// See [`HeapSet::plan_alone`](crate::placement::HeapSet::plan_alone).
+    /// The heap that a request with a heap of its own needs: exactly as large as it is. See [`plan`](Self::plan).
     ///
     /// # Errors
     ///
-    /// The same as there.
+    /// A request so large that the heap's size overflows.
     pub fn plan_alone(&self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
-        lock(&self.heaps.0).plan_alone(size)
+        let mut heaps = lock(&self.heaps.0);
+        let heap_size = heaps.new_heap_size_alone(size)?;
+        Ok(NewHeap { size: heap_size, release: heaps.make_way(heap_size) })
     }
 
     /// Returns what [`allocate_alone`](Self::allocate_alone) and then [`plan_alone`](Self::plan_alone) would do. Nothing is placed.
@@ -65,7 +73,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// The same as theirs.
     pub fn room_alone(&self, size: ByteSize) -> Result<Room, PlacementError> {
         let heaps = lock(&self.heaps.0);
-        if heaps.has_room_alone(size)? {
+        if heaps.find_alone(size, Alignment::ONE)?.is_some() {
             return Ok(Room::Held);
         }
         Ok(Room::NewHeap { size: heaps.new_heap_size_alone(size)? })
@@ -84,7 +92,7 @@ impl<H: Clone> SharedHeapSet<H> {
     #[must_use]
     pub fn has_room_alone_anywhere(&self, size: ByteSize) -> bool {
         self.give_up_unused_slabs();
-        lock(&self.heaps.0).has_room_alone_anywhere(size)
+        matches!(lock(&self.heaps.0).find_alone_anywhere(size, Alignment::ONE), Ok(Some(_)))
     }
 
     /// Has slabs that nothing is in return their memory to the heaps. O(lanes), and O(1) for each slab.

@@ -2,7 +2,7 @@
 
 use super::super::lane::Lane;
 use super::{SharedHeapSet, lane_of_thread};
-use crate::placement::{PlacementError, Room};
+use crate::placement::{HeapSet, PlacementError, Room};
 use crate::suballoc::slab::table::SlabShape;
 use crate::sync::{MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize};
@@ -43,10 +43,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// As there.
     pub fn new_heap_size(&self, size: ByteSize, alignment: Alignment) -> Result<ByteSize, PlacementError> {
-        let wanted = match self.slots.class_of(size, alignment) {
-            Some(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
-            None => size,
-        };
+        let wanted = self.bytes_wanted(size, alignment);
         lock(&self.heaps.0).new_heap_size(wanted)
     }
 
@@ -66,12 +63,9 @@ impl<H: Clone> SharedHeapSet<H> {
                 None => None,
             };
             let mut heaps = lock(&self.heaps.0);
-            if fits(shape, size, alignment, |slot_size, size, at| heaps.has_room(slot_size, size, at))? {
-                return Ok(Room::Held);
-            }
             // What `allocate` would do next: the memory of unused slabs comes before a new heap.
-            if lane.give_up_empty(&mut heaps)
-                && fits(shape, size, alignment, |slot_size, size, at| heaps.has_room(slot_size, size, at))?
+            if fits(&heaps, shape, size, alignment)?
+                || lane.give_up_empty(&mut heaps) && fits(&heaps, shape, size, alignment)?
             {
                 return Ok(Room::Held);
             }
@@ -93,8 +87,8 @@ impl<H: Clone> SharedHeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Room, PlacementError> {
-        let heaps = lock(&self.heaps.0);
-        if heaps.has_room_lowest(size, alignment)? {
+        let mut heaps = lock(&self.heaps.0);
+        if heaps.find_lowest(size, alignment)?.is_some() {
             return Ok(Room::Held);
         }
         Ok(Room::NewHeap { size: heaps.new_heap_size(size)? })
@@ -102,15 +96,15 @@ impl<H: Clone> SharedHeapSet<H> {
 }
 
 /// Whether there is room for the slab, or one with half its slots, and so on; or for the request when it gets no slot.
-fn fits(
+fn fits<H>(
+    heaps: &HeapSet<H>,
     slab: Option<SlabShape>,
     size: ByteSize,
     alignment: Alignment,
-    has_room: impl Fn(ByteSize, ByteSize, Alignment) -> Result<bool, PlacementError>,
 ) -> Result<bool, PlacementError> {
-    let Some(slab) = slab else { return has_room(size, size, alignment) };
+    let Some(slab) = slab else { return Ok(heaps.find(size, size, alignment)?.is_some()) };
     for shape in slab.and_halves() {
-        if has_room(shape.slot_size(), shape.bytes(), shape.alignment())? {
+        if heaps.find(shape.slot_size(), shape.bytes(), shape.alignment())?.is_some() {
             return Ok(true);
         }
     }

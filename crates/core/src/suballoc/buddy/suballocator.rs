@@ -203,16 +203,7 @@ impl Buddy {
     /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
     /// ```
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
-        if size.is_zero() {
-            return Err(SuballocError::ZeroSize);
-        }
-        if size.get() > self.capacity {
-            return Err(SuballocError::LargerThanCapacity { requested: size, capacity: self.capacity() });
-        }
-        let order = self.order_for(size.get());
-        let Some((block, from)) = self.search(order, alignment) else {
-            return Err(self.out_of_space(size, alignment));
-        };
+        let FoundBlock { block, from, order } = self.find(size, alignment)?;
         if !self.blocks.slots.has_room_for(from.number() - order.number()) {
             return Err(SuballocError::TooManyRanges { limit: self.blocks.slots.note_limit() });
         }
@@ -225,11 +216,19 @@ impl Buddy {
         Ok(Suballocation::new(block.slot(), stamp, start, size.get()))
     }
 
-    /// Whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for blocks. O(1).
-    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
-        !size.is_zero()
-            && size.get() <= self.capacity
-            && self.search(self.order_for(size.get()), alignment).is_some()
+    /// Which block [`allocate`](Self::allocate) would split for the request, short of running out of numbers for blocks. O(1).
+    pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<FoundBlock, SuballocError> {
+        if size.is_zero() {
+            return Err(SuballocError::ZeroSize);
+        }
+        if size.get() > self.capacity {
+            return Err(SuballocError::LargerThanCapacity { requested: size, capacity: self.capacity() });
+        }
+        let order = self.order_for(size.get());
+        match self.search(order, alignment) {
+            Some((block, from)) => Ok(FoundBlock { block, from, order }),
+            None => Err(self.out_of_space(size, alignment)),
+        }
     }
 
     #[cold]
@@ -410,6 +409,13 @@ impl Buddy {
     pub fn audit(&self) -> Result<(), AuditError> {
         audit::audit(self).map_err(AuditError::new)
     }
+}
+
+/// A free block of one order, from which a request gets a block of another, the same or a lower one.
+pub(crate) struct FoundBlock {
+    block: SlotIndex,
+    from: Order,
+    order: Order,
 }
 
 suballocator_by_methods!(Buddy);

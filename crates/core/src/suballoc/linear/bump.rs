@@ -7,6 +7,7 @@ use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, SuballocError};
 use super::batches::{Batches, Retired};
 use super::live_ranges::{Chain, LiveRanges};
+use super::methods::methods_by_live_ranges;
 use super::placement::{MAX_CAPACITY, check_capacity, check_size, lowest_in};
 use super::ranges::{Ranges, Run};
 use super::{FenceOrderError, audit};
@@ -88,33 +89,21 @@ impl Linear {
     /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
     /// - [`SuballocError::TooManyRanges`]: some two thousand million ranges are live.
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
-        let bytes = check_size(size, self.capacity)?;
-        match lowest_in(self.top(), self.capacity, bytes, alignment) {
-            Some(start) => self.live.push(Chain::FIRST, start, bytes),
-            None => Err(self.out_of_space(size, alignment)),
-        }
+        let start = self.find(size, alignment)?;
+        self.live.push(Chain::FIRST, start, size.get())
     }
 
-    /// Whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for ranges. O(1).
-    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
-        let bytes = check_size(size, self.capacity);
-        bytes.is_ok_and(|bytes| lowest_in(self.top(), self.capacity, bytes, alignment).is_some())
+    /// Where [`allocate`](Self::allocate) would place the request, short of running out of numbers for ranges. O(1).
+    pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
+        let bytes = check_size(size, self.capacity)?;
+        let start = lowest_in(self.top(), self.capacity, bytes, alignment);
+        start.ok_or_else(|| self.out_of_space(size, alignment))
     }
 
     /// Where the free bytes start.
     #[inline]
     fn top(&self) -> u64 {
         self.live.newest(Chain::FIRST).end()
-    }
-
-    #[cold]
-    fn out_of_space(&self, requested: ByteSize, alignment: Alignment) -> SuballocError {
-        SuballocError::OutOfSpace {
-            requested,
-            alignment,
-            free: self.free_size(),
-            largest_free: self.largest_free_range(),
-        }
     }
 
     /// Takes a suballocation back and answers its range. O(1).
@@ -203,15 +192,6 @@ impl Linear {
         self.live.next_stamp
     }
 
-    /// The range of a live suballocation. O(1).
-    ///
-    /// # Errors
-    ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
-    pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        self.live.range_of(id)
-    }
-
     /// Takes everything back at once, submitted or not; ids that were live are stale from then on. O(1), whatever is live.
     ///
     /// The fence value that was submitted last is forgotten, so that a new fence may start anew.
@@ -220,36 +200,12 @@ impl Linear {
         self.batches.clear();
     }
 
-    /// The size of the whole range that is managed. O(1).
-    #[must_use]
-    pub const fn capacity(&self) -> ByteSize {
-        ByteSize::new(self.capacity)
-    }
-
-    /// The sum of the sizes asked for of all that is live. O(1).
-    #[must_use]
-    pub const fn used(&self) -> ByteSize {
-        ByteSize::new(self.live.used)
-    }
-
     /// The bytes above the highest live range. O(1).
     ///
     /// What neither this nor [`used`](Self::used) counts is padding: the gaps between live ranges and below them.
     #[must_use]
     pub fn free_size(&self) -> ByteSize {
         ByteSize::new(self.capacity - self.top())
-    }
-
-    /// How many suballocations are live. O(1).
-    #[must_use]
-    pub fn allocation_count(&self) -> u64 {
-        self.live.count()
-    }
-
-    /// Whether nothing is handed out. O(1).
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.live.count() == 0
     }
 
     /// The same as [`free_size`](Self::free_size), as the free bytes are in one piece. O(1).
@@ -269,23 +225,6 @@ impl Linear {
         Ranges::new(&self.live, runs, [self.top(), self.capacity], self.capacity)
     }
 
-    /// Makes room in the table for `additional` more suballocations, 32 bytes for each.
-    ///
-    /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
-    pub fn reserve(&mut self, additional: usize) {
-        self.live.slots.reserve(additional);
-    }
-
-    /// Checks the whole structure: every invariant of the [module page](super). O(n); for tests.
-    ///
-    /// # Errors
-    ///
-    /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
-    /// bring it about.
-    pub fn audit(&self) -> Result<(), AuditError> {
-        self.audit_all().map_err(AuditError::new)
-    }
-
     fn audit_all(&self) -> Result<(), String> {
         let [ranges] = audit::chains(&self.live, [Chain::FIRST])?;
         audit::ascending(ranges.iter(), 0, self.capacity)?;
@@ -293,6 +232,7 @@ impl Linear {
     }
 }
 
+methods_by_live_ranges!(Linear);
 suballocator_by_methods!(Linear);
 
 impl fmt::Debug for Linear {

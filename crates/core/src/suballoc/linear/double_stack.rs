@@ -7,6 +7,7 @@ use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, SuballocError};
 use super::audit;
 use super::live_ranges::{Chain, LiveRanges};
+use super::methods::methods_by_live_ranges;
 use super::placement::{MAX_CAPACITY, check_capacity, check_size, highest_in, lowest_in};
 use super::ranges::{Ranges, Run};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -140,16 +141,6 @@ impl DoubleStack {
         self.live.newest(UPPER).start
     }
 
-    #[cold]
-    fn out_of_space(&self, requested: ByteSize, alignment: Alignment) -> SuballocError {
-        SuballocError::OutOfSpace {
-            requested,
-            alignment,
-            free: self.free_size(),
-            largest_free: self.largest_free_range(),
-        }
-    }
-
     /// Takes a suballocation of either end back and answers its range. O(1).
     ///
     /// Its bytes are free when nothing live of its end lies between it and the middle, together with all that was freed
@@ -163,30 +154,9 @@ impl DoubleStack {
         self.live.remove(id)
     }
 
-    /// The range of a live suballocation. O(1).
-    ///
-    /// # Errors
-    ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
-    pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        self.live.range_of(id)
-    }
-
     /// Takes everything back at once, at both ends; ids that were live are stale from then on. O(1), whatever is live.
     pub fn clear(&mut self) {
         self.live.clear();
-    }
-
-    /// The size of the whole range that is managed. O(1).
-    #[must_use]
-    pub const fn capacity(&self) -> ByteSize {
-        ByteSize::new(self.capacity)
-    }
-
-    /// The sum of the sizes asked for of all that is live. O(1).
-    #[must_use]
-    pub const fn used(&self) -> ByteSize {
-        ByteSize::new(self.live.used)
     }
 
     /// The bytes between the two ends. O(1).
@@ -195,18 +165,6 @@ impl DoubleStack {
     #[must_use]
     pub fn free_size(&self) -> ByteSize {
         ByteSize::new(self.upper_start() - self.lower_end())
-    }
-
-    /// How many suballocations are live. O(1).
-    #[must_use]
-    pub fn allocation_count(&self) -> u64 {
-        self.live.count()
-    }
-
-    /// Whether nothing is handed out. O(1).
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.live.count() == 0
     }
 
     /// The same as [`free_size`](Self::free_size), as the free bytes are in one piece. O(1).
@@ -226,29 +184,13 @@ impl DoubleStack {
         Ranges::new(&self.live, runs, [self.lower_end(), self.capacity], self.capacity)
     }
 
-    /// Makes room in the table for `additional` more suballocations, 32 bytes for each.
-    ///
-    /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
-    pub fn reserve(&mut self, additional: usize) {
-        self.live.slots.reserve(additional);
-    }
-
-    /// Checks the whole structure: every invariant of the [module page](super). O(n); for tests.
-    ///
-    /// # Errors
-    ///
-    /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
-    /// bring it about.
-    pub fn audit(&self) -> Result<(), AuditError> {
-        self.audit_all().map_err(AuditError::new)
-    }
-
     fn audit_all(&self) -> Result<(), String> {
         let [lower, upper] = audit::chains(&self.live, [LOWER, UPPER])?;
         audit::ascending(lower.iter().chain(upper.iter().rev()), 0, self.capacity)
     }
 }
 
+methods_by_live_ranges!(DoubleStack);
 suballocator_by_methods!(DoubleStack);
 
 impl fmt::Debug for DoubleStack {

@@ -47,6 +47,7 @@ mod bump;
 mod double_stack;
 mod fence_order_error;
 mod live_ranges;
+mod methods;
 mod placement;
 mod ranges;
 mod ring;

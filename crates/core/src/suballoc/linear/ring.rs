@@ -7,6 +7,7 @@ use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, SuballocError};
 use super::batches::{Batches, Retired};
 use super::live_ranges::{Chain, LiveRanges};
+use super::methods::methods_by_live_ranges;
 use super::placement::{MAX_CAPACITY, check_capacity, check_size, lowest_in};
 use super::ranges::{Ranges, Run};
 use super::{FenceOrderError, audit};
@@ -163,16 +164,6 @@ impl Ring {
         }
     }
 
-    #[cold]
-    fn out_of_space(&self, requested: ByteSize, alignment: Alignment) -> SuballocError {
-        SuballocError::OutOfSpace {
-            requested,
-            alignment,
-            free: self.free_size(),
-            largest_free: self.largest_free_range(),
-        }
-    }
-
     /// Takes a suballocation back and answers its range. O(1).
     ///
     /// Its bytes are free when it was the oldest that is live, or the newest, together with what was freed beside it before.
@@ -245,33 +236,12 @@ impl Ring {
         self.batches.oldest()
     }
 
-    /// The range of a live suballocation. O(1).
-    ///
-    /// # Errors
-    ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
-    pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        self.live.range_of(id)
-    }
-
     /// Takes everything back at once, submitted or not; ids that were live are stale from then on. O(1), whatever is live.
     ///
     /// The fence value that was submitted last is forgotten, so that a new fence may start anew.
     pub fn clear(&mut self) {
         self.live.clear();
         self.batches.clear();
-    }
-
-    /// The size of the whole range that is managed. O(1).
-    #[must_use]
-    pub const fn capacity(&self) -> ByteSize {
-        ByteSize::new(self.capacity)
-    }
-
-    /// The sum of the sizes asked for of all that is live. O(1).
-    #[must_use]
-    pub const fn used(&self) -> ByteSize {
-        ByteSize::new(self.live.used)
     }
 
     /// The bytes behind the newest live range and in front of the oldest. O(1).
@@ -282,18 +252,6 @@ impl Ring {
     pub fn free_size(&self) -> ByteSize {
         let Gaps { behind_newest: (start, end), at_zero } = self.gaps();
         ByteSize::new(end - start + at_zero)
-    }
-
-    /// How many suballocations are live. O(1).
-    #[must_use]
-    pub fn allocation_count(&self) -> u64 {
-        self.live.count()
-    }
-
-    /// Whether nothing is handed out. O(1).
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.live.count() == 0
     }
 
     /// The larger of the free pieces. O(1).
@@ -313,23 +271,6 @@ impl Ring {
         let Gaps { behind_newest: (start, _), at_zero } = self.gaps();
         let free_at_zero = if at_zero > 0 { 0 } else { self.capacity };
         Ranges::new(&self.live, [lower, older], [start, free_at_zero], self.capacity)
-    }
-
-    /// Makes room in the table for `additional` more suballocations, 32 bytes for each.
-    ///
-    /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
-    pub fn reserve(&mut self, additional: usize) {
-        self.live.slots.reserve(additional);
-    }
-
-    /// Checks the whole structure: every invariant of the [module page](super). O(n); for tests.
-    ///
-    /// # Errors
-    ///
-    /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
-    /// bring it about.
-    pub fn audit(&self) -> Result<(), AuditError> {
-        self.audit_all().map_err(AuditError::new)
     }
 
     fn audit_all(&self) -> Result<(), String> {
@@ -352,6 +293,7 @@ struct Gaps {
     at_zero: u64,
 }
 
+methods_by_live_ranges!(Ring);
 suballocator_by_methods!(Ring);
 
 impl fmt::Debug for Ring {

@@ -49,14 +49,8 @@ impl RingOrStacks {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Suballocation, SuballocError> {
-        let bytes = check_size(size, self.capacity)?;
-        let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
-        match lowest_in(start, end, bytes, alignment) {
-            Some(start) => self.live.push(LOWER, start, bytes),
-            // Every alignment divides zero.
-            None if bytes <= at_zero => self.live.push(LOWER, 0, bytes),
-            None => Err(self.out_of_space(size, alignment)),
-        }
+        let start = self.find(size, alignment)?;
+        self.live.push(LOWER, start, size.get())
     }
 
     /// Hands out `size` bytes below the newest of the upper end; there is no room while the ring is wrapped. O(1).
@@ -65,26 +59,27 @@ impl RingOrStacks {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Suballocation, SuballocError> {
+        let start = self.find_upper(size, alignment)?;
+        self.live.push(UPPER, start, size.get())
+    }
+
+    /// Where [`allocate`](Self::allocate) would place the request, short of running out of numbers for ranges. O(1).
+    pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
+        let bytes = check_size(size, self.capacity)?;
+        let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
+        lowest_in(start, end, bytes, alignment)
+            // Every alignment divides zero.
+            .or_else(|| (bytes <= at_zero).then_some(0))
+            .ok_or_else(|| self.out_of_space(size, alignment))
+    }
+
+    /// The same at the upper end. O(1).
+    pub(crate) fn find_upper(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
         let bytes = check_size(size, self.capacity)?;
         let Gaps { middle: (start, end), is_wrapped, .. } = self.gaps();
-        match highest_in(start, end, bytes, alignment).filter(|_| !is_wrapped) {
-            Some(start) => self.live.push(UPPER, start, bytes),
-            None => Err(self.out_of_space(size, alignment)),
-        }
-    }
-
-    /// Whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for ranges. O(1).
-    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
-        let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
-        check_size(size, self.capacity)
-            .is_ok_and(|bytes| bytes <= at_zero || lowest_in(start, end, bytes, alignment).is_some())
-    }
-
-    /// As [`would_fit`](Self::would_fit), at the upper end. O(1).
-    pub(crate) fn would_fit_upper(&self, size: ByteSize, alignment: Alignment) -> bool {
-        let Gaps { middle: (start, end), is_wrapped, .. } = self.gaps();
-        check_size(size, self.capacity)
-            .is_ok_and(|bytes| !is_wrapped && highest_in(start, end, bytes, alignment).is_some())
+        highest_in(start, end, bytes, alignment)
+            .filter(|_| !is_wrapped)
+            .ok_or_else(|| self.out_of_space(size, alignment))
     }
 
     fn gaps(&self) -> Gaps {

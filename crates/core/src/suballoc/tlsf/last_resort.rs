@@ -4,37 +4,42 @@ use std::iter::successors;
 
 use super::Tlsf;
 use super::bins::Bin;
-use super::nodes::NodeIndex;
+use super::nodes::{Node, NodeIndex};
+use super::offset_index::OffsetIndex;
 use super::ranges::suballocation;
 use super::search::{Placement, Request};
 use crate::suballoc::{SuballocError, Suballocation, SuballocationId};
 use crate::{Alignment, ByteSize};
 
 impl Tlsf {
-    /// Whether [`allocate`](Self::allocate) would serve the request, unless there are too many ranges. O(1).
-    pub(crate) fn would_fit(&self, size: ByteSize, alignment: Alignment) -> bool {
-        Request::new(size, alignment, self.capacity).is_some_and(|request| self.search(request).is_some())
+    /// Where [`allocate`](Self::allocate) would place the request. O(1).
+    #[inline(always)]
+    pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
+        self.search(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// Whether any free range holds the request. O(n) for n free ranges of at least its size.
-    pub(crate) fn holds(&self, size: ByteSize, alignment: Alignment) -> bool {
-        Request::new(size, alignment, self.capacity)
-            .is_some_and(|request| self.search_everywhere(request).is_some())
+    /// The same, and `None` only if no free range holds the request. O(1) if `find` finds one; else O(n) for n free ranges of at
+    /// least the request's size.
+    pub(crate) fn find_anywhere(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
+        self.search_everywhere(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// Allocates like [`allocate`](Self::allocate), and fails only if no free range holds the request.
-    ///
-    /// O(1) if `allocate` succeeds; else O(n) for n free ranges of at least the request's size.
-    ///
-    /// # Errors
-    ///
-    /// The same as those of `allocate`.
-    pub(crate) fn allocate_exhaustively(
-        &mut self,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<Suballocation, SuballocError> {
-        self.allocate_by(size, alignment, Self::search_everywhere)
+    /// Where [`Strategy::MinOffset`](crate::suballoc::Strategy::MinOffset) would place the request, at that cost.
+    pub(crate) fn find_lowest(&mut self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
+        let request = Request::new(size, alignment, self.capacity)?;
+        self.index_by_offset();
+        self.search_lowest(request)
+    }
+
+    /// Sees to it that there is a tree of the free ranges by offset.
+    pub(super) fn index_by_offset(&mut self) {
+        let slots = self.nodes.slots();
+        self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
+    }
+
+    pub(super) fn search_lowest(&self, request: Request) -> Option<Placement> {
+        let lowest = self.by_offset.as_ref()?.lowest(self.nodes.slots(), request);
+        lowest.or_else(|| self.search_everywhere(request))
     }
 
     pub(super) fn search_everywhere(&self, request: Request) -> Option<Placement> {
@@ -85,12 +90,10 @@ impl Tlsf {
         let rest = range.size().get() - kept;
         let (slots, vacant) = self.nodes.slots_mut();
         let upper = vacant.take(slots);
-        let above = slots[lower].above;
-        slots[lower].set_used(start, kept, id.stamp());
+        let Node { below, above, .. } = slots[lower];
         let stamp = self.next_stamp;
-        slots[upper].set_used(start + kept, rest, stamp);
-        (slots[upper].below, slots[upper].above) = (lower, above);
-        slots[lower].above = upper;
+        slots[lower] = Node::used(start, kept, below, upper, id.stamp());
+        slots[upper] = Node::used(start + kept, rest, lower, above, stamp);
         slots[above].below = upper;
         self.next_stamp = stamp.next();
         self.allocation_count += 1;
@@ -128,9 +131,12 @@ mod tests {
                     let start = free.range().start().get().next_multiple_of(alignment.get());
                     start + size.get() <= free.range().end().get()
                 });
-                prop_assert_eq!(heap.holds(size, alignment), fits);
-                let placed = heap.allocate_exhaustively(size, alignment);
-                prop_assert_eq!(placed.is_ok(), fits, "{:?}", placed);
+                let found = heap.find_anywhere(size, alignment);
+                prop_assert_eq!(found.is_some(), fits);
+                if let Some(found) = found {
+                    let placed = heap.allocate_at(found, size).unwrap();
+                    prop_assert!(placed.range.start().is_aligned(alignment) && placed.range.size() == size);
+                }
                 heap.audit().unwrap();
             }
         }

@@ -52,4 +52,5 @@ mod suballocator;
 mod tests;
 
 pub use ranges::Ranges;
+pub(crate) use search::Placement;
 pub use suballocator::Tlsf;

@@ -124,20 +124,30 @@ impl Node {
         self.start_and_use & Self::USED != 0
     }
 
-    /// Makes the node a free range. Its links stay as they are.
+    /// A free range, in no bin.
     #[inline]
-    pub(super) const fn set_free(&mut self, start: u64, size: u64) {
-        self.start_and_use = start;
-        self.size = size;
+    pub(super) const fn free(start: u64, size: u64, below: NodeIndex, above: NodeIndex) -> Self {
+        Self { start_and_use: start, size, below, above, tail: [0; 2] }
     }
 
-    /// Makes the node a used range. Its links in address order stay as they are; it must not be in a bin.
+    /// A used range.
     #[inline]
-    pub(super) const fn set_used(&mut self, start: u64, size: u64, stamp: Stamp) {
-        self.start_and_use = start | Self::USED;
-        self.size = size;
+    pub(super) const fn used(
+        start: u64,
+        size: u64,
+        below: NodeIndex,
+        above: NodeIndex,
+        stamp: Stamp,
+    ) -> Self {
         let [a, b, c, d, e, f, g, h] = stamp.get().to_le_bytes();
-        self.tail = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
+        let tail = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
+        Self { start_and_use: start | Self::USED, size, below, above, tail }
+    }
+
+    /// The free range, in its bin between these two.
+    #[inline]
+    pub(super) const fn in_bin_between(self, previous: NodeIndex, next: NodeIndex) -> Self {
+        Self { tail: [previous.0, next.0], ..self }
     }
 
     /// The stamp of a used range; `None` for anything else.
@@ -246,14 +256,13 @@ impl Nodes {
         }
     }
 
-    /// Forgets all ranges but one, which is free and has the whole capacity, and answers it.
+    /// Forgets all ranges, and returns the slot of the one that there is from now on, which is the caller's to write.
     ///
     /// All bins have to be empty. The table keeps its memory. O(1).
-    pub(super) fn reset(&mut self, capacity: u64) -> NodeIndex {
+    pub(super) fn reset(&mut self) -> NodeIndex {
         self.slots.truncate(self.fixed);
         self.vacant = VacantSlots::NONE;
         let whole = self.push();
-        self.slots.as_mut_slice()[whole].set_free(0, capacity);
         let edge = &mut self.slots.as_mut_slice()[NodeIndex::EDGE];
         (edge.below, edge.above) = (whole, whole);
         whole
@@ -361,12 +370,12 @@ mod tests {
     fn a_node_keeps_every_bit_of_offset_size_and_stamp() {
         for stamp in [1, u64::from(u32::MAX), 1 << 32, 0x0123_4567_89ab_cdef, u64::MAX] {
             for (start, size) in [(0, 1 << 63), ((1 << 63) - 1, 1), (1 << 40, 12_345)] {
-                let mut node = Node::EDGE;
-                node.set_used(start, size, Stamp::new(stamp).unwrap());
+                let (below, above) = (NodeIndex(7), NodeIndex(u32::MAX));
+                let node = Node::used(start, size, below, above, Stamp::new(stamp).unwrap());
                 assert!(node.is_used());
                 assert_eq!((node.start(), node.size(), node.end()), (start, size, start + size));
                 assert_eq!(node.stamp().map(Stamp::get), Some(stamp));
-                node.set_free(start, size);
+                let node = Node::free(start, size, below, above);
                 assert!(!node.is_used());
                 assert_eq!((node.start(), node.size(), node.stamp()), (start, size, None));
             }
@@ -384,7 +393,7 @@ mod tests {
     #[test]
     fn vacant_slots_are_taken_before_the_table_grows() {
         let mut nodes = Nodes::new(1, 10);
-        nodes.reset(100);
+        nodes.reset();
         assert!(nodes.prepare_two());
         let grown = nodes.slots().len();
         let (slots, vacant) = nodes.slots_mut();
@@ -400,7 +409,7 @@ mod tests {
     #[test]
     fn a_full_table_says_so_and_stays_as_it_is() {
         let mut nodes = Nodes::new(5, 2);
-        nodes.reset(100);
+        nodes.reset();
         assert_eq!((nodes.range_limit(), nodes.range_count()), (2, 1));
         // One slot more may be had, and an allocation may need two.
         assert!(!nodes.prepare_two());

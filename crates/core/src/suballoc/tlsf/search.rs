@@ -63,9 +63,9 @@ impl Request {
     }
 }
 
-/// Where a request goes: into this free range, from this offset on.
+/// Where a request goes: into this free range, from this offset on. What a search finds, and [`Tlsf::allocate_at`] carries out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placement {
+pub(crate) struct Placement {
     pub(super) free: NodeIndex,
     pub(super) start: u64,
 }

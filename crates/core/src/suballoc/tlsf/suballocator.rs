@@ -7,7 +7,7 @@ use super::super::suballocator::suballocator_by_methods;
 use super::super::{AuditError, Strategy, SuballocError};
 use super::audit;
 use super::bins::{Bin, Bins};
-use super::nodes::{NodeIndex, Nodes};
+use super::nodes::{Node, NodeIndex, Nodes};
 use super::offset_index::OffsetIndex;
 use super::ranges::{Ranges, heap_range, suballocation};
 use super::search::{Placement, Request};
@@ -220,19 +220,15 @@ impl Tlsf {
             Strategy::MinMemory => self.allocate_by(size, alignment, Self::search),
             Strategy::MinTime => self.allocate_by(size, alignment, Self::search_fast),
             Strategy::MinOffset => {
-                let slots = self.nodes.slots();
-                self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
-                self.allocate_by(size, alignment, |tlsf, request| {
-                    let lowest = tlsf.by_offset.as_ref()?.lowest(tlsf.nodes.slots(), request);
-                    lowest.or_else(|| tlsf.search_everywhere(request))
-                })
+                self.index_by_offset();
+                self.allocate_by(size, alignment, Self::search_lowest)
             }
         }
     }
 
     // Inlined to the caller's caller: handing the answer on through memory costs 2 of 25 ns in a heap set (2026-11-21).
     #[inline(always)]
-    pub(super) fn allocate_by(
+    fn allocate_by(
         &mut self,
         size: ByteSize,
         alignment: Alignment,
@@ -248,6 +244,20 @@ impl Tlsf {
         let Some(placement) = search(self, request) else {
             return Err(self.out_of_space(size, alignment));
         };
+        self.allocate_at(placement, size)
+    }
+
+    /// Carries out what [`find`](Self::find) or one of its relatives found for this size; nothing may have changed since. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`SuballocError::TooManyRanges`]
+    #[inline(always)]
+    pub(crate) fn allocate_at(
+        &mut self,
+        placement: Placement,
+        size: ByteSize,
+    ) -> Result<Suballocation, SuballocError> {
         if !self.nodes.prepare_two() {
             return Err(SuballocError::TooManyRanges { limit: self.nodes.range_limit() });
         }
@@ -258,49 +268,47 @@ impl Tlsf {
     #[inline(always)]
     fn split(&mut self, Placement { free, start }: Placement, size: u64) -> Suballocation {
         let (slots, vacant) = self.nodes.slots_mut();
-        let node = &slots[free];
-        let (free_start, free_size, below) = (node.start(), node.size(), node.below);
-        let padding = start - free_start;
-        let rest = free_size - padding - size;
+        let range = slots[free];
+        let padding = start - range.start();
+        let rest = range.size() - padding - size;
 
-        let mut used = free;
+        let (mut used, mut below, mut above) = (free, range.below, range.above);
         if rest > 0 {
             // The rest keeps the node: it stays in its bin when it is the larger part of a large range.
-            let bin = Bin::of(rest);
-            if bin != Bin::of(free_size) {
-                self.bins.remove(slots, free);
-                self.bins.insert_into(slots, free, bin);
-            }
             used = vacant.take(slots);
-            let node = &mut slots[free];
-            node.set_free(start + size, rest);
-            node.below = used;
+            above = free;
+            let mut node = Node::free(start + size, rest, used, range.above);
+            let bin = Bin::of(rest);
+            if bin == Bin::of(range.size()) {
+                node = node.in_bin_between(range.previous_in_bin(), range.next_in_bin());
+                slots[free] = node;
+            } else {
+                self.bins.remove(slots, range);
+                self.bins.insert(slots, free, node, bin);
+            }
             if let Some(tree) = &mut self.by_offset {
                 tree.update(slots, free);
             }
-            slots[used].above = free;
-            slots[used].below = below;
-            slots[below].above = used;
         } else {
             if let Some(tree) = &mut self.by_offset {
                 tree.remove(slots, free);
             }
-            self.bins.remove(slots, free);
+            self.bins.remove(slots, range);
         }
         if padding > 0 {
             let front = vacant.take(slots);
-            let node = &mut slots[front];
-            node.set_free(free_start, padding);
-            (node.below, node.above) = (below, used);
-            slots[below].above = front;
-            slots[used].below = front;
-            self.bins.insert(slots, front, padding);
+            let node = Node::free(range.start(), padding, below, used);
+            self.bins.insert(slots, front, node, Bin::of(padding));
             if let Some(tree) = &mut self.by_offset {
                 tree.insert(slots, front);
             }
+            slots[below].above = front;
+            below = front;
+        } else {
+            slots[below].above = used;
         }
         let stamp = self.next_stamp;
-        slots[used].set_used(start, size, stamp);
+        slots[used] = Node::used(start, size, below, above, stamp);
         self.next_stamp = stamp.next();
         self.used += size;
         self.allocation_count += 1;
@@ -343,54 +351,49 @@ impl Tlsf {
     #[inline(always)]
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let index = NodeIndex::from_slot(id.slot());
-        let (start, size, mut below, mut above) = match self.nodes.find(index) {
-            Some(node) if node.stamp() == Some(id.stamp()) => {
-                (node.start(), node.size(), node.below, node.above)
-            }
+        let freed = match self.nodes.find(index) {
+            Some(&node) if node.stamp() == Some(id.stamp()) => node,
             _ => return Err(SuballocError::StaleId { id }),
         };
-        self.used -= size;
+        self.used -= freed.size();
         self.allocation_count -= 1;
 
         let (slots, vacant) = self.nodes.slots_mut();
-        let (mut free_start, mut free_size) = (start, size);
-        let lower = &slots[below];
+        let (mut start, mut size) = (freed.start(), freed.size());
+        let (mut below, mut above) = (freed.below, freed.above);
+        let lower = slots[below];
         if !lower.is_used() {
-            free_start = lower.start();
-            free_size += lower.size();
-            let next = lower.below;
             if let Some(tree) = &mut self.by_offset {
                 tree.remove(slots, below);
             }
-            self.bins.remove(slots, below);
+            self.bins.remove(slots, lower);
             vacant.give_back(slots, below);
-            slots[next].above = index;
-            below = next;
+            start = lower.start();
+            size += lower.size();
+            below = lower.below;
+            slots[below].above = index;
         }
-        let upper = &slots[above];
+        // Read only now: the lower one may have been beside it in the bin.
+        let upper = slots[above];
         if !upper.is_used() {
-            free_size += upper.size();
-            let next = upper.above;
             if let Some(tree) = &mut self.by_offset {
                 tree.remove(slots, above);
             }
-            self.bins.remove(slots, above);
+            self.bins.remove(slots, upper);
             vacant.give_back(slots, above);
-            slots[next].below = index;
-            above = next;
+            size += upper.size();
+            above = upper.above;
+            slots[above].below = index;
         }
         if self.allocation_count > 0 {
-            let node = &mut slots[index];
-            node.set_free(free_start, free_size);
-            (node.below, node.above) = (below, above);
-            self.bins.insert(slots, index, free_size);
+            self.bins.insert(slots, index, Node::free(start, size, below, above), Bin::of(size));
             if let Some(tree) = &mut self.by_offset {
                 tree.insert(slots, index);
             }
         } else {
             self.reset();
         }
-        Ok(heap_range(start, size))
+        Ok(heap_range(freed.start(), freed.size()))
     }
 
     /// The range of a live suballocation. O(1).
@@ -418,8 +421,9 @@ impl Tlsf {
     /// Makes the whole capacity one free range, as in a fresh one, when all bins are empty. Only the stamps go on. O(1).
     fn reset(&mut self) {
         self.by_offset = None;
-        let whole = self.nodes.reset(self.capacity);
-        self.bins.insert(self.nodes.slots_mut().0, whole, self.capacity);
+        let whole = self.nodes.reset();
+        let range = Node::free(0, self.capacity, NodeIndex::EDGE, NodeIndex::EDGE);
+        self.bins.insert(self.nodes.slots_mut().0, whole, range, Bin::of(self.capacity));
     }
 
     /// Takes another capacity, if nothing is handed out and the bins suffice for it; whether it did. Stamps go on. O(1).
@@ -429,7 +433,7 @@ impl Tlsf {
         }
         let slots = self.nodes.slots_mut().0;
         let whole = slots[NodeIndex::EDGE].above;
-        self.bins.remove(slots, whole);
+        self.bins.remove(slots, slots[whole]);
         self.capacity = capacity.get();
         self.reset();
         true

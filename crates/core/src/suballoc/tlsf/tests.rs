@@ -181,6 +181,7 @@ fn a_large_free_range_keeps_its_node_while_it_is_carved_up() {
 
 /// One broken rule at a time, so that the audit is known to see it.
 mod audit_finds {
+    use super::super::bins::Bin;
     use super::super::nodes::NodeIndex;
     use super::*;
 
@@ -200,6 +201,12 @@ mod audit_finds {
         &mut heap.nodes.slots_mut().0[index]
     }
 
+    /// A free range of other bytes, linked as it was.
+    fn resized(node: Node, start: u64, size: u64) -> Node {
+        let range = Node::free(start, size, node.below, node.above);
+        range.in_bin_between(node.previous_in_bin(), node.next_in_bin())
+    }
+
     #[track_caller]
     fn assert_found(break_it: impl FnOnce(&mut Tlsf), finding: &str) {
         let mut heap = heap();
@@ -210,12 +217,12 @@ mod audit_finds {
 
     #[test]
     fn a_gap_between_ranges() {
-        assert_found(|heap| first(heap).set_free(0, 99), "does not start where");
+        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 99), "does not start where");
     }
 
     #[test]
     fn an_overlap() {
-        assert_found(|heap| first(heap).set_free(0, 101), "does not start where");
+        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 101), "does not start where");
     }
 
     #[test]
@@ -228,7 +235,8 @@ mod audit_finds {
         assert_found(
             |heap| {
                 let index = first(heap).above;
-                heap.nodes.slots_mut().0[index].set_free(100, 100);
+                let node = &mut heap.nodes.slots_mut().0[index];
+                *node = resized(*node, 100, 100);
             },
             "are both free",
         );
@@ -250,7 +258,8 @@ mod audit_finds {
         assert_found(
             |heap| {
                 let index = heap.nodes.slots()[NodeIndex::EDGE].above;
-                heap.bins.remove(heap.nodes.slots_mut().0, index);
+                let slots = heap.nodes.slots_mut().0;
+                heap.bins.remove(slots, slots[index]);
             },
             "free ranges are in a bin",
         );
@@ -262,8 +271,8 @@ mod audit_finds {
             |heap| {
                 let index = heap.nodes.slots()[NodeIndex::EDGE].above;
                 let slots = heap.nodes.slots_mut().0;
-                heap.bins.remove(slots, index);
-                heap.bins.insert(slots, index, 5);
+                heap.bins.remove(slots, slots[index]);
+                heap.bins.insert(slots, index, slots[index], Bin::of(5));
             },
             "not in the bin of its size",
         );
@@ -295,9 +304,10 @@ mod audit_finds {
                 let largest = heap.nodes.slots()[NodeIndex::EDGE].below;
                 let (slots, _) = heap.nodes.slots_mut();
                 let (start, size) = (slots[largest].start(), slots[largest].size());
-                slots[largest].set_free(start, size + 1);
+                slots[largest] = resized(slots[largest], start, size + 1);
                 heap.by_offset.as_mut().unwrap().update(heap.nodes.slots(), largest);
-                heap.nodes.slots_mut().0[largest].set_free(start, size);
+                let node = &mut heap.nodes.slots_mut().0[largest];
+                *node = resized(*node, start, size);
             },
             "is not the largest size",
         );
