@@ -8,9 +8,9 @@
 //! * [`driver_resource`]: resources as a driver holds them, and texels in CPU memory.
 //! * [`command`]: what queues are given to do.
 
-pub mod command;
+pub(crate) mod command;
 mod device;
-pub mod driver_resource;
+pub(crate) mod driver_resource;
 mod resource;
 mod tiles;
 
@@ -23,18 +23,19 @@ use std::time::{Duration, Instant};
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::command::{DriverQueue, RemovalSink};
-pub use self::device::{DeviceArgs, DriverDevice, GpuVirtualAddressRange};
+pub use self::device::GpuVirtualAddressRange;
+pub(crate) use self::device::{DeviceArgs, DriverDevice};
 use self::driver_resource::{DriverResource, ResourcePlacement};
-pub use self::resource::{
+pub(crate) use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
     TextureUsage,
 };
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
-pub use self::tiles::{SubresourceTiles, TileGrid};
+pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
 use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
 /// One adapter with its driver; devices created on the adapter share it.
-pub trait Driver: Send + Sync + fmt::Debug {
+pub(crate) trait Driver: Send + Sync + fmt::Debug {
     /// Who the adapter is, for DXGI's descriptions.
     fn identity(&self) -> &AdapterIdentity;
 
@@ -106,21 +107,21 @@ pub trait Driver: Send + Sync + fmt::Debug {
 }
 
 /// What pages memory in: how long that takes, and what happens then.
-pub struct PagingWork {
+pub(crate) struct PagingWork {
     time: Duration,
     arrive: Box<dyn FnOnce() + Send>,
 }
 
 impl PagingWork {
     /// Work that takes `time`, after which `arrive` runs.
-    pub fn new(time: Duration, arrive: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn new(time: Duration, arrive: impl FnOnce() + Send + 'static) -> Self {
         Self { time, arrive: Box::new(arrive) }
     }
 
     /// Pages in one after the other, as an engine that began at `start` does, and answers when it was done.
     ///
     /// The times are added up before any is waited for: a thread that sleeps too long once is not late for what comes after.
-    pub fn run_all(works: impl IntoIterator<Item = Self>, start: Instant) -> Instant {
+    pub(crate) fn run_all(works: impl IntoIterator<Item = Self>, start: Instant) -> Instant {
         let mut end = start;
         for work in works {
             end += work.time;
@@ -140,7 +141,7 @@ impl fmt::Debug for PagingWork {
 /// Memory that a driver made; the last reference gives the memory back.
 ///
 /// Residency is a count, as in D3D12: a heap begins at one, or at zero if created not resident.
-pub trait DriverHeap: Send + Sync + fmt::Debug {
+pub(crate) trait DriverHeap: Send + Sync + fmt::Debug {
     /// Where the GPU sees the first byte.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 
@@ -181,9 +182,6 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// [`DriverError::NotResident`] when there is no reason to take away.
     fn evict(&self) -> Result<(), DriverError>;
 
-    /// Whether the GPU can access it now.
-    fn is_resident(&self) -> bool;
-
     /// Names the heap in messages about page faults.
     fn set_name(&self, name: &str);
 
@@ -193,7 +191,7 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
 
 /// Why a driver could not do what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DriverError {
+pub(crate) enum DriverError {
     /// The segment group has no room for `requested`; `usage` of `capacity` is taken.
     OutOfMemory {
         /// What was asked for.
@@ -273,7 +271,7 @@ impl std::error::Error for DriverError {}
 
 /// Why an object cannot be created at an address (document RECREATE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CreateAtFault {
+pub(crate) enum CreateAtFault {
     /// The device did not reserve all of the range.
     NotReserved {
         /// The first address that it did not reserve.
@@ -325,15 +323,15 @@ pub enum SegmentGroup {
 
 /// DXGI's four numbers for one segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VideoMemory {
+pub(crate) struct VideoMemory {
     /// What the operating system wants this process to stay under.
-    pub budget: ByteSize,
+    pub(crate) budget: ByteSize,
     /// What this process uses.
-    pub current_usage: ByteSize,
+    pub(crate) current_usage: ByteSize,
     /// What may be reserved.
-    pub available_for_reservation: ByteSize,
+    pub(crate) available_for_reservation: ByteSize,
     /// What is reserved.
-    pub current_reservation: ByteSize,
+    pub(crate) current_reservation: ByteSize,
 }
 
 /// How the GPU's memory relates to the CPU's.
@@ -357,41 +355,41 @@ impl Architecture {
 
 /// What a driver supports; the facts behind `CheckFeatureSupport`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DriverCaps {
+pub(crate) struct DriverCaps {
     /// The DDI version that the driver was written to; some rules begin with one.
-    pub ddi_version: u32,
+    pub(crate) ddi_version: u32,
     /// How the GPU's memory relates to the CPU's.
-    pub architecture: Architecture,
+    pub(crate) architecture: Architecture,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 keeps buffers and textures in separate heaps, 2 does not.
-    pub resource_heap_tier: u8,
+    pub(crate) resource_heap_tier: u8,
     /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT), 0 or 1, as the driver has it:
     /// [`has_tight_alignment`](Self::has_tight_alignment) says whether the runtime lets it.
-    pub tight_alignment_tier: u8,
+    pub(crate) tight_alignment_tier: u8,
     /// Document UPLOAD's UMD cap: the CPU sees all of pool L1. Always true on UMA.
     /// [`has_gpu_upload_heaps`](Self::has_gpu_upload_heaps) says whether the runtime lets it.
-    pub l1_memory_fully_cpu_accessible: bool,
+    pub(crate) l1_memory_fully_cpu_accessible: bool,
     /// The operating system is in developer mode, which GPU upload heaps (document UPLOAD) and addresses of the application's
     /// choice (document RECREATE) need. Not the driver's to decide: a simulated GPU stands for its system, too.
-    pub developer_mode: bool,
+    pub(crate) developer_mode: bool,
     /// The driver is as old as D3D12 itself: the device is shown as the first D3D12 had it, which is `ID3D12Device` alone with
     /// the features and flags of that time.
-    pub is_first_generation: bool,
+    pub(crate) is_first_generation: bool,
     /// The operating system and the driver tell when trimming is advisable (DirectX-Specs, periodic trim notifications).
-    pub trim_notifications: bool,
+    pub(crate) trim_notifications: bool,
     /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4: 0 has no tiles; from 2 on null tiles read as zero; from 3 on there are volumes; with
     /// 4 arrays may have packed mips.
-    pub tiled_resources_tier: u8,
+    pub(crate) tiled_resources_tier: u8,
     /// `StandardSwizzle64KBSupported`: textures may have the layout 64KB_STANDARD_SWIZZLE.
-    pub standard_swizzle: bool,
+    pub(crate) standard_swizzle: bool,
     /// `CrossAdapterRowMajorTextureSupported`: textures may have the layout ROW_MAJOR.
-    pub cross_adapter_row_major: bool,
+    pub(crate) cross_adapter_row_major: bool,
     /// `D3D12_RECREATE_AT_TIER` (document RECREATE), 0 or 1, as the driver has it: [`has_recreate_at`](Self::has_recreate_at)
     /// says whether the runtime lets it.
-    pub recreate_at_tier: u8,
+    pub(crate) recreate_at_tier: u8,
     /// Largest resource, in bits of GPU virtual address.
-    pub gpu_va_bits_per_resource: u32,
+    pub(crate) gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
-    pub gpu_va_bits_per_process: u32,
+    pub(crate) gpu_va_bits_per_process: u32,
 }
 
 impl DriverCaps {
@@ -400,20 +398,20 @@ impl DriverCaps {
     ///
     /// Document RECREATE: the DDI has it from 0109 on, and it is gated behind 0111.
     #[must_use]
-    pub fn has_recreate_at(&self) -> bool {
+    pub(crate) fn has_recreate_at(&self) -> bool {
         self.recreate_at_tier > 0 && self.ddi_version >= DDI_RECREATE_AT && self.developer_mode
     }
 
     /// Whether there is tight alignment: the driver can, and is of DDI 0111 or newer, which has the cap (document TIGHT).
     #[must_use]
-    pub fn has_tight_alignment(&self) -> bool {
+    pub(crate) fn has_tight_alignment(&self) -> bool {
         self.tight_alignment_tier > 0 && self.ddi_version >= DDI_TIGHT_ALIGNMENT
     }
 
     /// Whether there are GPU upload heaps: the CPU sees all of video memory, the driver is of DDI 0098 or newer, which has the
     /// cap, and the system is in developer mode (document UPLOAD).
     #[must_use]
-    pub fn has_gpu_upload_heaps(&self) -> bool {
+    pub(crate) fn has_gpu_upload_heaps(&self) -> bool {
         self.l1_memory_fully_cpu_accessible && self.ddi_version >= DDI_OPTIONS_0098 && self.developer_mode
     }
 }
@@ -432,33 +430,33 @@ const DDI_RECREATE_AT: u32 = 111;
 
 /// Who an adapter is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdapterIdentity {
+pub(crate) struct AdapterIdentity {
     /// The name that people see.
-    pub description: String,
+    pub(crate) description: String,
     /// PCI vendor.
-    pub vendor_id: u32,
+    pub(crate) vendor_id: u32,
     /// PCI device.
-    pub device_id: u32,
+    pub(crate) device_id: u32,
     /// Video memory that the CPU does not share, in bytes.
-    pub dedicated_video_memory: ByteSize,
+    pub(crate) dedicated_video_memory: ByteSize,
     /// System memory that the adapter may use, in bytes.
-    pub shared_system_memory: ByteSize,
+    pub(crate) shared_system_memory: ByteSize,
     /// Locally unique identifier; differs between adapters of one process.
-    pub luid: u64,
+    pub(crate) luid: u64,
 }
 
 /// What the driver answers to `CheckResourceAllocationInfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResourceAllocation {
+pub(crate) struct ResourceAllocation {
     /// Bytes of heap that the resource takes.
-    pub size: ByteSize,
+    pub(crate) size: ByteSize,
     /// What its offset must be a multiple of.
-    pub alignment: Alignment,
+    pub(crate) alignment: Alignment,
 }
 
 /// CPU access to a heap (`D3D12_CPU_PAGE_PROPERTY` without UNKNOWN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CpuPageProperty {
+pub(crate) enum CpuPageProperty {
     /// No CPU access.
     NotAvailable,
     /// Uncached, writes are combined.
@@ -469,7 +467,7 @@ pub enum CpuPageProperty {
 
 /// `D3D12_MEMORY_POOL` without UNKNOWN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryPool {
+pub(crate) enum MemoryPool {
     /// System memory; the only pool on UMA.
     L0,
     /// Video memory of a discrete GPU.
@@ -478,22 +476,22 @@ pub enum MemoryPool {
 
 /// A heap as the driver sees it (the DDI's `D3D12DDIARG_CREATEHEAP`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeapArgs {
+pub(crate) struct HeapArgs {
     /// Bytes, not zero.
-    pub size: ByteSize,
+    pub(crate) size: ByteSize,
     /// What the GPU virtual address must be a multiple of.
-    pub alignment: Alignment,
+    pub(crate) alignment: Alignment,
     /// CPU access.
-    pub cpu_page_property: CpuPageProperty,
+    pub(crate) cpu_page_property: CpuPageProperty,
     /// Where the memory is wanted.
-    pub memory_pool: MemoryPool,
+    pub(crate) memory_pool: MemoryPool,
     /// `D3D12DDI_HEAP_FLAG_0115_IMPLICIT`: made for a committed resource. Set from DDI 0115 on.
-    pub implicit: bool,
+    pub(crate) implicit: bool,
     /// Begins without a reason to be resident (`D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`).
-    pub not_resident: bool,
+    pub(crate) not_resident: bool,
     /// What the ledger of residency is to call it.
-    pub pageable: PageableKind,
+    pub(crate) pageable: PageableKind,
     /// `CreateAtVirtualAddress` of DDI 0109: where the GPU is to see the first byte, among the addresses that the device
     /// reserved; `None`, the DDI's 0, where the driver chooses.
-    pub create_at: Option<GpuVirtualAddress>,
+    pub(crate) create_at: Option<GpuVirtualAddress>,
 }

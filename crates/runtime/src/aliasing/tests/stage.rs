@@ -62,9 +62,6 @@ impl DriverHeap for Stub {
     fn evict(&self) -> Result<(), DriverError> {
         Ok(())
     }
-    fn is_resident(&self) -> bool {
-        true
-    }
     fn set_name(&self, _: &str) {}
     fn as_any(&self) -> &dyn Any {
         self

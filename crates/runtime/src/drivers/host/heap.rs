@@ -142,6 +142,12 @@ impl HostHeap {
     fn residency(&self) -> MutexGuard<'_, Residency> {
         self.residency.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether the GPU can access it now.
+    #[cfg(test)]
+    pub(super) fn has_arrived(&self) -> bool {
+        self.residency().has_arrived
+    }
 }
 
 impl DriverHeap for HostHeap {
@@ -200,10 +206,6 @@ impl DriverHeap for HostHeap {
             self.changed.notify_all();
         }
         Ok(())
-    }
-
-    fn is_resident(&self) -> bool {
-        self.residency().has_arrived
     }
 
     fn set_name(&self, name: &str) {
