@@ -209,6 +209,14 @@ impl Instance {
         Device::behind(&self.device).map_or(Ok(()), |device| device.aliasing().audit())
     }
 
+    /// Makes the device a wrong one, which judges aliasing by all laws but this one from the next time on that it is told to track;
+    /// returns whether there is such a law. For tests of checks.
+    #[cfg(feature = "mutation")]
+    #[doc(hidden)]
+    pub fn forget_aliasing_law(&self, law: &str) -> bool {
+        Device::behind(&self.device).is_some_and(|device| device.aliasing().forget(law))
+    }
+
     /// Begins to track aliasing, goes on by other rules, or ends.
     ///
     /// Resources that were created, and lists that were recorded, while nothing was tracked are not judged. What was found so

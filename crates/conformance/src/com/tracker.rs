@@ -1,8 +1,9 @@
 //! `IHeapwrightAliasing`: what a device that judges aliasing says.
 
 use heapwright_d3d12::aliasing::{
-    AliasingLaws, HEAPWRIGHT_ALIASING_CONTENTS, HEAPWRIGHT_ALIASING_MODEL, HEAPWRIGHT_ALIASING_MODEL_OFF,
-    HEAPWRIGHT_ALIASING_TRACKING, HEAPWRIGHT_ALIASING_VIOLATION, IHeapwrightAliasing,
+    HEAPWRIGHT_ALIASING_CONTENTS, HEAPWRIGHT_ALIASING_MODEL, HEAPWRIGHT_ALIASING_MODEL_OFF,
+    HEAPWRIGHT_ALIASING_STRICTNESS, HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED, HEAPWRIGHT_ALIASING_TRACKING,
+    HEAPWRIGHT_ALIASING_VIOLATION, IHeapwrightAliasing,
 };
 use heapwright_d3d12::{E_FAIL, ID3D12Device, ID3D12Resource, S_OK};
 use windows_core::Interface;
@@ -15,9 +16,9 @@ pub(crate) struct Tracker(IHeapwrightAliasing);
 
 const OFF: HEAPWRIGHT_ALIASING_TRACKING = HEAPWRIGHT_ALIASING_TRACKING {
     Model: HEAPWRIGHT_ALIASING_MODEL_OFF,
+    Strictness: HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED,
     Scramble: 0,
     ScrambleSeed: 0,
-    Laws: AliasingLaws::D3D12,
 };
 
 /// Whether the device has a tracker.
@@ -26,19 +27,19 @@ pub(crate) fn is_there(device: &ID3D12Device) -> bool {
 }
 
 impl Tracker {
-    /// `SetTracking`: begins to track by a model and laws. With a seed, what becomes undefined is overwritten.
+    /// `SetTracking`: begins to track by a model and a strictness. With a seed, what becomes undefined is overwritten.
     pub(crate) fn begin(
         device: &ID3D12Device,
         model: HEAPWRIGHT_ALIASING_MODEL,
-        laws: AliasingLaws,
+        strictness: HEAPWRIGHT_ALIASING_STRICTNESS,
         scramble_seed: Option<u64>,
     ) -> Result<Self> {
         let tracker: IHeapwrightAliasing = device.cast().map_err(|error| error.code())?;
         let tracking = HEAPWRIGHT_ALIASING_TRACKING {
             Model: model,
+            Strictness: strictness,
             Scramble: scramble_seed.is_some().into(),
             ScrambleSeed: scramble_seed.unwrap_or(0),
-            Laws: laws,
         };
         // SAFETY: tracking is a valid structure.
         done(unsafe { tracker.SetTracking(&raw const tracking) })?;

@@ -112,6 +112,8 @@ pub(crate) struct Lies {
     pub(crate) make_resident: Option<HRESULT>,
     /// MakeResident has success and counts nothing.
     pub(crate) uncounted: bool,
+    /// A law by which the tracker of aliasing does not judge.
+    pub(crate) forgotten_law: Option<&'static str>,
     /// Changes what `IHeapwrightAliasing::SetTracking` is asked for.
     pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)>,
     /// Says that there are no violations of aliasing.

@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use heapwright_core::GpuVirtualAddress;
-use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
 use super::clock::Clock;
+use super::laws::AliasingLaws;
 use super::memory::HeapMemory;
 use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
 use super::rule::Rule;

@@ -11,6 +11,7 @@ use super::access::{Access, Kind, ResourcePart, of_command};
 use super::clock::{CPU, Clock};
 use super::content::{Cause, Content};
 use super::judge::{Judge, Step, Terms};
+use super::laws::AliasingLaws;
 use super::note::RecordedCall;
 use super::options::{AliasingTracking, UsageModel};
 use super::resource::{Home, Identity, Label, ResourceId, TrackedResource};
@@ -46,6 +47,9 @@ struct State {
     count: u64,
     /// Fences and values that the CPU has asked to be told of.
     awaited: Vec<Arc<FenceWait>>,
+    /// Laws that a wrong device does not know.
+    #[cfg(feature = "mutation")]
+    forgotten: AliasingLaws,
 }
 
 /// A resource that was created.
@@ -107,9 +111,12 @@ impl AliasingTracker {
         match tracking {
             None => state.judge = None,
             Some(tracking) => {
+                let laws = AliasingLaws::of(tracking.strictness);
+                #[cfg(feature = "mutation")]
+                let laws = laws.difference(state.forgotten);
                 let terms = Terms {
                     is_simple: tracking.model == UsageModel::Simple,
-                    laws: tracking.laws,
+                    laws,
                     scramble: tracking.scramble_seed,
                 };
                 match &mut state.judge {
@@ -123,6 +130,14 @@ impl AliasingTracker {
 
     pub(crate) fn tracking(&self) -> Option<AliasingTracking> {
         self.lock().tracking
+    }
+
+    /// Judges by all laws but this one from the next [`set`](Self::set) on; whether there is such a law.
+    #[cfg(feature = "mutation")]
+    pub(crate) fn forget(&self, law: &str) -> bool {
+        let law = AliasingLaws::from_name(law);
+        self.lock().forgotten |= law.unwrap_or_default();
+        law.is_some()
     }
 
     /// A number for a new queue.

@@ -33,6 +33,9 @@ pub(super) const ALL: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;
 /// A heap of which textures inherit.
 pub(super) const SHARED: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_SHARED;
 
+/// The reading of the documents that most checks are about.
+const DOCUMENTED: HEAPWRIGHT_ALIASING_STRICTNESS = HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED;
+
 /// A granule of buffers and of most textures, and a tile, in bytes.
 pub(super) const GRANULE: u64 = 64 * KIB;
 
@@ -123,35 +126,39 @@ static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
 impl<'a> Scene<'a> {
     /// Tracks by the advanced model.
     pub(super) fn advanced(ctx: &'a Context) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12, None)
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, DOCUMENTED, None)
     }
 
     /// Tracks by the simple model.
     pub(super) fn simple(ctx: &'a Context) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_SIMPLE, AliasingLaws::D3D12, None)
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_SIMPLE, DOCUMENTED, None)
     }
 
-    /// Tracks by the advanced model, with more laws than D3D12's.
-    pub(super) fn with_laws(ctx: &'a Context, more: AliasingLaws) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12 | more, None)
+    /// Tracks by the advanced model and another reading of the documents.
+    pub(super) fn of_strictness(
+        ctx: &'a Context,
+        strictness: HEAPWRIGHT_ALIASING_STRICTNESS,
+    ) -> Result<Self, Stop> {
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, strictness, None)
     }
 
     /// Tracks by the advanced model; what becomes undefined is overwritten.
     pub(super) fn scrambling(ctx: &'a Context, seed: u64) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12, Some(seed))
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, DOCUMENTED, Some(seed))
     }
 
     fn new(
         ctx: &'a Context,
         model: HEAPWRIGHT_ALIASING_MODEL,
-        laws: AliasingLaws,
+        strictness: HEAPWRIGHT_ALIASING_STRICTNESS,
         scramble_seed: Option<u64>,
     ) -> Result<Self, Stop> {
         let source = ctx.commit(D3D12_HEAP_TYPE_UPLOAD, &buffer(STAGING)).ok("bytes to copy")?;
         ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &PATTERN);
         let back = ctx.commit(D3D12_HEAP_TYPE_READBACK, &buffer(STAGING)).ok("room for bytes")?;
-        let tracker = Tracker::begin(ctx.device(), model, laws, scramble_seed);
-        let tracker = ctx.answer("IHeapwrightAliasing::SetTracking", tracker).ok("a model and laws")?;
+        let tracker = Tracker::begin(ctx.device(), model, strictness, scramble_seed);
+        let tracker =
+            ctx.answer("IHeapwrightAliasing::SetTracking", tracker).ok("a model and a strictness")?;
         let queue = ctx.queue(D3D12_COMMAND_LIST_TYPE_DIRECT)?;
         Ok(Self { ctx, tracker, queue, source, back, views: RefCell::default(), heaps: RefCell::default() })
     }
@@ -233,6 +240,16 @@ impl<'a> Scene<'a> {
     /// Two textures of different descriptions that share a granule, to be copied to; nothing is inherited.
     pub(super) fn strangers(&self) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
         self.pair(TEXTURES, (&square(), COPY_DEST), (&tall(), COPY_DEST))
+    }
+
+    /// The same, each of which a barrier has activated.
+    pub(super) fn activated_strangers(&self) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
+        let (one, other) = self.strangers()?;
+        self.run(|list| {
+            list.alias(None, Some(&one));
+            list.alias(None, Some(&other));
+        })?;
+        Ok((one, other))
     }
 
     /// A reserved resource without memory.
