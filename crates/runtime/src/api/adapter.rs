@@ -9,6 +9,7 @@ use windows_core::{ComObject, GUID, IUnknown, OutRef, Ref, Result, implement};
 use super::budget_notification::BudgetNotifications;
 use super::call;
 use super::factory::Factory;
+use super::methods::methods;
 use super::private_data::PrivateData;
 use crate::ddi::{AdapterIdentity, Driver, SegmentGroup};
 use crate::debug::MessageLog;
@@ -196,20 +197,6 @@ impl IDXGIAdapter2_Impl for Adapter_Impl {
 }
 
 impl IDXGIAdapter3_Impl for Adapter_Impl {
-    fn RegisterHardwareContentProtectionTeardownStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented(
-            MessageLog::unattached(),
-            "IDXGIAdapter3::RegisterHardwareContentProtectionTeardownStatusEvent",
-        )
-    }
-
-    fn UnregisterHardwareContentProtectionTeardownStatus(&self, _dwcookie: u32) {
-        call::ignored(
-            MessageLog::unattached(),
-            "IDXGIAdapter3::UnregisterHardwareContentProtectionTeardownStatus",
-        );
-    }
-
     fn QueryVideoMemoryInfo(
         &self,
         nodeindex: u32,
@@ -257,6 +244,16 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         let name = "IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification";
         // The call has no result; `run` has logged a refusal.
         let _ = call::run(MessageLog::unattached(), name, || self.budget_notifications.unregister(dwcookie));
+    }
+
+    methods! {
+        IDXGIAdapter3, |_, name| call::not_implemented(MessageLog::unattached(), name);
+        fn RegisterHardwareContentProtectionTeardownStatusEvent(HANDLE) -> Result<u32>;
+    }
+
+    methods! {
+        IDXGIAdapter3, |_, name| call::ignored(MessageLog::unattached(), name);
+        fn UnregisterHardwareContentProtectionTeardownStatus(u32);
     }
 }
 

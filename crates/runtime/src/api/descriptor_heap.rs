@@ -66,7 +66,7 @@ struct Heaps {
 }
 
 /// Checks the description of a descriptor heap.
-pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<(), Refusal> {
+pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<&D3D12_DESCRIPTOR_HEAP_DESC, Refusal> {
     let refuse = |message: String| {
         Err(Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC))
     };
@@ -90,7 +90,7 @@ pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<(), Refusa
             ));
         }
     }
-    check_node_mask(desc.NodeMask)
+    check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
 /// Checks a type of descriptor heaps.

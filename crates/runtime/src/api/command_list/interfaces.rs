@@ -18,6 +18,7 @@ use super::{
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
 use crate::api::inert::{CommandSignature, PipelineState, RootSignature};
+use crate::api::methods::methods;
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::Resource;
@@ -58,27 +59,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             recording.clear_bindings();
             Ok(())
         });
-    }
-
-    fn DrawInstanced(
-        &self,
-        _vertexcountperinstance: u32,
-        _instancecount: u32,
-        _startvertexlocation: u32,
-        _startinstancelocation: u32,
-    ) {
-        self.draw("ID3D12GraphicsCommandList::DrawInstanced");
-    }
-
-    fn DrawIndexedInstanced(
-        &self,
-        _indexcountperinstance: u32,
-        _instancecount: u32,
-        _startindexlocation: u32,
-        _basevertexlocation: i32,
-        _startinstancelocation: u32,
-    ) {
-        self.draw("ID3D12GraphicsCommandList::DrawIndexedInstanced");
     }
 
     fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
@@ -212,16 +192,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         );
     }
 
-    fn IASetPrimitiveTopology(&self, _primitivetopology: D3D12_PRIMITIVE_TOPOLOGY) {}
-
-    fn RSSetViewports(&self, _numviewports: u32, _pviewports: *const D3D12_VIEWPORT) {}
-
-    fn RSSetScissorRects(&self, _numrects: u32, _prects: *const D3D12_RECT) {}
-
-    fn OMSetBlendFactor(&self, _blendfactor: *const f32) {}
-
-    fn OMSetStencilRef(&self, _stencilref: u32) {}
-
     fn SetPipelineState(&self, ppipelinestate: Ref<'_, ID3D12PipelineState>) {
         self.record("ID3D12GraphicsCommandList::SetPipelineState", Allowed::State, |device, _| {
             own::<PipelineState>(device, ppipelinestate.as_ref(), "pPipelineState").map(|_| ())
@@ -289,92 +259,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         });
     }
 
-    fn SetComputeRootDescriptorTable(
-        &self,
-        _rootparameterindex: u32,
-        _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootDescriptorTable", Allowed::State);
-    }
-
-    fn SetGraphicsRootDescriptorTable(
-        &self,
-        _rootparameterindex: u32,
-        _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootDescriptorTable", Allowed::Draw);
-    }
-
-    fn SetComputeRoot32BitConstant(
-        &self,
-        _rootparameterindex: u32,
-        _srcdata: u32,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRoot32BitConstant", Allowed::State);
-    }
-
-    fn SetGraphicsRoot32BitConstant(
-        &self,
-        _rootparameterindex: u32,
-        _srcdata: u32,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstant", Allowed::Draw);
-    }
-
-    fn SetComputeRoot32BitConstants(
-        &self,
-        _rootparameterindex: u32,
-        _num32bitvaluestoset: u32,
-        _psrcdata: *const c_void,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRoot32BitConstants", Allowed::State);
-    }
-
-    fn SetGraphicsRoot32BitConstants(
-        &self,
-        _rootparameterindex: u32,
-        _num32bitvaluestoset: u32,
-        _psrcdata: *const c_void,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstants", Allowed::Draw);
-    }
-
-    fn SetComputeRootConstantBufferView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootConstantBufferView", Allowed::State);
-    }
-
-    fn SetGraphicsRootConstantBufferView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootConstantBufferView", Allowed::Draw);
-    }
-
-    fn SetComputeRootShaderResourceView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootShaderResourceView", Allowed::State);
-    }
-
-    fn SetGraphicsRootShaderResourceView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootShaderResourceView", Allowed::Draw);
-    }
-
     fn SetComputeRootUnorderedAccessView(
         &self,
         rootparameterindex: u32,
@@ -398,10 +282,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             Ok(())
         });
     }
-
-    fn IASetIndexBuffer(&self, _pview: *const D3D12_INDEX_BUFFER_VIEW) {}
-
-    fn IASetVertexBuffers(&self, _startslot: u32, _numviews: u32, _pviews: *const D3D12_VERTEX_BUFFER_VIEW) {}
 
     fn SOSetTargets(&self, startslot: u32, numviews: u32, pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
         self.record("ID3D12GraphicsCommandList::SOSetTargets", Allowed::State, |_, recording| {
@@ -596,21 +476,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         });
     }
 
-    fn SetPredication(
-        &self,
-        _pbuffer: Ref<'_, ID3D12Resource>,
-        _alignedbufferoffset: u64,
-        _operation: D3D12_PREDICATION_OP,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetPredication");
-    }
-
-    fn SetMarker(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
-
-    fn BeginEvent(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
-
-    fn EndEvent(&self) {}
-
     fn ExecuteIndirect(
         &self,
         pcommandsignature: Ref<'_, ID3D12CommandSignature>,
@@ -627,45 +492,52 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             Ok(())
         });
     }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.draw(name);
+        fn DrawInstanced(u32, u32, u32, u32);
+        fn DrawIndexedInstanced(u32, u32, u32, i32, u32);
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |_, _| ();
+        fn IASetPrimitiveTopology(D3D12_PRIMITIVE_TOPOLOGY);
+        fn RSSetViewports(u32, *const D3D12_VIEWPORT);
+        fn RSSetScissorRects(u32, *const D3D12_RECT);
+        fn OMSetBlendFactor(*const f32);
+        fn OMSetStencilRef(u32);
+        fn IASetIndexBuffer(*const D3D12_INDEX_BUFFER_VIEW);
+        fn IASetVertexBuffers(u32, u32, *const D3D12_VERTEX_BUFFER_VIEW);
+        fn SetMarker(u32, *const c_void, u32);
+        fn BeginEvent(u32, *const c_void, u32);
+        fn EndEvent();
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.set_state(name, Allowed::State);
+        fn SetComputeRootDescriptorTable(u32, &D3D12_GPU_DESCRIPTOR_HANDLE);
+        fn SetComputeRoot32BitConstant(u32, u32, u32);
+        fn SetComputeRoot32BitConstants(u32, u32, *const c_void, u32);
+        fn SetComputeRootConstantBufferView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+        fn SetComputeRootShaderResourceView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.set_state(name, Allowed::Draw);
+        fn SetGraphicsRootDescriptorTable(u32, &D3D12_GPU_DESCRIPTOR_HANDLE);
+        fn SetGraphicsRoot32BitConstant(u32, u32, u32);
+        fn SetGraphicsRoot32BitConstants(u32, u32, *const c_void, u32);
+        fn SetGraphicsRootConstantBufferView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+        fn SetGraphicsRootShaderResourceView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.unsupported(name);
+        fn SetPredication(Ref<'_, ID3D12Resource>, u64, D3D12_PREDICATION_OP);
+    }
 }
 
 impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
-    fn AtomicCopyBufferUINT(
-        &self,
-        _pdstbuffer: Ref<'_, ID3D12Resource>,
-        _dstoffset: u64,
-        _psrcbuffer: Ref<'_, ID3D12Resource>,
-        _srcoffset: u64,
-        _dependencies: u32,
-        _ppdependentresources: *const Option<ID3D12Resource>,
-        _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT");
-    }
-
-    fn AtomicCopyBufferUINT64(
-        &self,
-        _pdstbuffer: Ref<'_, ID3D12Resource>,
-        _dstoffset: u64,
-        _psrcbuffer: Ref<'_, ID3D12Resource>,
-        _srcoffset: u64,
-        _dependencies: u32,
-        _ppdependentresources: *const Option<ID3D12Resource>,
-        _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT64");
-    }
-
-    fn OMSetDepthBounds(&self, _min: f32, _max: f32) {}
-
-    fn SetSamplePositions(
-        &self,
-        _numsamplesperpixel: u32,
-        _numpixels: u32,
-        _psamplepositions: *const D3D12_SAMPLE_POSITION,
-    ) {
-    }
-
     fn ResolveSubresourceRegion(
         &self,
         pdstresource: Ref<'_, ID3D12Resource>,
@@ -702,7 +574,24 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
         );
     }
 
-    fn SetViewInstanceMask(&self, _mask: u32) {}
+    methods! {
+        ID3D12GraphicsCommandList1, |list, name| list.unsupported_outside_pass(name);
+        fn AtomicCopyBufferUINT(
+            Ref<'_, ID3D12Resource>, u64, Ref<'_, ID3D12Resource>, u64, u32, *const Option<ID3D12Resource>,
+            *const D3D12_SUBRESOURCE_RANGE_UINT64
+        );
+        fn AtomicCopyBufferUINT64(
+            Ref<'_, ID3D12Resource>, u64, Ref<'_, ID3D12Resource>, u64, u32, *const Option<ID3D12Resource>,
+            *const D3D12_SUBRESOURCE_RANGE_UINT64
+        );
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList1, |_, _| ();
+        fn OMSetDepthBounds(f32, f32);
+        fn SetSamplePositions(u32, u32, *const D3D12_SAMPLE_POSITION);
+        fn SetViewInstanceMask(u32);
+    }
 }
 
 impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
@@ -724,11 +613,9 @@ impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
 }
 
 impl ID3D12GraphicsCommandList3_Impl for CommandList_Impl {
-    fn SetProtectedResourceSession(
-        &self,
-        _pprotectedresourcesession: Ref<'_, ID3D12ProtectedResourceSession>,
-    ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList3::SetProtectedResourceSession");
+    methods! {
+        ID3D12GraphicsCommandList3, |list, name| list.unsupported_outside_pass(name);
+        fn SetProtectedResourceSession(Ref<'_, ID3D12ProtectedResourceSession>);
     }
 }
 
@@ -757,76 +644,43 @@ impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
         });
     }
 
-    fn InitializeMetaCommand(
-        &self,
-        _pmetacommand: Ref<'_, ID3D12MetaCommand>,
-        _pinitializationparametersdata: *const c_void,
-        _initializationparametersdatasizeinbytes: usize,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::InitializeMetaCommand");
-    }
-
-    fn ExecuteMetaCommand(
-        &self,
-        _pmetacommand: Ref<'_, ID3D12MetaCommand>,
-        _pexecutionparametersdata: *const c_void,
-        _executionparametersdatasizeinbytes: usize,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::ExecuteMetaCommand");
-    }
-
-    fn BuildRaytracingAccelerationStructure(
-        &self,
-        _pdesc: *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC,
-        _numpostbuildinfodescs: u32,
-        _ppostbuildinfodescs: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::BuildRaytracingAccelerationStructure");
-    }
-
-    fn EmitRaytracingAccelerationStructurePostbuildInfo(
-        &self,
-        _pdesc: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-        _numsourceaccelerationstructures: u32,
-        _psourceaccelerationstructuredata: *const D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::EmitRaytracingAccelerationStructurePostbuildInfo");
-    }
-
-    fn CopyRaytracingAccelerationStructure(
-        &self,
-        _destaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
-        _sourceaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
-        _mode: D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::CopyRaytracingAccelerationStructure");
-    }
-
-    fn SetPipelineState1(&self, _pstateobject: Ref<'_, ID3D12StateObject>) {
-        self.unsupported("ID3D12GraphicsCommandList4::SetPipelineState1");
-    }
-
-    fn DispatchRays(&self, _pdesc: *const D3D12_DISPATCH_RAYS_DESC) {
-        self.unsupported("ID3D12GraphicsCommandList4::DispatchRays");
+    methods! {
+        ID3D12GraphicsCommandList4, |list, name| list.unsupported(name);
+        fn InitializeMetaCommand(Ref<'_, ID3D12MetaCommand>, *const c_void, usize);
+        fn ExecuteMetaCommand(Ref<'_, ID3D12MetaCommand>, *const c_void, usize);
+        fn BuildRaytracingAccelerationStructure(
+            *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC, u32,
+            *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC
+        );
+        fn EmitRaytracingAccelerationStructurePostbuildInfo(
+            *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC, u32,
+            *const D3D12_GPU_VIRTUAL_ADDRESS
+        );
+        fn CopyRaytracingAccelerationStructure(
+            D3D12_GPU_VIRTUAL_ADDRESS, D3D12_GPU_VIRTUAL_ADDRESS,
+            D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE
+        );
+        fn SetPipelineState1(Ref<'_, ID3D12StateObject>);
+        fn DispatchRays(*const D3D12_DISPATCH_RAYS_DESC);
     }
 }
 
 impl ID3D12GraphicsCommandList5_Impl for CommandList_Impl {
-    fn RSSetShadingRate(
-        &self,
-        _baseshadingrate: D3D12_SHADING_RATE,
-        _combiners: *const D3D12_SHADING_RATE_COMBINER,
-    ) {
+    methods! {
+        ID3D12GraphicsCommandList5, |_, _| ();
+        fn RSSetShadingRate(D3D12_SHADING_RATE, *const D3D12_SHADING_RATE_COMBINER);
     }
 
-    fn RSSetShadingRateImage(&self, _shadingrateimage: Ref<'_, ID3D12Resource>) {
-        self.unsupported("ID3D12GraphicsCommandList5::RSSetShadingRateImage");
+    methods! {
+        ID3D12GraphicsCommandList5, |list, name| list.unsupported(name);
+        fn RSSetShadingRateImage(Ref<'_, ID3D12Resource>);
     }
 }
 
 impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
-    fn DispatchMesh(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
-        self.draw("ID3D12GraphicsCommandList6::DispatchMesh");
+    methods! {
+        ID3D12GraphicsCommandList6, |list, name| list.draw(name);
+        fn DispatchMesh(u32, u32, u32);
     }
 }
 
@@ -846,21 +700,24 @@ impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
 }
 
 impl ID3D12GraphicsCommandList8_Impl for CommandList_Impl {
-    fn OMSetFrontAndBackStencilRef(&self, _frontstencilref: u32, _backstencilref: u32) {}
+    methods! {
+        ID3D12GraphicsCommandList8, |_, _| ();
+        fn OMSetFrontAndBackStencilRef(u32, u32);
+    }
 }
 
 impl ID3D12GraphicsCommandList9_Impl for CommandList_Impl {
-    fn RSSetDepthBias(&self, _depthbias: f32, _depthbiasclamp: f32, _slopescaleddepthbias: f32) {}
-
-    fn IASetIndexBufferStripCutValue(&self, _ibstripcutvalue: D3D12_INDEX_BUFFER_STRIP_CUT_VALUE) {}
+    methods! {
+        ID3D12GraphicsCommandList9, |_, _| ();
+        fn RSSetDepthBias(f32, f32, f32);
+        fn IASetIndexBufferStripCutValue(D3D12_INDEX_BUFFER_STRIP_CUT_VALUE);
+    }
 }
 
 impl ID3D12GraphicsCommandList10_Impl for CommandList_Impl {
-    fn SetProgram(&self, _pdesc: *const D3D12_SET_PROGRAM_DESC) {
-        self.unsupported("ID3D12GraphicsCommandList10::SetProgram");
-    }
-
-    fn DispatchGraph(&self, _pdesc: *const D3D12_DISPATCH_GRAPH_DESC) {
-        self.unsupported("ID3D12GraphicsCommandList10::DispatchGraph");
+    methods! {
+        ID3D12GraphicsCommandList10, |list, name| list.unsupported(name);
+        fn SetProgram(*const D3D12_SET_PROGRAM_DESC);
+        fn DispatchGraph(*const D3D12_DISPATCH_GRAPH_DESC);
     }
 }

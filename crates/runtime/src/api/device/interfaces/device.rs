@@ -4,15 +4,22 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, GUID, IUnknownImpl as _, Ref, Result};
+use windows_core::{BOOL, ComObject, GUID, IUnknownImpl as _, Ref, Result};
 
 use crate::api::adapter::luid;
+use crate::api::command_allocator::{CommandAllocator, check_list_type};
+use crate::api::command_list::CommandList;
+use crate::api::command_queue::check_node_mask;
+use crate::api::descriptor_heap::{self, DescriptorHeap};
 use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
+use crate::api::fence::{self, Fence};
 use crate::api::inert::{self, CommandSignature, PipelineState, RootSignature};
+use crate::api::methods::methods;
 use crate::api::object::own;
+use crate::api::query_heap::{self, QueryHeap};
 use crate::api::{call, shared_handle};
 use crate::rules;
 
@@ -27,9 +34,9 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
-        let out = (riid, ppcommandqueue);
+        let name = "ID3D12Device::CreateCommandQueue";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_queue("ID3D12Device::CreateCommandQueue", pdesc, out) }
+        unsafe { self.create_command_queue(name, pdesc, riid, ppcommandqueue) }
     }
 
     fn CreateCommandAllocator(
@@ -38,8 +45,11 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandallocator: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateCommandAllocator";
+        let check = || check_list_type(list_type);
+        let make = |device, ()| Ok(CommandAllocator::new(device, list_type));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_allocator(list_type, (riid, ppcommandallocator)) }
+        unsafe { self.create_child(name, riid, ppcommandallocator, check, make) }
     }
 
     fn CreateGraphicsPipelineState(
@@ -52,7 +62,9 @@ impl ID3D12Device_Impl for Device_Impl {
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         let check = || unsafe { inert::check_graphics(pdesc) };
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
+        unsafe {
+            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
+        }
     }
 
     fn CreateComputePipelineState(
@@ -65,7 +77,9 @@ impl ID3D12Device_Impl for Device_Impl {
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         let check = || unsafe { inert::check_compute(pdesc) };
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
+        unsafe {
+            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
+        }
     }
 
     fn CreateCommandList(
@@ -77,9 +91,20 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        let (allocator, state) = (pcommandallocator.as_ref(), pinitialstate.as_ref());
+        // The allocator says whether the device was removed.
+        let check = || {
+            check_node_mask(nodemask)?;
+            check_list_type(list_type)?;
+            if pinitialstate.is_some() {
+                own::<PipelineState>(self, pinitialstate.as_ref(), "pInitialState")?;
+            }
+            own::<CommandAllocator>(self, pcommandallocator.as_ref(), "pCommandAllocator")
+        };
+        let make =
+            |allocator: &_| Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?));
+        let name = "ID3D12Device::CreateCommandList";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_list(nodemask, list_type, allocator, state, (riid, ppcommandlist)) }
+        unsafe { call::create(self.log(), name, riid, ppcommandlist, check, make) }
     }
 
     fn CheckFeatureSupport(
@@ -100,8 +125,12 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateDescriptorHeap";
+        // SAFETY: by the COM contract pDescriptorHeapDesc is null or points to a description.
+        let desc = unsafe { call::read(pdescriptorheapdesc, "pDescriptorHeapDesc") };
+        let check = || desc.and_then(descriptor_heap::check_desc);
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_descriptor_heap(pdescriptorheapdesc, (riid, ppvheap)) }
+        unsafe { self.create_child(name, riid, ppvheap, check, DescriptorHeap::new) }
     }
 
     fn GetDescriptorHandleIncrementSize(&self, descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
@@ -121,7 +150,11 @@ impl ID3D12Device_Impl for Device_Impl {
             || unsafe { inert::check_root_signature(nodemask, pblobwithrootsignature, bloblengthinbytes) };
         let name = "ID3D12Device::CreateRootSignature";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, ppvrootsignature, check, RootSignature::create) }
+        unsafe {
+            self.create_child(name, riid, ppvrootsignature, check, |device, ()| {
+                Ok(RootSignature::new(device))
+            })
+        }
     }
 
     fn CreateConstantBufferView(
@@ -382,8 +415,11 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppfence: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateFence";
+        let check = || fence::check_flags(flags);
+        let make = |device, ()| Ok(Fence::new(device, initialvalue, flags));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_fence(initialvalue, flags, (riid, ppfence)) }
+        unsafe { self.create_child(name, riid, ppfence, check, make) }
     }
 
     fn GetDeviceRemovedReason(&self) -> Result<()> {
@@ -425,12 +461,13 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateQueryHeap";
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { call::read(pdesc, "pDesc") };
+        let check = || desc.and_then(query_heap::check_desc);
+        let make = |device, desc: &_| Ok(QueryHeap::new(device, desc));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_query_heap(pdesc, (riid, ppvheap)) }
-    }
-
-    fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::SetStablePowerState")
+        unsafe { self.create_child(name, riid, ppvheap, check, make) }
     }
 
     fn CreateCommandSignature(
@@ -441,7 +478,6 @@ impl ID3D12Device_Impl for Device_Impl {
         ppvcommandsignature: *mut *mut c_void,
     ) -> Result<()> {
         let check = || {
-            self.removal().check_present()?;
             if prootsignature.is_some() {
                 own::<RootSignature>(self, prootsignature.as_ref(), "pRootSignature")?;
             }
@@ -451,8 +487,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let name = "ID3D12Device::CreateCommandSignature";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         unsafe {
-            call::create(self.log(), name, riid, ppvcommandsignature, check, |arguments| {
-                Ok(CommandSignature::create(self.to_object(), arguments))
+            self.create_child(name, riid, ppvcommandsignature, check, |device, arguments| {
+                Ok(CommandSignature::new(device, arguments))
             })
         }
     }
@@ -498,5 +534,10 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn GetAdapterLuid(&self) -> LUID {
         luid(self.driver().identity())
+    }
+
+    methods! {
+        ID3D12Device, |device, name| call::not_implemented(device.log(), name);
+        fn SetStablePowerState(BOOL) -> Result<()>;
     }
 }

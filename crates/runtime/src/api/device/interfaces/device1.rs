@@ -6,23 +6,17 @@ use heapwright_d3d12::*;
 use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
+use crate::api::command_allocator::check_list_type;
+use crate::api::command_list::CommandList;
+use crate::api::command_queue::check_node_mask;
 use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
 use crate::api::device::residency::read_objects;
 use crate::api::inert::{self, PipelineState};
-use crate::rules;
+use crate::api::methods::methods;
+use crate::rules::{self, Refusal};
 
 impl ID3D12Device1_Impl for Device_Impl {
-    fn CreatePipelineLibrary(
-        &self,
-        _plibraryblob: *const c_void,
-        _bloblength: usize,
-        _riid: *const GUID,
-        _pppipelinelibrary: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device1::CreatePipelineLibrary")
-    }
-
     fn SetEventOnMultipleFenceCompletion(
         &self,
         ppfences: *const Option<ID3D12Fence>,
@@ -50,6 +44,11 @@ impl ID3D12Device1_Impl for Device_Impl {
             unsafe { self.set_residency_priority(read_objects(numobjects, ppobjects)?, ppriorities) }
         })
     }
+
+    methods! {
+        ID3D12Device1, |device, name| call::not_implemented(device.log(), name);
+        fn CreatePipelineLibrary(*const c_void, usize, *const GUID, *mut *mut c_void) -> Result<()>;
+    }
 }
 
 impl ID3D12Device2_Impl for Device_Impl {
@@ -63,29 +62,13 @@ impl ID3D12Device2_Impl for Device_Impl {
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         let check = || unsafe { inert::check_stream(pdesc) };
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
+        unsafe {
+            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
+        }
     }
 }
 
 impl ID3D12Device3_Impl for Device_Impl {
-    fn OpenExistingHeapFromAddress(
-        &self,
-        _paddress: *const c_void,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromAddress")
-    }
-
-    fn OpenExistingHeapFromFileMapping(
-        &self,
-        _hfilemapping: HANDLE,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromFileMapping")
-    }
-
     fn EnqueueMakeResident(
         &self,
         flags: D3D12_RESIDENCY_FLAGS,
@@ -100,6 +83,12 @@ impl ID3D12Device3_Impl for Device_Impl {
             self.enqueue_make_resident(flags, objects, pfencetosignal.as_ref(), fencevaluetosignal)
         })
     }
+
+    methods! {
+        ID3D12Device3, |device, name| call::not_implemented(device.log(), name);
+        fn OpenExistingHeapFromAddress(*const c_void, *const GUID, *mut *mut c_void) -> Result<()>;
+        fn OpenExistingHeapFromFileMapping(HANDLE, *const GUID, *mut *mut c_void) -> Result<()>;
+    }
 }
 
 impl ID3D12Device4_Impl for Device_Impl {
@@ -111,17 +100,17 @@ impl ID3D12Device4_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
+        let check = || {
+            check_node_mask(nodemask)?;
+            if flags != D3D12_COMMAND_LIST_FLAG_NONE {
+                return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_COMMAND_LIST_FLAGS")));
+            }
+            check_list_type(list_type)
+        };
+        let name = "ID3D12Device4::CreateCommandList1";
+        let make = |device, ()| Ok(CommandList::closed(device, list_type));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_list1(nodemask, list_type, flags, (riid, ppcommandlist)) }
-    }
-
-    fn CreateProtectedResourceSession(
-        &self,
-        _pdesc: *const D3D12_PROTECTED_RESOURCE_SESSION_DESC,
-        _riid: *const GUID,
-        _ppsession: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device4::CreateProtectedResourceSession")
+        unsafe { self.create_child(name, riid, ppcommandlist, check, make) }
     }
 
     fn CreateCommittedResource1(
@@ -193,5 +182,12 @@ impl ID3D12Device4_Impl for Device_Impl {
             let name = "ID3D12Device4::GetResourceAllocationInfo1";
             self.allocation_info(name, visiblemask, descs, CastableFormats::NONE, presourceallocationinfo1)
         }
+    }
+
+    methods! {
+        ID3D12Device4, |device, name| call::not_implemented(device.log(), name);
+        fn CreateProtectedResourceSession(
+            *const D3D12_PROTECTED_RESOURCE_SESSION_DESC, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
     }
 }

@@ -10,6 +10,7 @@ use crate::api::device::Device_Impl;
 use crate::api::device::creation::{
     CastableFormats, Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats,
 };
+use crate::api::methods::methods;
 
 impl ID3D12Device10_Impl for Device_Impl {
     fn CreateCommittedResource3(
@@ -124,27 +125,17 @@ impl ID3D12Device12_Impl for Device_Impl {
 }
 
 impl ID3D12Device13_Impl for Device_Impl {
-    fn OpenExistingHeapFromAddress1(
-        &self,
-        _paddress: *const c_void,
-        _size: usize,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device13::OpenExistingHeapFromAddress1")
+    methods! {
+        ID3D12Device13, |device, name| call::not_implemented(device.log(), name);
+        fn OpenExistingHeapFromAddress1(*const c_void, usize, *const GUID, *mut *mut c_void) -> Result<()>;
     }
 }
 
 impl ID3D12Device14_Impl for Device_Impl {
-    fn CreateRootSignatureFromSubobjectInLibrary(
-        &self,
-        _nodemask: u32,
-        _plibraryblob: *const c_void,
-        _bloblengthinbytes: usize,
-        _subobjectname: &PCWSTR,
-        _riid: *const GUID,
-        _ppvrootsignature: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device14::CreateRootSignatureFromSubobjectInLibrary")
+    methods! {
+        ID3D12Device14, |device, name| call::not_implemented(device.log(), name);
+        fn CreateRootSignatureFromSubobjectInLibrary(
+            u32, *const c_void, usize, &PCWSTR, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
     }
 }

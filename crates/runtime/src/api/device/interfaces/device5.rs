@@ -9,69 +9,13 @@ use crate::api::call;
 use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc1, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
+use crate::api::methods::methods;
 
 impl ID3D12Device5_Impl for Device_Impl {
-    fn CreateLifetimeTracker(
-        &self,
-        _powner: Ref<'_, ID3D12LifetimeOwner>,
-        _riid: *const GUID,
-        _ppvtracker: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device5::CreateLifetimeTracker")
-    }
-
     fn RemoveDevice(&self) {
         call::run_infallible(self.log(), "ID3D12Device5::RemoveDevice", (), || {
             self.removal().remove_on_request()
         });
-    }
-
-    fn EnumerateMetaCommands(
-        &self,
-        _pnummetacommands: *mut u32,
-        _pdescs: *mut D3D12_META_COMMAND_DESC,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device5::EnumerateMetaCommands")
-    }
-
-    fn EnumerateMetaCommandParameters(
-        &self,
-        _commandid: *const GUID,
-        _stage: D3D12_META_COMMAND_PARAMETER_STAGE,
-        _ptotalstructuresizeinbytes: *mut u32,
-        _pparametercount: *mut u32,
-        _pparameterdescs: *mut D3D12_META_COMMAND_PARAMETER_DESC,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device5::EnumerateMetaCommandParameters")
-    }
-
-    fn CreateMetaCommand(
-        &self,
-        _commandid: *const GUID,
-        _nodemask: u32,
-        _pcreationparametersdata: *const c_void,
-        _creationparametersdatasizeinbytes: usize,
-        _riid: *const GUID,
-        _ppmetacommand: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device5::CreateMetaCommand")
-    }
-
-    fn CreateStateObject(
-        &self,
-        _pdesc: *const D3D12_STATE_OBJECT_DESC,
-        _riid: *const GUID,
-        _ppstateobject: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device5::CreateStateObject")
-    }
-
-    fn GetRaytracingAccelerationStructurePrebuildInfo(
-        &self,
-        _pdesc: *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_INPUTS,
-        _pinfo: *mut D3D12_RAYTRACING_ACCELERATION_STRUCTURE_PREBUILD_INFO,
-    ) {
-        call::ignored(self.log(), "ID3D12Device5::GetRaytracingAccelerationStructurePrebuildInfo");
     }
 
     fn CheckDriverMatchingIdentifier(
@@ -82,38 +26,48 @@ impl ID3D12Device5_Impl for Device_Impl {
         call::ignored(self.log(), "ID3D12Device5::CheckDriverMatchingIdentifier");
         D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE
     }
+
+    methods! {
+        ID3D12Device5, |device, name| call::not_implemented(device.log(), name);
+        fn CreateLifetimeTracker(Ref<'_, ID3D12LifetimeOwner>, *const GUID, *mut *mut c_void) -> Result<()>;
+        fn EnumerateMetaCommands(*mut u32, *mut D3D12_META_COMMAND_DESC) -> Result<()>;
+        fn EnumerateMetaCommandParameters(
+            *const GUID, D3D12_META_COMMAND_PARAMETER_STAGE, *mut u32, *mut u32,
+            *mut D3D12_META_COMMAND_PARAMETER_DESC
+        ) -> Result<()>;
+        fn CreateMetaCommand(
+            *const GUID, u32, *const c_void, usize, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
+        fn CreateStateObject(*const D3D12_STATE_OBJECT_DESC, *const GUID, *mut *mut c_void) -> Result<()>;
+    }
+
+    methods! {
+        ID3D12Device5, |device, name| call::ignored(device.log(), name);
+        fn GetRaytracingAccelerationStructurePrebuildInfo(
+            *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_INPUTS,
+            *mut D3D12_RAYTRACING_ACCELERATION_STRUCTURE_PREBUILD_INFO
+        );
+    }
 }
 
 impl ID3D12Device6_Impl for Device_Impl {
-    fn SetBackgroundProcessingMode(
-        &self,
-        _mode: D3D12_BACKGROUND_PROCESSING_MODE,
-        _measurementsaction: D3D12_MEASUREMENTS_ACTION,
-        _heventtosignaluponcompletion: HANDLE,
-        _pbfurthermeasurementsdesired: *mut BOOL,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device6::SetBackgroundProcessingMode")
+    methods! {
+        ID3D12Device6, |device, name| call::not_implemented(device.log(), name);
+        fn SetBackgroundProcessingMode(
+            D3D12_BACKGROUND_PROCESSING_MODE, D3D12_MEASUREMENTS_ACTION, HANDLE, *mut BOOL
+        ) -> Result<()>;
     }
 }
 
 impl ID3D12Device7_Impl for Device_Impl {
-    fn AddToStateObject(
-        &self,
-        _paddition: *const D3D12_STATE_OBJECT_DESC,
-        _pstateobjecttogrowfrom: Ref<'_, ID3D12StateObject>,
-        _riid: *const GUID,
-        _ppnewstateobject: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device7::AddToStateObject")
-    }
-
-    fn CreateProtectedResourceSession1(
-        &self,
-        _pdesc: *const D3D12_PROTECTED_RESOURCE_SESSION_DESC1,
-        _riid: *const GUID,
-        _ppsession: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device7::CreateProtectedResourceSession1")
+    methods! {
+        ID3D12Device7, |device, name| call::not_implemented(device.log(), name);
+        fn AddToStateObject(
+            *const D3D12_STATE_OBJECT_DESC, Ref<'_, ID3D12StateObject>, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
+        fn CreateProtectedResourceSession1(
+            *const D3D12_PROTECTED_RESOURCE_SESSION_DESC1, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
     }
 }
 
@@ -176,15 +130,6 @@ impl ID3D12Device8_Impl for Device_Impl {
         }
     }
 
-    fn CreateSamplerFeedbackUnorderedAccessView(
-        &self,
-        _ptargetedresource: Ref<'_, ID3D12Resource>,
-        _pfeedbackresource: Ref<'_, ID3D12Resource>,
-        _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) {
-        call::ignored(self.log(), "ID3D12Device8::CreateSamplerFeedbackUnorderedAccessView");
-    }
-
     fn GetCopyableFootprints1(
         &self,
         presourcedesc: *const D3D12_RESOURCE_DESC1,
@@ -210,26 +155,16 @@ impl ID3D12Device8_Impl for Device_Impl {
             unsafe { self.copyable_footprints(read_desc1(presourcedesc), range, outputs) }
         });
     }
+
+    methods! {
+        ID3D12Device8, |device, name| call::ignored(device.log(), name);
+        fn CreateSamplerFeedbackUnorderedAccessView(
+            Ref<'_, ID3D12Resource>, Ref<'_, ID3D12Resource>, &D3D12_CPU_DESCRIPTOR_HANDLE
+        );
+    }
 }
 
 impl ID3D12Device9_Impl for Device_Impl {
-    fn CreateShaderCacheSession(
-        &self,
-        _pdesc: *const D3D12_SHADER_CACHE_SESSION_DESC,
-        _riid: *const GUID,
-        _ppvsession: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device9::CreateShaderCacheSession")
-    }
-
-    fn ShaderCacheControl(
-        &self,
-        _kinds: D3D12_SHADER_CACHE_KIND_FLAGS,
-        _control: D3D12_SHADER_CACHE_CONTROL_FLAGS,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device9::ShaderCacheControl")
-    }
-
     fn CreateCommandQueue1(
         &self,
         pdesc: *const D3D12_COMMAND_QUEUE_DESC,
@@ -238,8 +173,16 @@ impl ID3D12Device9_Impl for Device_Impl {
         ppcommandqueue: *mut *mut c_void,
     ) -> Result<()> {
         // Creators tell queues of one process apart in schedulers; there is none here.
-        let out = (riid, ppcommandqueue);
+        let name = "ID3D12Device9::CreateCommandQueue1";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_queue("ID3D12Device9::CreateCommandQueue1", pdesc, out) }
+        unsafe { self.create_command_queue(name, pdesc, riid, ppcommandqueue) }
+    }
+
+    methods! {
+        ID3D12Device9, |device, name| call::not_implemented(device.log(), name);
+        fn CreateShaderCacheSession(
+            *const D3D12_SHADER_CACHE_SESSION_DESC, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
+        fn ShaderCacheControl(D3D12_SHADER_CACHE_KIND_FLAGS, D3D12_SHADER_CACHE_CONTROL_FLAGS) -> Result<()>;
     }
 }

@@ -1,0 +1,47 @@
+//! Lists of COM methods whose bodies are alike.
+
+/// Implements methods of `$interface` by one expression over the object and the call's name (`"ID3D12Device5::CreateMetaCommand"`).
+/// Parameters have no names in such a list, for none is read; `[unsafe]` stands where a trait declares `unsafe fn`.
+macro_rules! methods {
+    (
+        $interface:ident, |$this:pat_param, $call:pat_param| $body:expr;
+        $($([$unsafe:tt])? fn $name:ident($($parameter:ty),*) $(-> $answer:ty)?;)*
+    ) => {$(
+        $($unsafe)? fn $name(&self, $(_: $parameter),*) $(-> $answer)? {
+            let ($this, $call) = (self, concat!(stringify!($interface), "::", stringify!($name)));
+            $body
+        }
+    )*};
+}
+
+/// Implements an interface by the same methods of the object at the field `$inner`, which checks what it is given; those in braces as
+/// they are.
+macro_rules! pass_on {
+    (
+        impl $interface:ident for $outer:ident by $inner:ident: { $($own:item)* }
+        $(fn $name:ident($($parameter:ty),*) $(-> $answer:ty)?;)*
+    ) => {
+        impl $interface for $outer {
+            $($own)*
+
+            $($crate::api::methods::pass_on! {
+                @method $inner $name ($(-> $answer)?) () (a b c d e f g h) $($parameter,)*
+            })*
+        }
+    };
+    (@method $inner:ident $name:ident ($($answer:tt)*) ($($argument:ident: $kind:ty,)*) $unused:tt) => {
+        fn $name(&self, $($argument: $kind),*) $($answer)* {
+            self.$inner.$name($($argument),*)
+        }
+    };
+    (
+        @method $inner:ident $name:ident $answer:tt ($($named:tt)*)
+        ($argument:ident $($unused:ident)*) $kind:ty, $($rest:ty,)*
+    ) => {
+        $crate::api::methods::pass_on! {
+            @method $inner $name $answer ($($named)* $argument: $kind,) ($($unused)*) $($rest,)*
+        }
+    };
+}
+
+pub(crate) use {methods, pass_on};
