@@ -46,7 +46,6 @@ struct Release {
 
 impl Fence {
     /// A fence at `value`.
-    #[must_use]
     pub(crate) fn new(value: u64) -> Self {
         Self {
             state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
@@ -61,7 +60,6 @@ impl Fence {
     }
 
     /// The value as of now.
-    #[must_use]
     pub(crate) fn value(&self) -> u64 {
         self.lock().value
     }
@@ -120,7 +118,6 @@ impl Fence {
     }
 
     /// Begins to wait for `value`.
-    #[must_use]
     pub(crate) fn begin_wait(&self, value: u64) -> Arc<FenceWait> {
         let wait = Arc::new(FenceWait::default());
         let waiting = Arc::clone(&wait);
@@ -153,14 +150,12 @@ impl FenceWait {
     }
 
     /// Blocks until the wait is released, at most for `timeout`; answers whether it was.
-    #[must_use]
     pub(crate) fn block_for(&self, timeout: Duration) -> bool {
         let waited = self.released.wait_timeout_while(self.lock(), timeout, |release| release.is_none());
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Whether the wait is released.
-    #[must_use]
     pub(crate) fn is_released(&self) -> bool {
         self.lock().is_some()
     }

@@ -9,6 +9,7 @@ use windows_core::{BOOL, ComObject, GUID, IUnknown, IUnknownImpl, Ref, Result, i
 use super::adapter::{Adapter, luid};
 use super::call;
 use super::methods::methods;
+use super::object::implement_dxgi_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
 use crate::debug::MessageLog;
@@ -42,26 +43,7 @@ impl Factory_Impl {
     }
 }
 
-impl IDXGIObject_Impl for Factory_Impl {
-    fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
-    }
-
-    fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
-        call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
-            unsafe { self.private_data.set_interface(name, punknown) }
-        })
-    }
-
-    fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
-        call::run(MessageLog::unattached(), "GetPrivateData", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
-            unsafe { self.private_data.get(name, pdatasize, pdata) }
-        })
-    }
-
+implement_dxgi_object! { Factory_Impl:
     fn GetParent(&self, _riid: *const GUID, _ppparent: *mut *mut c_void) -> Result<()> {
         // A factory has no parent.
         Err(E_NOINTERFACE.into())

@@ -14,6 +14,21 @@ macro_rules! methods {
     )*};
 }
 
+/// Implements methods of `$interface` by methods of the object that get the call's name first (`"ID3D12Device4::CreateHeap1"`): they run
+/// the call and may rely on the COM contract.
+macro_rules! calls {
+    ($interface:ident: $(
+        fn $name:ident($($parameter:ident: $type:ty),*) $(-> $answer:ty)? = $call:ident($($argument:expr),*);
+    )*) => {$(
+        fn $name(&self, $($parameter: $type),*) $(-> $answer)? {
+            let name = concat!(stringify!($interface), "::", stringify!($name));
+            // SAFETY: by the COM contract each pointer is null or points to what the method says: an array to as many elements as are
+            // counted, an out pointer to writable space.
+            unsafe { self.$call(name, $($argument),*) }
+        }
+    )*};
+}
+
 /// Implements an interface by the same methods of the object at the field `$inner`, which checks what it is given; those in braces as
 /// they are.
 macro_rules! pass_on {
@@ -44,4 +59,4 @@ macro_rules! pass_on {
     };
 }
 
-pub(crate) use {methods, pass_on};
+pub(crate) use {calls, methods, pass_on};

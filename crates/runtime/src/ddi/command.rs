@@ -175,7 +175,6 @@ impl Question {
     }
 
     /// What to execute now.
-    #[must_use]
     pub(crate) fn ask(&self) -> Vec<Command> {
         (self.0)()
     }

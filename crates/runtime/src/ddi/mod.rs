@@ -397,20 +397,17 @@ impl DriverCaps {
     /// and the system is in developer mode.
     ///
     /// Document RECREATE: the DDI has it from 0109 on, and it is gated behind 0111.
-    #[must_use]
     pub(crate) fn has_recreate_at(&self) -> bool {
         self.recreate_at_tier > 0 && self.ddi_version >= DDI_RECREATE_AT && self.developer_mode
     }
 
     /// Whether there is tight alignment: the driver can, and is of DDI 0111 or newer, which has the cap (document TIGHT).
-    #[must_use]
     pub(crate) fn has_tight_alignment(&self) -> bool {
         self.tight_alignment_tier > 0 && self.ddi_version >= DDI_TIGHT_ALIGNMENT
     }
 
     /// Whether there are GPU upload heaps: the CPU sees all of video memory, the driver is of DDI 0098 or newer, which has the
     /// cap, and the system is in developer mode (document UPLOAD).
-    #[must_use]
     pub(crate) fn has_gpu_upload_heaps(&self) -> bool {
         self.l1_memory_fully_cpu_accessible && self.ddi_version >= DDI_OPTIONS_0098 && self.developer_mode
     }

@@ -77,13 +77,11 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// The number of elements.
-    #[must_use]
     pub(crate) fn volume(self) -> u64 {
         u64::from(self.width).saturating_mul(u64::from(self.height)).saturating_mul(u64::from(self.depth))
     }
 
     /// The extent of mip level `mip` below this one: halved so often, and at least 1.
-    #[must_use]
     pub(crate) fn mip(self, mip: u32) -> Self {
         let halved = |size: u32| size.checked_shr(mip).unwrap_or(0).max(1);
         Self { width: halved(self.width), height: halved(self.height), depth: halved(self.depth) }
@@ -106,7 +104,6 @@ pub(crate) enum TextureMemoryLayout {
 
 impl TextureMemoryLayout {
     /// Whether the texture is cut into 64 KiB tiles.
-    #[must_use]
     pub(crate) fn is_tiled(self) -> bool {
         matches!(self, Self::UndefinedSwizzle64Kib | Self::StandardSwizzle64Kib)
     }
@@ -131,7 +128,6 @@ pub(crate) struct TextureUsage {
 
 impl TextureUsage {
     /// Whether the texture is one of heap tier 1's RT/DS textures.
-    #[must_use]
     pub(crate) fn is_render_target_or_depth_stencil(self) -> bool {
         self.render_target || self.depth_stencil
     }
@@ -150,14 +146,12 @@ pub(crate) struct SubresourceIndex {
 
 impl TextureArgs {
     /// How many subresources there are: mip levels in slices in planes.
-    #[must_use]
     pub(crate) fn subresource_count(&self) -> u32 {
         // At most 15 * 2,048 * 3: the runtime checked the description.
         self.mip_levels.saturating_mul(self.array_size).saturating_mul(self.format.plane_count())
     }
 
     /// Takes a D3D12 subresource index apart; `None` at and above [`Self::subresource_count`].
-    #[must_use]
     pub(crate) fn subresource(&self, index: u32) -> Option<SubresourceIndex> {
         if index >= self.subresource_count() {
             return None;
@@ -167,7 +161,6 @@ impl TextureArgs {
     }
 
     /// Texels of a mip level of a plane.
-    #[must_use]
     pub(crate) fn mip_extent(&self, mip: u32, plane: u32) -> Extent {
         let plane = self.format.plane(plane);
         let whole = self.extent.mip(mip);
@@ -179,7 +172,6 @@ impl TextureArgs {
     }
 
     /// Blocks of a mip level of a plane; parts of a block count as one.
-    #[must_use]
     pub(crate) fn mip_blocks(&self, mip: u32, plane: u32) -> Extent {
         let texels = self.mip_extent(mip, plane);
         Extent {
@@ -190,13 +182,11 @@ impl TextureArgs {
     }
 
     /// The standard tile shape for this texture, in blocks.
-    #[must_use]
     pub(crate) fn tile_shape(&self, size: TileSize) -> TileShape {
         TileShape::standard(size, self.format.block_bytes, self.sample_count, self.tile_dimension())
     }
 
     /// How blocks lie inside a tile, where that is defined: in layout [`StandardSwizzle64Kib`](TextureMemoryLayout).
-    #[must_use]
     pub(crate) fn swizzle(&self) -> Option<&'static StandardSwizzle> {
         if self.layout != TextureMemoryLayout::StandardSwizzle64Kib {
             return None;
@@ -213,7 +203,6 @@ impl TextureArgs {
     }
 
     /// Whether the texture has several samples.
-    #[must_use]
     pub(crate) fn is_multisampled(&self) -> bool {
         self.sample_count > 1
     }
@@ -226,7 +215,6 @@ impl TextureArgs {
     /// The document excludes render targets and depth-stencils from both kinds, but D3D12 makes multisampled textures
     /// only with one of those flags, so the exclusion is read as one of single-sampled textures, as the reference
     /// of `D3D12_RESOURCE_DESC` has it. One array slice counts, whatever the array size (native behaviour).
-    #[must_use]
     pub(crate) fn is_small(&self) -> bool {
         if self.layout != TextureMemoryLayout::Unknown {
             return false;
@@ -245,19 +233,16 @@ impl TextureArgs {
     }
 
     /// The alignment without tight alignment where the description asks for none: 64 KiB, or 4 MiB for MSAA.
-    #[must_use]
     pub(crate) fn default_alignment(&self) -> Alignment {
         if self.is_multisampled() { MSAA_ALIGNMENT } else { DEFAULT_ALIGNMENT }
     }
 
     /// The alignment that a small resource may have: 4 KiB, or 64 KiB for MSAA.
-    #[must_use]
     pub(crate) fn small_alignment(&self) -> Alignment {
         if self.is_multisampled() { DEFAULT_ALIGNMENT } else { SMALL_ALIGNMENT }
     }
 
     /// The largest alignment with the tight flag (document TIGHT's tables): the small one where it applies.
-    #[must_use]
     pub(crate) fn largest_tight_alignment(&self) -> Alignment {
         if self.is_small() { self.small_alignment() } else { self.default_alignment() }
     }

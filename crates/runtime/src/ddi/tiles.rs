@@ -67,7 +67,6 @@ impl TileGrid {
     /// Cuts a texture into tiles; `None` where there are more than 2^32 or where a texture has several planes.
     ///
     /// A mip level is packed when it is smaller than a tile in some dimension, and so are all below it.
-    #[must_use]
     pub(crate) fn new(texture: &TextureArgs) -> Option<Self> {
         if texture.format.is_planar() {
             return None;
@@ -109,25 +108,21 @@ impl TileGrid {
     }
 
     /// Tiles of the whole resource.
-    #[must_use]
     pub(crate) fn tile_count(&self) -> u32 {
         self.first_packed_tile().saturating_add(self.packed_tile_count())
     }
 
     /// Tiles of the packed mips of all slices.
-    #[must_use]
     pub(crate) fn packed_tile_count(&self) -> u32 {
         self.packed_tiles_per_slice.saturating_mul(self.array_size)
     }
 
     /// The first tile of packed mips, counted over the whole resource.
-    #[must_use]
     pub(crate) fn first_packed_tile(&self) -> u32 {
         self.standard_tiles_per_slice.saturating_mul(self.array_size)
     }
 
     /// Where mip level `mip` of `slice` is; `None` where there is no such subresource.
-    #[must_use]
     pub(crate) fn subresource(&self, mip: u32, slice: u32) -> Option<SubresourceTiles> {
         if mip >= self.standard_mips.saturating_add(self.packed_mips) || slice >= self.array_size {
             return None;

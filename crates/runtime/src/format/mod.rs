@@ -87,7 +87,6 @@ pub(crate) enum FormatKind {
 /// The properties of a format; `None` for `DXGI_FORMAT_UNKNOWN` and for what D3D12 does not know.
 ///
 /// Cost: O(log n) in the number of formats.
-#[must_use]
 pub(crate) fn properties(format: DXGI_FORMAT) -> Option<&'static FormatProperties> {
     let index = table::FORMATS.binary_search_by_key(&format, |row| row.format).ok()?;
     table::FORMATS.get(index)
@@ -95,49 +94,41 @@ pub(crate) fn properties(format: DXGI_FORMAT) -> Option<&'static FormatPropertie
 
 impl FormatProperties {
     /// Whether blocks hold more than one row of texels: the BC formats.
-    #[must_use]
     pub(crate) fn is_block_compressed(&self) -> bool {
         self.block_height > 1
     }
 
     /// Whether the format leaves the meaning of its bits to views.
-    #[must_use]
     pub(crate) fn is_typeless(&self) -> bool {
         self.kind == FormatKind::Typeless
     }
 
     /// Whether a depth-stencil view writes the format.
-    #[must_use]
     pub(crate) fn is_depth_stencil(&self) -> bool {
         self.kind == FormatKind::DepthStencil
     }
 
     /// Whether the format has a stencil plane of its own, so that a texture has two planes.
-    #[must_use]
     pub(crate) fn is_planar(&self) -> bool {
         self.planes.len() > 1
     }
 
     /// How many planes a texture has, at least 1.
-    #[must_use]
     pub(crate) fn plane_count(&self) -> u32 {
         u32::try_from(self.planes.len()).unwrap_or(1)
     }
 
     /// Whether values are stored in the sRGB transfer function.
-    #[must_use]
     pub(crate) fn is_srgb(&self) -> bool {
         self.kind == FormatKind::UnormSrgb
     }
 
     /// The format that a copy sees in `plane`, which is taken as 0 where the format has no such plane.
-    #[must_use]
     pub(crate) fn copy_format(&self, plane: u32) -> DXGI_FORMAT {
         self.plane(plane).copy_format.unwrap_or(self.format)
     }
 
     /// One plane; the first where the format has no such plane.
-    #[must_use]
     pub(crate) fn plane(&self, plane: u32) -> FormatPlane {
         let index = usize::try_from(plane).unwrap_or(0);
         self.planes.get(index).or(self.planes.first()).copied().unwrap_or(FormatPlane {

@@ -31,7 +31,6 @@ impl Resolver {
     /// A resolver of texels of `format`; depth with 24 bits is `DXGI_FORMAT_R24_UNORM_X8_TYPELESS`.
     ///
     /// `None` for a format whose bits are not known, and for averages of integers. Cost: O(1).
-    #[must_use]
     pub(crate) fn new(format: DXGI_FORMAT, mode: ResolveMode) -> Option<Self> {
         let (layout, texel_bytes) = if format == DXGI_FORMAT_R24_UNORM_X8_TYPELESS {
             (Layout { numbers: Numbers::Unorm, channels: &[(R, 24)] }, 4)

@@ -18,7 +18,6 @@ pub(crate) struct FormatSupport {
 
 impl FormatSupport {
     /// Whether all of `flags` are there.
-    #[must_use]
     pub(crate) fn has(self, flags: D3D12_FORMAT_SUPPORT1) -> bool {
         self.support1 & flags == flags
     }
@@ -42,7 +41,6 @@ const BC_TEXTURES: D3D12_FORMAT_SUPPORT1 = ALL_TEXTURES & !D3D12_FORMAT_SUPPORT1
 
 impl FormatProperties {
     /// What the format itself supports. Nothing for formats that are only known.
-    #[must_use]
     pub(crate) fn support(&self) -> FormatSupport {
         FormatSupport { support1: self.support1(), support2: self.support2() }
     }
@@ -50,7 +48,6 @@ impl FormatProperties {
     /// What a resource of this format can be viewed as: for a typeless format, what its family supports.
     ///
     /// Cost: O(number of formats) for a typeless format, O(1) for others.
-    #[must_use]
     pub(crate) fn resource_support(&self) -> FormatSupport {
         if !self.is_typeless() {
             return self.support();
@@ -72,7 +69,6 @@ impl FormatProperties {
     /// of R32_FLOAT, R16_UNORM and R24_UNORM_X8_TYPELESS. Of depth and stencil formats nothing else is made.
     ///
     /// Cost: O(number of formats).
-    #[must_use]
     pub(crate) fn flag_support(&self) -> FormatSupport {
         if self.is_typeless() || self.is_depth_stencil() {
             return self.resource_support();
@@ -89,7 +85,6 @@ impl FormatProperties {
     }
 
     /// `NumQualityLevels`: 1 where textures of this format can have `sample_count` samples, 0 elsewhere.
-    #[must_use]
     pub(crate) fn quality_levels(&self, sample_count: u32) -> u32 {
         match sample_count {
             1 => u32::from(self.support().support1 != D3D12_FORMAT_SUPPORT1_NONE),

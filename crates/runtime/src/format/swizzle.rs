@@ -64,7 +64,6 @@ static PATTERNS_3D: [StandardSwizzle; BLOCK_SIZES] = patterns(&MASKS_3D);
 impl StandardSwizzle {
     /// The pattern for blocks of `block_bytes`; `None` for sizes other than 1, 2, 4, 8 and 16, and for one dimension, which have
     /// none. Cost: O(1).
-    #[must_use]
     pub(crate) fn of(block_bytes: u32, dimension: TileDimension) -> Option<&'static Self> {
         let patterns = match dimension {
             TileDimension::One => return None,
@@ -80,14 +79,12 @@ impl StandardSwizzle {
     /// Bytes from the beginning of a tile to a block of it, in blocks from the tile's corner. Cost: O(1), three look-ups.
     ///
     /// Coordinates outside of the tile count from the corner of the one that they are in.
-    #[must_use]
     pub(crate) fn offset(&self, [x, y, z]: [u32; 3]) -> u64 {
         let part = |parts: &[u16; LONGEST_SIDE], at: u32| parts[(at & 0xff) as usize];
         u64::from(part(&self.x, x) | part(&self.y, y) | part(&self.z, z))
     }
 
     /// How many blocks of a row lie side by side from every multiple of that number on; a power of two.
-    #[must_use]
     pub(crate) fn run(&self) -> u32 {
         self.run
     }

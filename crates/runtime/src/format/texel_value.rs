@@ -13,7 +13,6 @@ pub(crate) struct TexelValue {
 
 impl TexelValue {
     /// The bytes that count.
-    #[must_use]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len.min(16))]
     }

@@ -25,7 +25,6 @@ pub(crate) enum TileSize {
 
 impl TileSize {
     /// The bytes of a tile.
-    #[must_use]
     pub(crate) const fn bytes(self) -> u64 {
         1 << self.log2()
     }
@@ -54,7 +53,6 @@ impl TileShape {
     ///
     /// Block sizes that are no power of two (96-bit formats) count as the next one. Samples shrink the two
     /// dimensions in turn, width first, as D3D11's tiled resources did.
-    #[must_use]
     pub(crate) fn standard(
         size: TileSize,
         block_bytes: u32,
@@ -76,7 +74,6 @@ impl TileShape {
     }
 
     /// How many tiles a box of blocks touches in each dimension.
-    #[must_use]
     pub(crate) fn tiles_over(&self, width: u32, height: u32, depth: u32) -> (u32, u32, u32) {
         (width.div_ceil(self.width), height.div_ceil(self.height), depth.div_ceil(self.depth))
     }

@@ -78,18 +78,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         srcoffset: u64,
         numbytes: u64,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyBufferRegion",
-            Allowed::All,
-            |device, recording| {
-                let ids =
-                    [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
-                let target = (pdstbuffer.as_ref(), "pDstBuffer");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
-                copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyBufferRegion";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            let ids = [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
+            let target = (pdstbuffer.as_ref(), "pDstBuffer");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
+            copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
+        });
     }
 
     fn CopyTextureRegion(
@@ -101,40 +97,34 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         psrc: *const D3D12_TEXTURE_COPY_LOCATION,
         psrcbox: *const D3D12_BOX,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyTextureRegion",
-            Allowed::All,
-            |device, recording| {
-                // SAFETY: by the COM contract the pointers are null or point to their structures.
-                let (target, source, source_box) =
-                    unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    texture_copies::copy_texture_region(
-                        device,
-                        recording,
-                        target,
-                        [dstx, dsty, dstz],
-                        source,
-                        source_box,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyTextureRegion";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            // SAFETY: by the COM contract the pointers are null or point to their structures.
+            let (target, source, source_box) =
+                unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                texture_copies::copy_texture_region(
+                    device,
+                    recording,
+                    target,
+                    [dstx, dsty, dstz],
+                    source,
+                    source_box,
+                )
+            }
+        });
     }
 
     fn CopyResource(&self, pdstresource: Ref<'_, ID3D12Resource>, psrcresource: Ref<'_, ID3D12Resource>) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyResource",
-            Allowed::All,
-            |device, recording| {
-                let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
-                let target = (pdstresource.as_ref(), "pDstResource");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
-                copies::copy_resource(recording, target, source)
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyResource";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
+            copies::copy_resource(recording, target, source)
+        });
     }
 
     fn CopyTiles(
@@ -146,19 +136,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         bufferstartoffsetinbytes: u64,
         flags: D3D12_TILE_COPY_FLAGS,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyTiles",
-            Allowed::All,
-            |device, recording| {
-                let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
-                let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
-                let region = (ptileregionstartcoordinate, ptileregionsize);
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyTiles";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
+            let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
+            let region = (ptileregionstartcoordinate, ptileregionsize);
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags) }
+        });
     }
 
     fn ResolveSubresource(
@@ -169,27 +154,24 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         srcsubresource: u32,
         format: DXGI_FORMAT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ResolveSubresource",
-            Allowed::Direct,
-            |device, recording| {
-                let target = (pdstresource.as_ref(), "pDstResource");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
-                let resolve = Resolve {
-                    target,
-                    target_subresource: dstsubresource,
-                    target_start: [0; 2],
-                    source,
-                    source_subresource: srcsubresource,
-                    rect: None,
-                    format,
-                    mode: ResolveMode::Average,
-                };
-                recording.commands.extend(resolve.whole_command()?);
-                Ok(())
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ResolveSubresource";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+            let resolve = Resolve {
+                target,
+                target_subresource: dstsubresource,
+                target_start: [0; 2],
+                source,
+                source_subresource: srcsubresource,
+                rect: None,
+                format,
+                mode: ResolveMode::Average,
+            };
+            recording.commands.extend(resolve.whole_command()?);
+            Ok(())
+        });
     }
 
     fn SetPipelineState(&self, ppipelinestate: Ref<'_, ID3D12PipelineState>) {
@@ -229,16 +211,12 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numdescriptorheaps: u32,
         ppdescriptorheaps: *const Option<ID3D12DescriptorHeap>,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::SetDescriptorHeaps",
-            Allowed::State,
-            |device, recording| {
-                // SAFETY: by the COM contract the array has that many elements.
-                let heaps =
-                    unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
-                clears::set_descriptor_heaps(device, recording, heaps)
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::SetDescriptorHeaps";
+        self.record_outside_pass(name, Allowed::State, |device, recording| {
+            // SAFETY: by the COM contract the array has that many elements.
+            let heaps = unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
+            clears::set_descriptor_heaps(device, recording, heaps)
+        });
     }
 
     fn SetComputeRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
@@ -320,24 +298,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearDepthStencilView",
-            Allowed::Direct,
-            |device, recording| {
-                let (values, rects) = ((depth, stencil), (numrects, prects));
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_depth_stencil(
-                        device,
-                        recording,
-                        *depthstencilview,
-                        clearflags,
-                        values,
-                        rects,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearDepthStencilView";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let (values, rects) = ((depth, stencil), (numrects, prects));
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
+            }
+        });
     }
 
     fn ClearRenderTargetView(
@@ -347,22 +315,19 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearRenderTargetView",
-            Allowed::Direct,
-            |device, recording| {
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_render_target(
-                        device,
-                        recording,
-                        *rendertargetview,
-                        colorrgba,
-                        (numrects, prects),
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearRenderTargetView";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_render_target(
+                    device,
+                    recording,
+                    *rendertargetview,
+                    colorrgba,
+                    (numrects, prects),
+                )
+            }
+        });
     }
 
     fn ClearUnorderedAccessViewUint(
@@ -374,27 +339,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
-            Allowed::DirectAndCompute,
-            |device, recording| {
-                // SAFETY: by the COM contract Values is null or has four elements.
-                let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
-                let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
-                let values = ClearValues::Uint(values);
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_unordered_access(
-                        device,
-                        recording,
-                        handles,
-                        presource.as_ref(),
-                        values,
-                        rects,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            // SAFETY: by the COM contract Values is null or has four elements.
+            let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
+            let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
+            let values = ClearValues::Uint(values);
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+            }
+        });
     }
 
     fn ClearUnorderedAccessViewFloat(
@@ -406,41 +361,28 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat",
-            Allowed::DirectAndCompute,
-            |device, recording| {
-                // SAFETY: by the COM contract Values is null or has four elements.
-                let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
-                let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
-                let values = ClearValues::Float(values);
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_unordered_access(
-                        device,
-                        recording,
-                        handles,
-                        presource.as_ref(),
-                        values,
-                        rects,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            // SAFETY: by the COM contract Values is null or has four elements.
+            let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
+            let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
+            let values = ClearValues::Float(values);
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+            }
+        });
     }
 
     fn DiscardResource(&self, presource: Ref<'_, ID3D12Resource>, pregion: *const D3D12_DISCARD_REGION) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::DiscardResource",
-            Allowed::DirectAndCompute,
-            |device, recording| {
-                let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe { self.check_discard(resource, pregion)? };
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe { recording.note_discard(self.list_type, resource, pregion) }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::DiscardResource";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.check_discard(resource, pregion)? };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.note_discard(self.list_type, resource, pregion) }
+        });
     }
 
     fn BeginQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
@@ -550,28 +492,25 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
         format: DXGI_FORMAT,
         resolvemode: D3D12_RESOLVE_MODE,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList1::ResolveSubresourceRegion",
-            Allowed::Direct,
-            |device, recording| {
-                let target = (pdstresource.as_ref(), "pDstResource");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
-                let resolve = Resolve {
-                    target,
-                    target_subresource: dstsubresource,
-                    target_start: [dstx, dsty],
-                    source,
-                    source_subresource: srcsubresource,
-                    // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
-                    rect: unsafe { psrcrect.as_ref() }.copied(),
-                    format,
-                    mode: resolves::mode(resolvemode)?,
-                };
-                recording.commands.extend(resolve.command()?);
-                Ok(())
-            },
-        );
+        let name = "ID3D12GraphicsCommandList1::ResolveSubresourceRegion";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+            let resolve = Resolve {
+                target,
+                target_subresource: dstsubresource,
+                target_start: [dstx, dsty],
+                source,
+                source_subresource: srcsubresource,
+                // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
+                rect: unsafe { psrcrect.as_ref() }.copied(),
+                format,
+                mode: resolves::mode(resolvemode)?,
+            };
+            recording.commands.extend(resolve.command()?);
+            Ok(())
+        });
     }
 
     methods! {

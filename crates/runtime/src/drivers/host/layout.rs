@@ -105,7 +105,6 @@ impl TextureLayout {
     ///
     /// A texture whose size would overflow 64 bits or whose tiles would overflow 32 has a layout of the largest size;
     /// the runtime refuses textures long before.
-    #[must_use]
     pub(crate) fn of_texture(texture: TextureArgs) -> Self {
         if texture.layout.is_tiled() {
             // Planar formats have no tiles; what shares the layout's name is linear then.
@@ -117,7 +116,6 @@ impl TextureLayout {
     }
 
     /// Bytes from the beginning of the resource to the end of its last block, or of its last tile.
-    #[must_use]
     pub(crate) fn total_size(&self) -> ByteSize {
         ByteSize::new(match self {
             Self::Linear(linear) => linear.size,
@@ -126,7 +124,6 @@ impl TextureLayout {
     }
 
     /// Where a subresource is, by its D3D12 index; `None` where there is none. Cost: O(1).
-    #[must_use]
     pub(crate) fn subresource(&self, index: u32) -> Option<SubresourceLayout> {
         match self {
             Self::Linear(linear) => linear.subresource(index),
@@ -226,7 +223,6 @@ fn align(bytes: u64) -> u64 {
 
 impl SubresourceLayout {
     /// Bytes from the beginning of the resource to a block; `None` outside of the subresource.
-    #[must_use]
     pub(crate) fn block_offset(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if x >= self.blocks.width || y >= self.blocks.height || z >= self.blocks.depth {
             return None;
@@ -252,7 +248,6 @@ impl SubresourceLayout {
     }
 
     /// How many blocks from `x` on lie side by side, of those that are left in the row.
-    #[must_use]
     pub(crate) fn contiguous_blocks(&self, x: u32) -> u32 {
         let left = self.blocks.width.saturating_sub(x);
         match self.arrangement {
@@ -265,7 +260,6 @@ impl SubresourceLayout {
     }
 
     /// Whether applications know where the blocks are, so that the CPU may be given a pointer to them.
-    #[must_use]
     pub(crate) fn is_defined(&self, layout: TextureMemoryLayout) -> bool {
         match layout {
             TextureMemoryLayout::RowMajor => true,

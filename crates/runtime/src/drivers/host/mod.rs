@@ -86,7 +86,6 @@ pub(crate) struct HostDriver {
 
 impl HostDriver {
     /// A fresh GPU as `profile` describes it, with nothing in use.
-    #[must_use]
     pub(crate) fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
         let segments = Arc::new(Segments::new(profile));

@@ -12,31 +12,20 @@ use crate::api::command_list::CommandList;
 use crate::api::command_queue::check_node_mask;
 use crate::api::descriptor_heap::{self, DescriptorHeap};
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
 use crate::api::fence::{self, Fence};
 use crate::api::inert::{self, CommandSignature, PipelineState, RootSignature};
-use crate::api::methods::methods;
+use crate::api::methods::{calls, methods};
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::{call, shared_handle};
-use crate::rules;
+use crate::rules::resource::upgrade;
 
 impl ID3D12Device_Impl for Device_Impl {
     fn GetNodeCount(&self) -> u32 {
         1
-    }
-
-    fn CreateCommandQueue(
-        &self,
-        pdesc: *const D3D12_COMMAND_QUEUE_DESC,
-        riid: *const GUID,
-        ppcommandqueue: *mut *mut c_void,
-    ) -> Result<()> {
-        let name = "ID3D12Device::CreateCommandQueue";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_queue(name, pdesc, riid, ppcommandqueue) }
     }
 
     fn CreateCommandAllocator(
@@ -274,25 +263,6 @@ impl ID3D12Device_Impl for Device_Impl {
         });
     }
 
-    fn GetResourceAllocationInfo(
-        &self,
-        visiblemask: u32,
-        numresourcedescs: u32,
-        presourcedescs: *const D3D12_RESOURCE_DESC,
-    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        // SAFETY: by the COM contract the array has that many descriptions; no infos are asked for.
-        unsafe {
-            let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
-            self.allocation_info(
-                "ID3D12Device::GetResourceAllocationInfo",
-                visiblemask,
-                descs,
-                CastableFormats::NONE,
-                null_mut(),
-            )
-        }
-    }
-
     fn GetCustomHeapProperties(&self, nodemask: u32, heaptype: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
         call::run_infallible(
             self.log(),
@@ -300,71 +270,6 @@ impl ID3D12Device_Impl for Device_Impl {
             D3D12_HEAP_PROPERTIES::default(),
             || self.custom_heap_properties(nodemask, heaptype),
         )
-    }
-
-    fn CreateCommittedResource(
-        &self,
-        pheapproperties: *const D3D12_HEAP_PROPERTIES,
-        heapflags: D3D12_HEAP_FLAGS,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialresourcestate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riidresource: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialresourcestate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource);
-        let name = "ID3D12Device::CreateCommittedResource";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
-    }
-
-    fn CreateHeap(
-        &self,
-        pdesc: *const D3D12_HEAP_DESC,
-        riid: *const GUID,
-        ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_heap("ID3D12Device::CreateHeap", pdesc, None, riid, ppvheap) }
-    }
-
-    fn CreatePlacedResource(
-        &self,
-        pheap: Ref<'_, ID3D12Heap>,
-        heapoffset: u64,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialstate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe {
-            self.create_placed_resource("ID3D12Device::CreatePlacedResource", pheap, heapoffset, &request)
-        }
-    }
-
-    fn CreateReservedResource(
-        &self,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialstate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_reserved_resource("ID3D12Device::CreateReservedResource", &request) }
     }
 
     fn CreateSharedHandle(
@@ -427,32 +332,6 @@ impl ID3D12Device_Impl for Device_Impl {
             None => Ok(()),
             Some(reason) => Err(windows_core::Error::from_hresult(reason)),
         }
-    }
-
-    fn GetCopyableFootprints(
-        &self,
-        presourcedesc: *const D3D12_RESOURCE_DESC,
-        firstsubresource: u32,
-        numsubresources: u32,
-        baseoffset: u64,
-        playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-        pnumrows: *mut u32,
-        prowsizeinbytes: *mut u64,
-        ptotalbytes: *mut u64,
-    ) {
-        let range =
-            FootprintRange { first: firstsubresource, count: numsubresources, base_offset: baseoffset };
-        let outputs = FootprintOutputs {
-            layouts: playouts,
-            row_counts: pnumrows,
-            row_sizes: prowsizeinbytes,
-            total: ptotalbytes,
-        };
-        // The call has no result; `run` has logged a refusal.
-        let _ = call::run(self.log(), "ID3D12Device::GetCopyableFootprints", || {
-            // SAFETY: by the COM contract the description is readable and each array null or of numSubresources elements.
-            unsafe { self.copyable_footprints(read_desc(presourcedesc), range, outputs) }
-        });
     }
 
     fn CreateQueryHeap(
@@ -534,6 +413,48 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn GetAdapterLuid(&self) -> LUID {
         luid(self.driver().identity())
+    }
+
+    calls! {
+        ID3D12Device:
+        fn CreateCommandQueue(
+            desc: *const D3D12_COMMAND_QUEUE_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_command_queue(desc, riid, ppv);
+        fn CreateHeap(desc: *const D3D12_HEAP_DESC, riid: *const GUID, ppv: *mut *mut c_void) -> Result<()>
+            = create_heap(desc, None, riid, ppv);
+        fn CreateCommittedResource(
+            properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
+            desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_committed_resource(
+            properties, heap_flags, &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        );
+        fn CreatePlacedResource(
+            heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC,
+            state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_placed_resource(
+            heap, offset, &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        );
+        fn CreateReservedResource(
+            desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_reserved_resource(
+            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        );
+        fn GetResourceAllocationInfo(
+            visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC
+        ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
+            visible_mask, read_descs(count, descs, upgrade), CastableFormats::NONE, null_mut()
+        );
+        fn GetCopyableFootprints(
+            desc: *const D3D12_RESOURCE_DESC, first: u32, count: u32, base_offset: u64,
+            layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT, row_counts: *mut u32, row_sizes: *mut u64,
+            total: *mut u64
+        ) = copyable_footprints(
+            read_desc(desc), FootprintRange { first, count, base_offset },
+            FootprintOutputs { layouts, row_counts, row_sizes, total }
+        );
     }
 
     methods! {

@@ -7,9 +7,9 @@ use windows_core::{BOOL, GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc1, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc1, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
-use crate::api::methods::methods;
+use crate::api::methods::{calls, methods};
 
 impl ID3D12Device5_Impl for Device_Impl {
     fn RemoveDevice(&self) {
@@ -72,88 +72,38 @@ impl ID3D12Device7_Impl for Device_Impl {
 }
 
 impl ID3D12Device8_Impl for Device_Impl {
-    fn GetResourceAllocationInfo2(
-        &self,
-        visiblemask: u32,
-        numresourcedescs: u32,
-        presourcedescs: *const D3D12_RESOURCE_DESC1,
-        presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        // SAFETY: by the COM contract both arrays have that many elements, the second may be null.
-        unsafe {
-            let descs = read_descs(numresourcedescs, presourcedescs, |desc| *desc);
-            let name = "ID3D12Device8::GetResourceAllocationInfo2";
-            self.allocation_info(name, visiblemask, descs, CastableFormats::NONE, presourceallocationinfo1)
-        }
-    }
-
-    fn CreateCommittedResource2(
-        &self,
-        pheapproperties: *const D3D12_HEAP_PROPERTIES,
-        heapflags: D3D12_HEAP_FLAGS,
-        pdesc: *const D3D12_RESOURCE_DESC1,
-        initialresourcestate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        riidresource: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc1(pdesc) };
-        let initial = Initial::State(initialresourcestate);
-        let request = ResourceRequest {
-            protected_session: pprotectedsession.as_ref(),
-            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
-        };
-        let name = "ID3D12Device8::CreateCommittedResource2";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
-    }
-
-    fn CreatePlacedResource1(
-        &self,
-        pheap: Ref<'_, ID3D12Heap>,
-        heapoffset: u64,
-        pdesc: *const D3D12_RESOURCE_DESC1,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc1(pdesc) };
-        let initial = Initial::State(initialstate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe {
-            self.create_placed_resource("ID3D12Device8::CreatePlacedResource1", pheap, heapoffset, &request)
-        }
-    }
-
-    fn GetCopyableFootprints1(
-        &self,
-        presourcedesc: *const D3D12_RESOURCE_DESC1,
-        firstsubresource: u32,
-        numsubresources: u32,
-        baseoffset: u64,
-        playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-        pnumrows: *mut u32,
-        prowsizeinbytes: *mut u64,
-        ptotalbytes: *mut u64,
-    ) {
-        let range =
-            FootprintRange { first: firstsubresource, count: numsubresources, base_offset: baseoffset };
-        let outputs = FootprintOutputs {
-            layouts: playouts,
-            row_counts: pnumrows,
-            row_sizes: prowsizeinbytes,
-            total: ptotalbytes,
-        };
-        // The call has no result; `run` has logged a refusal.
-        let _ = call::run(self.log(), "ID3D12Device8::GetCopyableFootprints1", || {
-            // SAFETY: by the COM contract the description is readable and each array null or of numSubresources elements.
-            unsafe { self.copyable_footprints(read_desc1(presourcedesc), range, outputs) }
-        });
+    calls! {
+        ID3D12Device8:
+        fn CreateCommittedResource2(
+            properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
+            desc: *const D3D12_RESOURCE_DESC1, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_committed_resource(
+            properties, heap_flags,
+            &ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv)).in_session(&session)
+        );
+        fn CreatePlacedResource1(
+            heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
+            state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_placed_resource(
+            heap, offset, &ResourceRequest::in_state(read_desc1(desc), state, clear_value, (riid, ppv))
+        );
+        fn GetResourceAllocationInfo2(
+            visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC1,
+            infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1
+        ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
+            visible_mask, read_descs(count, descs, |desc| *desc), CastableFormats::NONE, infos
+        );
+        fn GetCopyableFootprints1(
+            desc: *const D3D12_RESOURCE_DESC1, first: u32, count: u32, base_offset: u64,
+            layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT, row_counts: *mut u32, row_sizes: *mut u64,
+            total: *mut u64
+        ) = copyable_footprints(
+            read_desc1(desc), FootprintRange { first, count, base_offset },
+            FootprintOutputs { layouts, row_counts, row_sizes, total }
+        );
     }
 
     methods! {
@@ -165,17 +115,13 @@ impl ID3D12Device8_Impl for Device_Impl {
 }
 
 impl ID3D12Device9_Impl for Device_Impl {
-    fn CreateCommandQueue1(
-        &self,
-        pdesc: *const D3D12_COMMAND_QUEUE_DESC,
-        _creatorid: *const GUID,
-        riid: *const GUID,
-        ppcommandqueue: *mut *mut c_void,
-    ) -> Result<()> {
+    calls! {
+        ID3D12Device9:
         // Creators tell queues of one process apart in schedulers; there is none here.
-        let name = "ID3D12Device9::CreateCommandQueue1";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_queue(name, pdesc, riid, ppcommandqueue) }
+        fn CreateCommandQueue1(
+            desc: *const D3D12_COMMAND_QUEUE_DESC, _creator: *const GUID, riid: *const GUID,
+            ppv: *mut *mut c_void
+        ) -> Result<()> = create_command_queue(desc, riid, ppv);
     }
 
     methods! {
