@@ -4,7 +4,6 @@
 //! for good by the first value that it waits for since it began, even if nobody looks before the fence is set back
 //! (vkd3d-proton's test_fence_signal_availability records that Windows does so), and by the release of the fence's last object.
 
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -167,12 +166,6 @@ impl FenceWait {
 
     fn lock(&self) -> MutexGuard<'_, Option<Release>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fence").field("value", &self.value()).finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod paging;
 
+use std::fmt;
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
@@ -42,7 +43,7 @@ impl From<DeviceOptions> for Options {
 /// A GPU of one's own: its factory, adapter and device.
 ///
 /// Two instances share nothing, not even when they come from the same profile.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Instance {
     /// The factory that enumerates the adapter and nothing else.
     pub factory: IDXGIFactory4,
@@ -54,6 +55,12 @@ pub struct Instance {
     pub device: ID3D12Device,
     gpu: Arc<HostDriver>,
     log: Arc<MessageLog>,
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("device", &self.device).finish_non_exhaustive()
+    }
 }
 
 impl Instance {

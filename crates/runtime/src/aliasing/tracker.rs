@@ -1,6 +1,5 @@
 //! The tracker of a device: whom the rest of the runtime tells what happens, in what order.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -78,7 +77,7 @@ pub(crate) enum CreatedState {
 }
 
 /// A list as the tracker needs it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SubmittedList {
     pub(crate) commands: Arc<[Command]>,
     /// Nothing where the list was recorded while the tracker was off.
@@ -528,11 +527,5 @@ fn decay(judge: &mut Judge, submission: &mut Submission) {
         if let Some(resource) = judge.resource_mut(id) {
             resource.state.update(0..u32::MAX, |state| *state = state.decayed(submission.on_copy_queue));
         }
-    }
-}
-
-impl fmt::Debug for AliasingTracker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AliasingTracker").field("tracking", &self.tracking()).finish_non_exhaustive()
     }
 }

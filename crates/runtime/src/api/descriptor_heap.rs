@@ -4,7 +4,6 @@
 //! the descriptor by it, or says that there is none.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
@@ -228,12 +227,6 @@ impl UnorderedViews for DescriptorTable {
             found.extend(counter.map(|(buffer, offset)| (buffer.clone(), ResourcePart::Bytes(*offset, 4))));
         }
         found
-    }
-}
-
-impl fmt::Debug for DescriptorTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DescriptorTable").field("desc", &self.desc).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What queues are given to do.
 
-use std::fmt;
 use std::sync::Arc;
 
 use heapwright_core::GpuVirtualAddress;
@@ -11,7 +10,7 @@ use crate::fence::{Fence, FenceWait};
 pub(crate) use crate::format::{Resolver, TexelValue};
 
 /// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Command {
     /// Copies bytes from buffer to buffer.
     CopyBuffer {
@@ -106,7 +105,7 @@ pub(crate) enum Command {
 }
 
 /// Texels in a texture, or laid out in a buffer.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum TexelLocation {
     /// A subresource of a texture.
     Subresource {
@@ -133,7 +132,7 @@ pub(crate) enum TexelLocation {
 }
 
 /// A range of tiles of a reserved resource and what is to stand behind it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct TileMapping {
     /// The first tile of the resource.
     pub(crate) first: u32,
@@ -144,7 +143,7 @@ pub(crate) struct TileMapping {
 }
 
 /// What stands behind tiles.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum TileMemory {
     /// Tiles of a heap, one after the other.
     Heap {
@@ -180,14 +179,8 @@ impl Question {
     }
 }
 
-impl fmt::Debug for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").finish_non_exhaustive()
-    }
-}
-
 /// What a queue does next. Works of one queue happen in the order of submission.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Work {
     /// The commands of one command list.
     Execute(Arc<[Command]>),
@@ -214,7 +207,7 @@ pub(crate) enum Work {
 }
 
 /// A queue of a driver. Dropping it ends it: what has not begun is not done.
-pub(crate) trait DriverQueue: Send + Sync + fmt::Debug {
+pub(crate) trait DriverQueue: Send + Sync {
     /// Appends works, side by side, and returns at once.
     fn submit(&self, works: &mut dyn Iterator<Item = Work>);
 }

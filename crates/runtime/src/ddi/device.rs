@@ -39,7 +39,7 @@ impl fmt::Display for GpuVirtualAddressRange {
 
 /// What a driver holds for one device. Dropping it is the DDI's `DestroyDevice`, which comes after all that the device made
 /// is gone.
-pub(crate) trait DriverDevice: Send + Sync + fmt::Debug {
+pub(crate) trait DriverDevice: Send + Sync {
     /// The driver's own type; a driver is handed back only what it made.
     fn as_any(&self) -> &dyn Any;
 }

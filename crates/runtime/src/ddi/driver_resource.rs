@@ -1,7 +1,6 @@
 //! Resources as a driver holds them.
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use heapwright_core::GpuVirtualAddress;
 use super::{DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation};
 
 /// Where a resource's bytes are to be.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum ResourcePlacement {
     /// At an offset of a heap, which the resource keeps alive.
     Heap {
@@ -24,7 +23,7 @@ pub(crate) enum ResourcePlacement {
 }
 
 /// A resource that a driver made; the last reference gives back what it holds.
-pub(crate) trait DriverResource: Send + Sync + fmt::Debug {
+pub(crate) trait DriverResource: Send + Sync {
     /// Where the GPU sees the first byte. Textures have an address too, which the runtime does not show.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 

@@ -15,7 +15,6 @@ mod resource;
 mod tiles;
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +34,7 @@ pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
 use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
 /// One adapter with its driver; devices created on the adapter share it.
-pub(crate) trait Driver: Send + Sync + fmt::Debug {
+pub(crate) trait Driver: Send + Sync {
     /// Who the adapter is, for DXGI's descriptions.
     fn identity(&self) -> &AdapterIdentity;
 
@@ -132,16 +131,10 @@ impl PagingWork {
     }
 }
 
-impl fmt::Debug for PagingWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PagingWork").field("time", &self.time).finish_non_exhaustive()
-    }
-}
-
 /// Memory that a driver made; the last reference gives the memory back.
 ///
 /// Residency is a count, as in D3D12: a heap begins at one, or at zero if created not resident.
-pub(crate) trait DriverHeap: Send + Sync + fmt::Debug {
+pub(crate) trait DriverHeap: Send + Sync {
     /// Where the GPU sees the first byte.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 
@@ -190,126 +183,44 @@ pub(crate) trait DriverHeap: Send + Sync + fmt::Debug {
 }
 
 /// Why a driver could not do what it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DriverError {
-    /// The segment group has no room for `requested`; `usage` of `capacity` is taken.
-    OutOfMemory {
-        /// What was asked for.
-        requested: ByteSize,
-        /// What is in use in the segment group.
-        usage: ByteSize,
-        /// All that the segment group has.
-        capacity: ByteSize,
-    },
-    /// The operating system gave no memory for `requested`.
-    HostOutOfMemory {
-        /// What was asked for.
-        requested: ByteSize,
-    },
-    /// No free range of GPU virtual addresses is large enough.
-    OutOfAddressSpace {
-        /// What was asked for.
-        requested: ByteSize,
-    },
-    /// Not all of a range to reserve is in the GPU's address space.
-    AddressesInvalid {
-        /// What was to be reserved.
-        range: GpuVirtualAddressRange,
-    },
-    /// Some of a range to reserve belongs to a heap, to a reserved resource, or to another device's reservation.
-    AddressesInUse {
-        /// What was to be reserved.
-        range: GpuVirtualAddressRange,
-    },
-    /// An object cannot be created at the address that was asked for.
-    CannotCreateAt {
-        /// The addresses that it would have.
-        range: GpuVirtualAddressRange,
-        /// Why not.
-        fault: CreateAtFault,
-    },
-    /// The heap's memory is not visible to the CPU.
+    #[error("no room for {requested}: {usage} of the segment group's {capacity} are in use")]
+    OutOfMemory { requested: ByteSize, usage: ByteSize, capacity: ByteSize },
+    #[error("the operating system gave no memory for {requested}")]
+    HostOutOfMemory { requested: ByteSize },
+    #[error("no free range of GPU virtual addresses holds {requested}")]
+    OutOfAddressSpace { requested: ByteSize },
+    #[error("cannot reserve {range}: not within the GPU's address space")]
+    AddressesInvalid { range: GpuVirtualAddressRange },
+    /// Some belong to a heap, to a reserved resource, or to another device's reservation.
+    #[error("cannot reserve {range}: some are in use")]
+    AddressesInUse { range: GpuVirtualAddressRange },
+    #[error("cannot create an object at {range}: {fault}")]
+    CannotCreateAt { range: GpuVirtualAddressRange, fault: CreateAtFault },
+    #[error("the heap's memory is not CPU-accessible")]
     NotCpuAccessible,
-    /// Evicted more often than made resident.
+    #[error("evicted more often than made resident")]
     NotResident,
-    /// More was to be reserved than is available for reservation.
-    ReservationTooLarge {
-        /// What was asked for.
-        requested: ByteSize,
-        /// What is available.
-        available: ByteSize,
-    },
+    #[error("a reservation of {requested} is above the {available} available for reservation")]
+    ReservationTooLarge { requested: ByteSize, available: ByteSize },
 }
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfMemory { requested, usage, capacity } => {
-                write!(f, "no room for {requested}: {usage} of the segment group's {capacity} are in use")
-            }
-            Self::HostOutOfMemory { requested } => {
-                write!(f, "the operating system gave no memory for {requested}")
-            }
-            Self::OutOfAddressSpace { requested } => {
-                write!(f, "no free range of GPU virtual addresses holds {requested}")
-            }
-            Self::AddressesInvalid { range } => {
-                write!(f, "cannot reserve {range}: not within the GPU's address space")
-            }
-            Self::AddressesInUse { range } => write!(f, "cannot reserve {range}: some are in use"),
-            Self::CannotCreateAt { range, fault } => write!(f, "cannot create an object at {range}: {fault}"),
-            Self::NotCpuAccessible => f.write_str("the heap's memory is not CPU-accessible"),
-            Self::NotResident => f.write_str("evicted more often than made resident"),
-            Self::ReservationTooLarge { requested, available } => {
-                write!(f, "a reservation of {requested} is above the {available} available for reservation")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DriverError {}
 
 /// Why an object cannot be created at an address (document RECREATE).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CreateAtFault {
-    /// The device did not reserve all of the range.
-    NotReserved {
-        /// The first address that it did not reserve.
-        address: GpuVirtualAddress,
-    },
-    /// Another object of the device is there.
-    InUse {
-        /// The first address that another has.
-        address: GpuVirtualAddress,
-    },
-    /// The object needs an address that is a multiple of this one.
-    Misaligned {
-        /// What it is to be a multiple of.
-        alignment: Alignment,
-    },
-    /// The range is not within the GPU's address space.
+    /// With the first address that the device did not reserve.
+    #[error("the device did not reserve {address} when it was created")]
+    NotReserved { address: GpuVirtualAddress },
+    /// With the first address that another object has.
+    #[error("another object is at {address}")]
+    InUse { address: GpuVirtualAddress },
+    #[error("its address must be a multiple of {alignment}")]
+    Misaligned { alignment: Alignment },
+    #[error("that is not within the GPU's address space")]
     OutsideAddressSpace,
-    /// A placed resource is where its heap and offset put it.
-    Elsewhere {
-        /// Where that is.
-        address: GpuVirtualAddress,
-    },
-}
-
-impl fmt::Display for CreateAtFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotReserved { address } => {
-                write!(f, "the device did not reserve {address} when it was created")
-            }
-            Self::InUse { address } => write!(f, "another object is at {address}"),
-            Self::Misaligned { alignment } => write!(f, "its address must be a multiple of {alignment}"),
-            Self::OutsideAddressSpace => f.write_str("that is not within the GPU's address space"),
-            Self::Elsewhere { address } => {
-                write!(f, "it is placed in a heap, whose address and the offset make {address}")
-            }
-        }
-    }
+    #[error("it is placed in a heap, whose address and the offset make {address}")]
+    Elsewhere { address: GpuVirtualAddress },
 }
 
 /// DXGI's memory segment groups.

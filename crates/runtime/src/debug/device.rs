@@ -16,7 +16,6 @@ use crate::api::methods::methods;
 use crate::rules::Refusal;
 
 /// What a device keeps for debugging.
-#[derive(Debug)]
 pub(crate) struct DeviceDebug {
     log: Arc<MessageLog>,
     live: LiveObjects,

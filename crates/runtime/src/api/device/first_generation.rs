@@ -4,7 +4,6 @@
 //! the full device; that one knows it weakly, so that its children lead back to the object that the application has.
 
 use std::ffi::c_void;
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use heapwright_d3d12::*;
@@ -27,12 +26,6 @@ impl Shown {
         let shown: ID3D12Device = FirstGenerationDevice { device: device.clone() }.into();
         *known = shown.downgrade().ok();
         shown
-    }
-}
-
-impl fmt::Debug for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shown").finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Memory of the simulated GPU.
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -31,7 +30,6 @@ pub(super) struct HostHeap {
 }
 
 /// Why the heap is in its segment group.
-#[derive(Debug)]
 struct Residency {
     /// `MakeResident` without its `Evict`.
     count: u32,
@@ -214,15 +212,5 @@ impl DriverHeap for HostHeap {
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-impl fmt::Debug for HostHeap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostHeap")
-            .field("size", &self.size)
-            .field("start", &self.addresses.start())
-            .field("residence", &self.residence)
-            .finish_non_exhaustive()
     }
 }

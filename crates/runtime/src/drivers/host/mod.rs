@@ -72,7 +72,6 @@ const fn alignment(bytes: u64) -> Alignment {
 const DDI_CREATE_AT: u32 = 109;
 
 /// A simulated GPU.
-#[derive(Debug)]
 pub(crate) struct HostDriver {
     identity: AdapterIdentity,
     caps: DriverCaps,
