@@ -1,12 +1,12 @@
 //! The boundary between the runtime and a driver, shaped like the D3D12 DDI that the documents quote.
 //!
-//! Above this line the runtime knows COM objects and D3D12's rules; below it a [`Driver`] knows memory. The
+//! Above this line the runtime knows COM objects and D3D12's rules; below it a `Driver` knows memory. The
 //! runtime validates everything before it calls: a driver reports only what the caller could not have
 //! foreseen (out of memory). Names follow the DDI: *caps*, *create device*, *check resource allocation info*,
 //! *create heap*.
 //!
-//! * [`driver_resource`]: resources as a driver holds them, and texels in CPU memory.
-//! * [`command`]: what queues are given to do.
+//! * `driver_resource`: resources as a driver holds them, and texels in CPU memory.
+//! * `command`: what queues are given to do.
 
 pub(crate) mod command;
 mod device;
