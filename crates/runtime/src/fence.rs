@@ -4,7 +4,6 @@
 //! for good by the first value that it waits for since it began, even if nobody looks before the fence is set back
 //! (vkd3d-proton's test_fence_signal_availability records that Windows does so), and by the release of the fence's last object.
 
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +14,7 @@ use crate::aliasing::{Clock, FenceHistory};
 pub(crate) type OnReached = Box<dyn FnOnce(&Fence) + Send>;
 
 /// A fence's value and who waits for it.
-pub struct Fence {
+pub(crate) struct Fence {
     state: Mutex<State>,
     /// How many objects of applications are over the value.
     objects: AtomicUsize,
@@ -32,7 +31,7 @@ struct State {
 
 /// One wait for a value of a fence, from when it began.
 #[derive(Debug, Default)]
-pub struct FenceWait {
+pub(crate) struct FenceWait {
     state: Mutex<Option<Release>>,
     released: Condvar,
 }
@@ -46,8 +45,7 @@ struct Release {
 
 impl Fence {
     /// A fence at `value`.
-    #[must_use]
-    pub fn new(value: u64) -> Self {
+    pub(crate) fn new(value: u64) -> Self {
         Self {
             state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
             objects: AtomicUsize::new(0),
@@ -61,19 +59,18 @@ impl Fence {
     }
 
     /// The value as of now.
-    #[must_use]
-    pub fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         self.lock().value
     }
 
     /// Sets the value, upwards or downwards, and calls who waits for what is reached now. The calls happen on this thread,
     /// outside of the fence's lock. Without effect once the fence is [lost](Self::lose).
-    pub fn set(&self, value: u64) {
+    pub(crate) fn set(&self, value: u64) {
         self.change(value, false);
     }
 
     /// Sets the value to `u64::MAX` for good, as D3D12 does with the fences of a device that is lost.
-    pub fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.change(u64::MAX, true);
     }
 
@@ -120,8 +117,7 @@ impl Fence {
     }
 
     /// Begins to wait for `value`.
-    #[must_use]
-    pub fn begin_wait(&self, value: u64) -> Arc<FenceWait> {
+    pub(crate) fn begin_wait(&self, value: u64) -> Arc<FenceWait> {
         let wait = Arc::new(FenceWait::default());
         let waiting = Arc::clone(&wait);
         self.on_reached(
@@ -136,7 +132,7 @@ impl Fence {
     }
 
     /// Blocks until `value` is reached.
-    pub fn wait(&self, value: u64) {
+    pub(crate) fn wait(&self, value: u64) {
         self.begin_wait(value).block();
     }
 
@@ -147,21 +143,19 @@ impl Fence {
 
 impl FenceWait {
     /// Blocks until the wait is released.
-    pub fn block(&self) {
+    pub(crate) fn block(&self) {
         let released = self.released.wait_while(self.lock(), |release| release.is_none());
         drop(released.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Blocks until the wait is released, at most for `timeout`; answers whether it was.
-    #[must_use]
-    pub fn block_for(&self, timeout: Duration) -> bool {
+    pub(crate) fn block_for(&self, timeout: Duration) -> bool {
         let waited = self.released.wait_timeout_while(self.lock(), timeout, |release| release.is_none());
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Whether the wait is released.
-    #[must_use]
-    pub fn is_released(&self) -> bool {
+    pub(crate) fn is_released(&self) -> bool {
         self.lock().is_some()
     }
 
@@ -172,12 +166,6 @@ impl FenceWait {
 
     fn lock(&self) -> MutexGuard<'_, Option<Release>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fence").field("value", &self.value()).finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod paging;
 
+use std::fmt;
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
@@ -42,7 +43,7 @@ impl From<DeviceOptions> for Options {
 /// A GPU of one's own: its factory, adapter and device.
 ///
 /// Two instances share nothing, not even when they come from the same profile.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Instance {
     /// The factory that enumerates the adapter and nothing else.
     pub factory: IDXGIFactory4,
@@ -54,6 +55,12 @@ pub struct Instance {
     pub device: ID3D12Device,
     gpu: Arc<HostDriver>,
     log: Arc<MessageLog>,
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("device", &self.device).finish_non_exhaustive()
+    }
 }
 
 impl Instance {
@@ -207,6 +214,14 @@ impl Instance {
     #[cfg(debug_assertions)]
     pub fn audit_aliasing(&self) -> Result<(), String> {
         Device::behind(&self.device).map_or(Ok(()), |device| device.aliasing().audit())
+    }
+
+    /// Makes the device a wrong one, which judges aliasing by all laws but this one from the next time on that it is told to track;
+    /// returns whether there is such a law. For tests of checks.
+    #[cfg(feature = "mutation")]
+    #[doc(hidden)]
+    pub fn forget_aliasing_law(&self, law: &str) -> bool {
+        Device::behind(&self.device).is_some_and(|device| device.aliasing().forget(law))
     }
 
     /// Begins to track aliasing, goes on by other rules, or ends.

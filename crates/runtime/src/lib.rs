@@ -41,14 +41,14 @@ pub mod aliasing;
 mod api;
 pub mod ddi;
 pub mod debug;
-pub mod drivers;
+mod drivers;
 pub mod exports;
-pub mod fence;
-pub mod format;
+mod fence;
+mod format;
 mod instance;
 pub mod residency;
 mod rules;
 pub mod write_tracking;
 
-pub use drivers::host::profile::HostProfile;
+pub use drivers::host::profile::{BudgetStep, HostProfile, SegmentProfile};
 pub use instance::{DeviceOptions, Instance};

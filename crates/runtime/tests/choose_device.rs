@@ -31,7 +31,7 @@ fn a_program_chooses_aliasing_tracking_and_its_seed() {
     let mut device = std::ptr::null_mut();
     let level = D3D_FEATURE_LEVEL_11_0;
     let mut tracking =
-        HEAPWRIGHT_ALIASING_TRACKING { Model: -1, Scramble: 0, ScrambleSeed: 0, Laws: AliasingLaws::empty() };
+        HEAPWRIGHT_ALIASING_TRACKING { Model: -1, Scramble: 0, ScrambleSeed: 0, Strictness: -1 };
     // SAFETY: the pointers are to what the functions say, and the device is the caller's to release.
     unsafe {
         let adapter = std::ptr::null_mut();
@@ -41,5 +41,5 @@ fn a_program_chooses_aliasing_tracking_and_its_seed() {
     }
     let model = HEAPWRIGHT_ALIASING_MODEL_SIMPLE;
     assert_eq!((tracking.Model, tracking.Scramble, tracking.ScrambleSeed), (model, 1, 7));
-    assert_eq!(tracking.Laws, AliasingLaws::D3D12);
+    assert_eq!(tracking.Strictness, HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED);
 }

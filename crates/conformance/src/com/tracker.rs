@@ -1,8 +1,9 @@
 //! `IHeapwrightAliasing`, the interface of devices that track aliasing.
 
 use heapwright_d3d12::aliasing::{
-    AliasingLaws, HEAPWRIGHT_ALIASING_CONTENTS, HEAPWRIGHT_ALIASING_MODEL, HEAPWRIGHT_ALIASING_MODEL_OFF,
-    HEAPWRIGHT_ALIASING_TRACKING, HEAPWRIGHT_ALIASING_VIOLATION, IHeapwrightAliasing,
+    HEAPWRIGHT_ALIASING_CONTENTS, HEAPWRIGHT_ALIASING_MODEL, HEAPWRIGHT_ALIASING_MODEL_OFF,
+    HEAPWRIGHT_ALIASING_STRICTNESS, HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED, HEAPWRIGHT_ALIASING_TRACKING,
+    HEAPWRIGHT_ALIASING_VIOLATION, IHeapwrightAliasing,
 };
 use heapwright_d3d12::{E_FAIL, ID3D12Device, ID3D12Resource, S_OK};
 use windows_core::Interface;
@@ -16,9 +17,9 @@ pub(crate) struct Tracker(IHeapwrightAliasing);
 
 const OFF: HEAPWRIGHT_ALIASING_TRACKING = HEAPWRIGHT_ALIASING_TRACKING {
     Model: HEAPWRIGHT_ALIASING_MODEL_OFF,
+    Strictness: HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED,
     Scramble: 0,
     ScrambleSeed: 0,
-    Laws: AliasingLaws::D3D12,
 };
 
 /// Returns whether the device can track aliasing.
@@ -31,14 +32,14 @@ impl Tracker {
     pub(crate) fn begin(
         device: &ID3D12Device,
         model: HEAPWRIGHT_ALIASING_MODEL,
-        laws: AliasingLaws,
+        strictness: HEAPWRIGHT_ALIASING_STRICTNESS,
         scramble_seed: Option<u64>,
     ) -> Answer<Self> {
         let tracking = HEAPWRIGHT_ALIASING_TRACKING {
             Model: model,
+            Strictness: strictness,
             Scramble: scramble_seed.is_some().into(),
             ScrambleSeed: scramble_seed.unwrap_or(0),
-            Laws: laws,
         };
         let tracker = cast::<IHeapwrightAliasing>(device).and_then(|tracker| {
             // SAFETY: tracking is a valid structure.

@@ -112,6 +112,8 @@ pub(crate) struct Lies {
     pub(crate) make_resident: Option<HRESULT>,
     /// `MakeResident` succeeds without adding a reference.
     pub(crate) uncounted: bool,
+    /// A law of aliasing that the tracker does not enforce.
+    pub(crate) forgotten_law: Option<&'static str>,
     /// Changes the arguments of `IHeapwrightAliasing::SetTracking`.
     pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)>,
     /// Reports no violations of aliasing.

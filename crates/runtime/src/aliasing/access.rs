@@ -28,7 +28,7 @@ impl Kind {
 }
 
 /// An access of a resource.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Access<'a> {
     pub(super) resource: &'a Arc<dyn DriverResource>,
     pub(super) part: AccessedPart<'a>,

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
 use super::content::{Cause, Content};
 use super::coverage::Coverage;
 use super::handover::Reason;
 use super::judge::{Finding, Judge, Step};
+use super::laws::AliasingLaws;
 use super::note::{BarrierTarget, EnhancedBarrier, Note, Subresources};
 use super::resource::{Home, ResourceId, TrackedResource};
 use super::rule::Rule;

@@ -1,8 +1,8 @@
 //! How much memory a resource owns where another is near.
 
-use std::ops::Range;
+use super::laws::AliasingLaws;
 
-use heapwright_d3d12::aliasing::AliasingLaws;
+use std::ops::Range;
 
 /// What a buffer owns (document ALIAS), and what most textures do.
 pub(super) const KIB_64: u64 = 64 * 1024;

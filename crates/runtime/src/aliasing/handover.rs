@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use heapwright_d3d12::aliasing::AliasingLaws;
-
 use super::access::Kind;
 use super::clock::CPU;
 use super::content::{Cause, Content};
@@ -12,6 +10,7 @@ use super::coverage::{Coverage, Part, Region};
 use super::granularity::{KIB_64, common, expand};
 use super::inheritance::{self, Circumstances, Transfer};
 use super::judge::{Finding, Judge};
+use super::laws::AliasingLaws;
 use super::resource::{HeapId, ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;

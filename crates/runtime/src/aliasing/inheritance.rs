@@ -1,8 +1,8 @@
 //! Whether a resource inherits the data of another that used its memory (document ALIAS, *Data Inheritance*).
 
-use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
+use super::laws::AliasingLaws;
 use super::resource::{Home, TrackedResource};
 use super::rule::Rule;
 use super::state::BarrierState;

@@ -23,9 +23,7 @@ impl IHeapwrightAliasing_Impl for Device_Impl {
         answer(call::run(self.log(), "IHeapwrightAliasing::SetTracking", || {
             // SAFETY: by the COM contract the pointer is null or points to its structure.
             let tracking = unsafe { call::read(tracking, "pTracking") }?;
-            let tracking = AliasingTracking::from_d3d12(tracking)
-                .map_err(|model| Refusal::invalid(format!("Model {model} is no usage model")))?;
-            self.aliasing().set(tracking);
+            self.aliasing().set(AliasingTracking::from_d3d12(tracking)?);
             Ok(S_OK)
         }))
     }

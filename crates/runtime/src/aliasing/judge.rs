@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use heapwright_core::GpuVirtualAddress;
-use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
 use super::clock::Clock;
+use super::laws::AliasingLaws;
 use super::memory::HeapMemory;
 use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
 use super::rule::Rule;
@@ -22,7 +22,7 @@ use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
 
 /// What is tracked, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terms {
     /// The simple usage model, or the advanced one.
     pub(super) is_simple: bool,
@@ -32,7 +32,6 @@ pub(super) struct Terms {
 }
 
 /// A heap that resources are placed in, or tiles mapped to.
-#[derive(Debug)]
 pub(super) struct TrackedHeap {
     /// Keeps the address by which resources find it from being used again.
     driver: Weak<dyn DriverHeap>,
@@ -44,7 +43,6 @@ pub(super) struct TrackedHeap {
 }
 
 /// All that is known.
-#[derive(Debug)]
 pub(super) struct Judge {
     pub(super) terms: Terms,
     pub(super) has_standard_swizzle: bool,
@@ -70,7 +68,6 @@ pub(super) struct Judge {
 }
 
 /// A resource that is known.
-#[derive(Debug)]
 struct Known {
     /// What messages name while the resource is taken out.
     label: Arc<Label>,
@@ -321,7 +318,7 @@ impl Judge {
 }
 
 /// A violation that is about to be noted.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Finding<'a> {
     pub(super) rule: Rule,
     pub(super) because: Option<Rule>,

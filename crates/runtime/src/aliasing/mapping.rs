@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use heapwright_d3d12::aliasing::AliasingLaws;
-
 use super::content::{Cause, Content};
 use super::granularity::KIB_64;
 use super::judge::Judge;
+use super::laws::AliasingLaws;
 use super::resource::{HeapId, Home, Label, ResourceId, TileHome, TrackedResource};
 use crate::ddi::DriverHeap;
 use crate::ddi::command::{TileMapping, TileMemory};

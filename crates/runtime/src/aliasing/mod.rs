@@ -29,17 +29,18 @@
 //!   `skipped`: what draws and dispatches may have written; `barriers`; `mapping`: tiles that are mapped.
 //! * `shape`, `granularity`, `memory`: where things are. `content`, `coverage`, `state`: what is known of them.
 //! * `inheritance`: the rules of inheritance; `submission`: which barriers order what; `clock`: what happened before what.
+//! * `laws`: what the judge goes by, one by one, so that tests can leave each out.
 //! * `rule`, `violation`, `options`: what users see; `interface`: the same over COM.
 //!
 //! # Where the documents are not clear
 //!
-//! The stricter reading is an error; [`AliasingLaws`] has a law for each, which can be left out. Choices:
+//! The stricter reading is an error; [`Strictness`] has others. Choices:
 //!
 //! * Document ALIAS names one of two conditions for writes to invalid memory; with the reference of `CreatePlacedResource` it
 //!   reads: resources without ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL become valid where they are written; others by a clear,
 //!   discard or copy of a whole subresource or tile.
 //! * Read strictly, document ALIAS asks for clears and copies of whole subresources or tiles whatever the resource is:
-//!   [`AliasingLaws::INVALID_NEEDS_WHOLE_UNITS`], which is not among D3D12's own.
+//!   [`Strictness::Strict`].
 //! * Invalidations are scoped to smaller granularities in "certain" states, of which document ALIAS names none: in COMMON, and in
 //!   every state where all are compatible.
 //! * No document says what tight alignment means for aliasing: two tightly aligned buffers conflict by their bytes, and by 64 KiB
@@ -78,6 +79,7 @@ mod handover;
 mod inheritance;
 mod interface;
 mod judge;
+mod laws;
 mod mapping;
 mod memory;
 mod note;
@@ -95,15 +97,13 @@ mod tracker;
 mod usage;
 mod violation;
 
-pub use heapwright_d3d12::aliasing::AliasingLaws;
-
 pub(crate) use self::access::ResourcePart;
 pub(crate) use self::clock::{Clock, FenceHistory};
 pub(crate) use self::note::{
     AddressedBytes, BarrierTarget, EnhancedBarrier, Note, RecordedCall, RenderedView, Skipped, Subresources,
     UnorderedViews, ViewedPart,
 };
-pub use self::options::{AliasingTracking, UsageModel};
+pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};

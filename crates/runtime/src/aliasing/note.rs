@@ -1,6 +1,5 @@
 //! What a list records for the tracker beside its commands.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use heapwright_d3d12::*;
@@ -9,7 +8,7 @@ use super::access::ResourcePart;
 use crate::ddi::driver_resource::DriverResource;
 
 /// A call that was recorded while the tracker was on.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RecordedCall {
     /// Which one, as messages name it.
     pub(crate) name: &'static str,
@@ -27,7 +26,7 @@ pub(crate) enum Subresources {
 }
 
 /// What a call does that is no command.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum Note {
     /// A transition barrier, or the end of a split one.
     Transition { resource: Arc<dyn DriverResource>, subresources: Subresources, after: D3D12_RESOURCE_STATES },
@@ -51,7 +50,7 @@ pub(crate) enum Note {
 }
 
 /// What draws and dispatches may have written.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Skipped {
     /// Whether there is a draw among them.
     pub(crate) draws: bool,
@@ -64,7 +63,7 @@ pub(crate) struct Skipped {
 }
 
 /// One plane of a view that is rendered to.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RenderedView {
     pub(crate) resource: Arc<dyn DriverResource>,
     pub(crate) parts: Vec<ResourcePart>,
@@ -86,13 +85,13 @@ pub(crate) enum AddressedBytes {
 pub(crate) type ViewedPart = (Weak<dyn DriverResource>, ResourcePart);
 
 /// Descriptors that shaders see.
-pub(crate) trait UnorderedViews: fmt::Debug + Send + Sync {
+pub(crate) trait UnorderedViews: Send + Sync {
     /// What the unordered access views among them show. O(descriptors).
     fn unordered_views(&self) -> Vec<ViewedPart>;
 }
 
 /// An enhanced barrier.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct EnhancedBarrier {
     pub(crate) target: BarrierTarget,
     pub(crate) sync_before: D3D12_BARRIER_SYNC,
@@ -102,7 +101,7 @@ pub(crate) struct EnhancedBarrier {
 }
 
 /// What an enhanced barrier is about.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum BarrierTarget {
     Global,
     Buffer(Arc<dyn DriverResource>),

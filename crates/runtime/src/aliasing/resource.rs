@@ -1,6 +1,5 @@
 //! A resource as the tracker sees it.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, Weak};
 
@@ -33,12 +32,6 @@ impl Label {
 
     pub(super) fn get(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_deref().map(str::to_owned)
-    }
-}
-
-impl fmt::Debug for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.get())
     }
 }
 
@@ -84,7 +77,7 @@ pub(crate) struct Identity {
 }
 
 /// A resource whose contents are tracked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct TrackedResource {
     pub(super) id: ResourceId,
     /// Keeps the address by which commands find it from being used again.

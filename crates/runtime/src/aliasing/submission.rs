@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
 use super::clock::Epoch;
+use super::laws::AliasingLaws;
 use super::note::ViewedPart;
 use super::resource::{ResourceId, Touch};
 use super::rule::Rule;

@@ -1,6 +1,5 @@
 //! The tracker of a device: whom the rest of the runtime tells what happens, in what order.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +10,7 @@ use super::access::{Access, Kind, ResourcePart, of_command};
 use super::clock::{CPU, Clock};
 use super::content::{Cause, Content};
 use super::judge::{Judge, Step, Terms};
+use super::laws::AliasingLaws;
 use super::note::RecordedCall;
 use super::options::{AliasingTracking, UsageModel};
 use super::resource::{Home, Identity, Label, ResourceId, TrackedResource};
@@ -46,6 +46,9 @@ struct State {
     count: u64,
     /// Fences and values that the CPU has asked to be told of.
     awaited: Vec<Arc<FenceWait>>,
+    /// Laws that a wrong device does not know.
+    #[cfg(feature = "mutation")]
+    forgotten: AliasingLaws,
 }
 
 /// A resource that was created.
@@ -74,7 +77,7 @@ pub(crate) enum CreatedState {
 }
 
 /// A list as the tracker needs it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SubmittedList {
     pub(crate) commands: Arc<[Command]>,
     /// Nothing where the list was recorded while the tracker was off.
@@ -107,9 +110,12 @@ impl AliasingTracker {
         match tracking {
             None => state.judge = None,
             Some(tracking) => {
+                let laws = AliasingLaws::of(tracking.strictness);
+                #[cfg(feature = "mutation")]
+                let laws = laws.difference(state.forgotten);
                 let terms = Terms {
                     is_simple: tracking.model == UsageModel::Simple,
-                    laws: tracking.laws,
+                    laws,
                     scramble: tracking.scramble_seed,
                 };
                 match &mut state.judge {
@@ -123,6 +129,14 @@ impl AliasingTracker {
 
     pub(crate) fn tracking(&self) -> Option<AliasingTracking> {
         self.lock().tracking
+    }
+
+    /// Judges by all laws but this one from the next [`set`](Self::set) on; whether there is such a law.
+    #[cfg(feature = "mutation")]
+    pub(crate) fn forget(&self, law: &str) -> bool {
+        let law = AliasingLaws::from_name(law);
+        self.lock().forgotten |= law.unwrap_or_default();
+        law.is_some()
     }
 
     /// A number for a new queue.
@@ -513,11 +527,5 @@ fn decay(judge: &mut Judge, submission: &mut Submission) {
         if let Some(resource) = judge.resource_mut(id) {
             resource.state.update(0..u32::MAX, |state| *state = state.decayed(submission.on_copy_queue));
         }
-    }
-}
-
-impl fmt::Debug for AliasingTracker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AliasingTracker").field("tracking", &self.tracking()).finish_non_exhaustive()
     }
 }

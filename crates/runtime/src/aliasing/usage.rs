@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use heapwright_d3d12::aliasing::AliasingLaws;
 use heapwright_d3d12::*;
 
 use super::access::Kind;
@@ -11,6 +10,7 @@ use super::coverage::{Coverage, Part, Region};
 use super::granularity::KIB_64;
 use super::handover::Reason;
 use super::judge::{Finding, Judge, Step};
+use super::laws::AliasingLaws;
 use super::resource::{ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::shape::Piece;

@@ -9,6 +9,8 @@ use windows_core::{ComObject, GUID, IUnknown, OutRef, Ref, Result, implement};
 use super::budget_notification::BudgetNotifications;
 use super::call;
 use super::factory::Factory;
+use super::methods::methods;
+use super::object::implement_dxgi_object;
 use super::private_data::PrivateData;
 use crate::ddi::{AdapterIdentity, Driver, SegmentGroup};
 use crate::debug::MessageLog;
@@ -83,6 +85,22 @@ fn segment_group(node: u32, group: DXGI_MEMORY_SEGMENT_GROUP) -> std::result::Re
     }
 }
 
+/// The fields of the newest description that an older one has.
+macro_rules! older_desc {
+    ($older:ident, $newest:expr) => {{
+        let desc = $newest;
+        $older {
+            Description: desc.Description,
+            VendorId: desc.VendorId,
+            DeviceId: desc.DeviceId,
+            DedicatedVideoMemory: desc.DedicatedVideoMemory,
+            SharedSystemMemory: desc.SharedSystemMemory,
+            AdapterLuid: desc.AdapterLuid,
+            ..Default::default()
+        }
+    }};
+}
+
 /// Writes one of DXGI's descriptions.
 ///
 /// # Safety
@@ -97,26 +115,7 @@ unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T)
     })
 }
 
-impl IDXGIObject_Impl for Adapter_Impl {
-    fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
-    }
-
-    fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
-        call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
-            unsafe { self.private_data.set_interface(name, punknown) }
-        })
-    }
-
-    fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
-        call::run(MessageLog::unattached(), "GetPrivateData", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
-            unsafe { self.private_data.get(name, pdatasize, pdata) }
-        })
-    }
-
+implement_dxgi_object! { Adapter_Impl:
     fn GetParent(&self, riid: *const GUID, ppparent: *mut *mut c_void) -> Result<()> {
         call::run(MessageLog::unattached(), "IDXGIObject::GetParent", || {
             // SAFETY: by the COM contract the pointers are null or point to what the method says.
@@ -133,20 +132,7 @@ impl IDXGIAdapter_Impl for Adapter_Impl {
 
     fn GetDesc(&self, pdesc: *mut DXGI_ADAPTER_DESC) -> Result<()> {
         // SAFETY: by the COM contract pDesc is null or points to a description.
-        unsafe {
-            describe("IDXGIAdapter::GetDesc", pdesc, || {
-                let desc = self.desc3();
-                DXGI_ADAPTER_DESC {
-                    Description: desc.Description,
-                    VendorId: desc.VendorId,
-                    DeviceId: desc.DeviceId,
-                    DedicatedVideoMemory: desc.DedicatedVideoMemory,
-                    SharedSystemMemory: desc.SharedSystemMemory,
-                    AdapterLuid: desc.AdapterLuid,
-                    ..Default::default()
-                }
-            })
-        }
+        unsafe { describe("IDXGIAdapter::GetDesc", pdesc, || older_desc!(DXGI_ADAPTER_DESC, self.desc3())) }
     }
 
     fn CheckInterfaceSupport(&self, _interfacename: *const GUID) -> Result<i64> {
@@ -159,18 +145,7 @@ impl IDXGIAdapter1_Impl for Adapter_Impl {
     fn GetDesc1(&self, pdesc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
         // SAFETY: by the COM contract pDesc is null or points to a description.
         unsafe {
-            describe("IDXGIAdapter1::GetDesc1", pdesc, || {
-                let desc = self.desc3();
-                DXGI_ADAPTER_DESC1 {
-                    Description: desc.Description,
-                    VendorId: desc.VendorId,
-                    DeviceId: desc.DeviceId,
-                    DedicatedVideoMemory: desc.DedicatedVideoMemory,
-                    SharedSystemMemory: desc.SharedSystemMemory,
-                    AdapterLuid: desc.AdapterLuid,
-                    ..Default::default()
-                }
-            })
+            describe("IDXGIAdapter1::GetDesc1", pdesc, || older_desc!(DXGI_ADAPTER_DESC1, self.desc3()))
         }
     }
 }
@@ -179,37 +154,12 @@ impl IDXGIAdapter2_Impl for Adapter_Impl {
     fn GetDesc2(&self, pdesc: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
         // SAFETY: by the COM contract pDesc is null or points to a description.
         unsafe {
-            describe("IDXGIAdapter2::GetDesc2", pdesc, || {
-                let desc = self.desc3();
-                DXGI_ADAPTER_DESC2 {
-                    Description: desc.Description,
-                    VendorId: desc.VendorId,
-                    DeviceId: desc.DeviceId,
-                    DedicatedVideoMemory: desc.DedicatedVideoMemory,
-                    SharedSystemMemory: desc.SharedSystemMemory,
-                    AdapterLuid: desc.AdapterLuid,
-                    ..Default::default()
-                }
-            })
+            describe("IDXGIAdapter2::GetDesc2", pdesc, || older_desc!(DXGI_ADAPTER_DESC2, self.desc3()))
         }
     }
 }
 
 impl IDXGIAdapter3_Impl for Adapter_Impl {
-    fn RegisterHardwareContentProtectionTeardownStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented(
-            MessageLog::unattached(),
-            "IDXGIAdapter3::RegisterHardwareContentProtectionTeardownStatusEvent",
-        )
-    }
-
-    fn UnregisterHardwareContentProtectionTeardownStatus(&self, _dwcookie: u32) {
-        call::ignored(
-            MessageLog::unattached(),
-            "IDXGIAdapter3::UnregisterHardwareContentProtectionTeardownStatus",
-        );
-    }
-
     fn QueryVideoMemoryInfo(
         &self,
         nodeindex: u32,
@@ -257,6 +207,16 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
         let name = "IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification";
         // The call has no result; `run` has logged a refusal.
         let _ = call::run(MessageLog::unattached(), name, || self.budget_notifications.unregister(dwcookie));
+    }
+
+    methods! {
+        IDXGIAdapter3, |_, name| call::not_implemented(MessageLog::unattached(), name);
+        fn RegisterHardwareContentProtectionTeardownStatusEvent(HANDLE) -> Result<u32>;
+    }
+
+    methods! {
+        IDXGIAdapter3, |_, name| call::ignored(MessageLog::unattached(), name);
+        fn UnregisterHardwareContentProtectionTeardownStatus(u32);
     }
 }
 

@@ -1,7 +1,6 @@
 //! Events that an adapter signals when a budget changes.
 
 use std::any::Any;
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::HANDLE;
@@ -63,11 +62,5 @@ impl BudgetNotifications {
 
     fn lock(&self) -> MutexGuard<'_, Registered> {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for BudgetNotifications {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BudgetNotifications").field("count", &self.lock().listeners.len()).finish()
     }
 }

@@ -36,12 +36,12 @@ pub(super) fn check_list_type(list_type: D3D12_COMMAND_LIST_TYPE) -> Result<(), 
 }
 
 /// What was recorded with an allocator: shared with the lists that hold it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Recordings {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     is_recording: bool,
     /// How often the allocator was reset: what was recorded before is gone.

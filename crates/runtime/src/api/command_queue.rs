@@ -10,6 +10,7 @@ use super::command_list::{CommandList, Recorded, read_array};
 use super::device::Device;
 use super::fence::Fence;
 use super::heap::Heap;
+use super::methods::methods;
 use super::object::{Child, implement_pageable, own};
 use super::resource::Resource;
 use super::tile_mappings::{self, TileRanges};
@@ -46,7 +47,7 @@ struct Submissions {
 }
 
 /// Checks the description of a queue.
-pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<(), Refusal> {
+pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<&D3D12_COMMAND_QUEUE_DESC, Refusal> {
     if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
         return Err(Refusal::invalid("Type is BUNDLE: no queue executes bundles by themselves"));
     }
@@ -66,7 +67,7 @@ pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<(), Refusal>
     if desc.Flags & !D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT != 0 {
         return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_COMMAND_QUEUE_FLAGS", desc.Flags)));
     }
-    check_node_mask(desc.NodeMask)
+    check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
 /// Checks the node mask of an object that one node has: there is one node.
@@ -363,12 +364,6 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
         });
     }
 
-    fn SetMarker(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
-
-    fn BeginEvent(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
-
-    fn EndEvent(&self) {}
-
     fn Signal(&self, pfence: Ref<'_, ID3D12Fence>, value: u64) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12CommandQueue::Signal", || {
             let fence = self.own_fence(pfence.as_ref())?;
@@ -419,5 +414,12 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
 
     fn GetDesc(&self) -> D3D12_COMMAND_QUEUE_DESC {
         self.desc
+    }
+
+    methods! {
+        ID3D12CommandQueue, |_, _| ();
+        fn SetMarker(u32, *const c_void, u32);
+        fn BeginEvent(u32, *const c_void, u32);
+        fn EndEvent();
     }
 }

@@ -4,7 +4,6 @@
 //! the descriptor by it, or says that there is none.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
@@ -66,7 +65,7 @@ struct Heaps {
 }
 
 /// Checks the description of a descriptor heap.
-pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<(), Refusal> {
+pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<&D3D12_DESCRIPTOR_HEAP_DESC, Refusal> {
     let refuse = |message: String| {
         Err(Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC))
     };
@@ -90,7 +89,7 @@ pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<(), Refusa
             ));
         }
     }
-    check_node_mask(desc.NodeMask)
+    check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
 /// Checks a type of descriptor heaps.
@@ -228,12 +227,6 @@ impl UnorderedViews for DescriptorTable {
             found.extend(counter.map(|(buffer, offset)| (buffer.clone(), ResourcePart::Bytes(*offset, 4))));
         }
         found
-    }
-}
-
-impl fmt::Debug for DescriptorTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DescriptorTable").field("desc", &self.desc).finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,8 @@ use windows_core::{BOOL, ComObject, GUID, IUnknown, IUnknownImpl, Ref, Result, i
 
 use super::adapter::{Adapter, luid};
 use super::call;
+use super::methods::methods;
+use super::object::implement_dxgi_object;
 use super::private_data::PrivateData;
 use crate::ddi::Driver;
 use crate::debug::MessageLog;
@@ -41,26 +43,7 @@ impl Factory_Impl {
     }
 }
 
-impl IDXGIObject_Impl for Factory_Impl {
-    fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
-    }
-
-    fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
-        call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
-            unsafe { self.private_data.set_interface(name, punknown) }
-        })
-    }
-
-    fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
-        call::run(MessageLog::unattached(), "GetPrivateData", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
-            unsafe { self.private_data.get(name, pdatasize, pdata) }
-        })
-    }
-
+implement_dxgi_object! { Factory_Impl:
     fn GetParent(&self, _riid: *const GUID, _ppparent: *mut *mut c_void) -> Result<()> {
         // A factory has no parent.
         Err(E_NOINTERFACE.into())
@@ -72,24 +55,12 @@ impl IDXGIFactory_Impl for Factory_Impl {
         self.enumerate(adapter)?.cast()
     }
 
-    fn MakeWindowAssociation(&self, _windowhandle: HWND, _flags: u32) -> Result<()> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::MakeWindowAssociation")
-    }
-
-    fn GetWindowAssociation(&self) -> Result<HWND> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::GetWindowAssociation")
-    }
-
-    fn CreateSwapChain(
-        &self,
-        _pdevice: Ref<'_, IUnknown>,
-        _pdesc: *const DXGI_SWAP_CHAIN_DESC,
-    ) -> Result<IDXGISwapChain> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::CreateSwapChain")
-    }
-
-    fn CreateSoftwareAdapter(&self, _module: HMODULE) -> Result<IDXGIAdapter> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory::CreateSoftwareAdapter")
+    methods! {
+        IDXGIFactory, |_, name| call::not_implemented(MessageLog::unattached(), name);
+        fn MakeWindowAssociation(HWND, u32) -> Result<()>;
+        fn GetWindowAssociation() -> Result<HWND>;
+        fn CreateSwapChain(Ref<'_, IUnknown>, *const DXGI_SWAP_CHAIN_DESC) -> Result<IDXGISwapChain>;
+        fn CreateSoftwareAdapter(HMODULE) -> Result<IDXGIAdapter>;
     }
 }
 
@@ -109,62 +80,29 @@ impl IDXGIFactory2_Impl for Factory_Impl {
         false.into()
     }
 
-    fn CreateSwapChainForHwnd(
-        &self,
-        _pdevice: Ref<'_, IUnknown>,
-        _hwnd: HWND,
-        _pdesc: *const DXGI_SWAP_CHAIN_DESC1,
-        _pfullscreendesc: *const DXGI_SWAP_CHAIN_FULLSCREEN_DESC,
-        _prestricttooutput: Ref<'_, IDXGIOutput>,
-    ) -> Result<IDXGISwapChain1> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::CreateSwapChainForHwnd")
+    methods! {
+        IDXGIFactory2, |_, name| call::not_implemented(MessageLog::unattached(), name);
+        fn CreateSwapChainForHwnd(
+            Ref<'_, IUnknown>, HWND, *const DXGI_SWAP_CHAIN_DESC1, *const DXGI_SWAP_CHAIN_FULLSCREEN_DESC,
+            Ref<'_, IDXGIOutput>
+        ) -> Result<IDXGISwapChain1>;
+        fn CreateSwapChainForCoreWindow(
+            Ref<'_, IUnknown>, Ref<'_, IUnknown>, *const DXGI_SWAP_CHAIN_DESC1, Ref<'_, IDXGIOutput>
+        ) -> Result<IDXGISwapChain1>;
+        fn GetSharedResourceAdapterLuid(HANDLE) -> Result<LUID>;
+        fn RegisterStereoStatusWindow(HWND, u32) -> Result<u32>;
+        fn RegisterStereoStatusEvent(HANDLE) -> Result<u32>;
+        fn RegisterOcclusionStatusWindow(HWND, u32) -> Result<u32>;
+        fn RegisterOcclusionStatusEvent(HANDLE) -> Result<u32>;
+        fn CreateSwapChainForComposition(
+            Ref<'_, IUnknown>, *const DXGI_SWAP_CHAIN_DESC1, Ref<'_, IDXGIOutput>
+        ) -> Result<IDXGISwapChain1>;
     }
 
-    fn CreateSwapChainForCoreWindow(
-        &self,
-        _pdevice: Ref<'_, IUnknown>,
-        _pwindow: Ref<'_, IUnknown>,
-        _pdesc: *const DXGI_SWAP_CHAIN_DESC1,
-        _prestricttooutput: Ref<'_, IDXGIOutput>,
-    ) -> Result<IDXGISwapChain1> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::CreateSwapChainForCoreWindow")
-    }
-
-    fn GetSharedResourceAdapterLuid(&self, _hresource: HANDLE) -> Result<LUID> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::GetSharedResourceAdapterLuid")
-    }
-
-    fn RegisterStereoStatusWindow(&self, _windowhandle: HWND, _wmsg: u32) -> Result<u32> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterStereoStatusWindow")
-    }
-
-    fn RegisterStereoStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterStereoStatusEvent")
-    }
-
-    fn UnregisterStereoStatus(&self, _dwcookie: u32) {
-        call::ignored(MessageLog::unattached(), "IDXGIFactory2::UnregisterStereoStatus");
-    }
-
-    fn RegisterOcclusionStatusWindow(&self, _windowhandle: HWND, _wmsg: u32) -> Result<u32> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterOcclusionStatusWindow")
-    }
-
-    fn RegisterOcclusionStatusEvent(&self, _hevent: HANDLE) -> Result<u32> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::RegisterOcclusionStatusEvent")
-    }
-
-    fn UnregisterOcclusionStatus(&self, _dwcookie: u32) {
-        call::ignored(MessageLog::unattached(), "IDXGIFactory2::UnregisterOcclusionStatus");
-    }
-
-    fn CreateSwapChainForComposition(
-        &self,
-        _pdevice: Ref<'_, IUnknown>,
-        _pdesc: *const DXGI_SWAP_CHAIN_DESC1,
-        _prestricttooutput: Ref<'_, IDXGIOutput>,
-    ) -> Result<IDXGISwapChain1> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory2::CreateSwapChainForComposition")
+    methods! {
+        IDXGIFactory2, |_, name| call::ignored(MessageLog::unattached(), name);
+        fn UnregisterStereoStatus(u32);
+        fn UnregisterOcclusionStatus(u32);
     }
 }
 
@@ -191,19 +129,16 @@ impl IDXGIFactory4_Impl for Factory_Impl {
         })
     }
 
-    fn EnumWarpAdapter(&self, _riid: *const GUID, _ppvadapter: *mut *mut c_void) -> Result<()> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory4::EnumWarpAdapter")
+    methods! {
+        IDXGIFactory4, |_, name| call::not_implemented(MessageLog::unattached(), name);
+        fn EnumWarpAdapter(*const GUID, *mut *mut c_void) -> Result<()>;
     }
 }
 
 impl IDXGIFactory5_Impl for Factory_Impl {
-    fn CheckFeatureSupport(
-        &self,
-        _feature: DXGI_FEATURE,
-        _pfeaturesupportdata: *mut c_void,
-        _featuresupportdatasize: u32,
-    ) -> Result<()> {
-        call::not_implemented(MessageLog::unattached(), "IDXGIFactory5::CheckFeatureSupport")
+    methods! {
+        IDXGIFactory5, |_, name| call::not_implemented(MessageLog::unattached(), name);
+        fn CheckFeatureSupport(DXGI_FEATURE, *mut c_void, u32) -> Result<()>;
     }
 }
 

@@ -20,8 +20,8 @@ use crate::rules::Refusal;
 macro_rules! inert {
     ($name:ident, $outer:ident, $implement:ident) => {
         impl $name {
-            pub(super) fn create(device: ComObject<Device>) -> ComObject<Self> {
-                ComObject::new(Self { child: Child::new(device).counted(ObjectKind::$name) })
+            pub(super) fn new(device: ComObject<Device>) -> Self {
+                Self { child: Child::new(device).counted(ObjectKind::$name) }
             }
         }
 
@@ -52,16 +52,13 @@ pub(super) struct CommandSignature {
 }
 
 impl CommandSignature {
-    pub(super) fn create(
-        device: ComObject<Device>,
-        arguments: &[D3D12_INDIRECT_ARGUMENT_DESC],
-    ) -> ComObject<Self> {
+    pub(super) fn new(device: ComObject<Device>, arguments: &[D3D12_INDIRECT_ARGUMENT_DESC]) -> Self {
         let has = |kind| arguments.iter().any(|argument| argument.Type == kind);
         let child = Child::new(device).counted(ObjectKind::CommandSignature);
         let draws =
             !has(D3D12_INDIRECT_ARGUMENT_TYPE_DISPATCH) && !has(D3D12_INDIRECT_ARGUMENT_TYPE_DISPATCH_RAYS);
         let sets_unordered_views = has(D3D12_INDIRECT_ARGUMENT_TYPE_UNORDERED_ACCESS_VIEW);
-        ComObject::new(Self { child, draws, sets_unordered_views })
+        Self { child, draws, sets_unordered_views }
     }
 }
 

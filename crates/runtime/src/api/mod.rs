@@ -23,6 +23,7 @@ pub(crate) mod factory;
 mod fence;
 mod heap;
 pub(crate) mod inert;
+pub(crate) mod methods;
 mod object;
 mod private_data;
 mod query_heap;

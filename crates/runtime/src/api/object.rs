@@ -150,6 +150,34 @@ macro_rules! implement_object {
     };
 }
 
+/// Implements `IDXGIObject` for an object with a field `private_data`; `$parent` is its `GetParent`.
+macro_rules! implement_dxgi_object {
+    ($outer:ty: $parent:item) => {
+        impl IDXGIObject_Impl for $outer {
+            fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
+                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
+            }
+
+            fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
+                call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
+                    // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                    unsafe { self.private_data.set_interface(name, punknown) }
+                })
+            }
+
+            fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
+                call::run(MessageLog::unattached(), "GetPrivateData", || {
+                    // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                    unsafe { self.private_data.get(name, pdatasize, pdata) }
+                })
+            }
+
+            $parent
+        }
+    };
+}
+
 /// Implements `ID3D12Object` and `ID3D12DeviceChild` for an object with a field `child`.
 macro_rules! implement_child {
     ($outer:ty) => {
@@ -230,7 +258,9 @@ macro_rules! implement_pageable_tools {
     };
 }
 
-pub(super) use {implement_child, implement_object, implement_pageable, implement_pageable_tools};
+pub(super) use {
+    implement_child, implement_dxgi_object, implement_object, implement_pageable, implement_pageable_tools,
+};
 
 /// A COM object that is a child of a device.
 pub(super) trait Owned {

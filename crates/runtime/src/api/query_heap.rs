@@ -32,7 +32,7 @@ pub(super) fn result_size(query_type: D3D12_QUERY_TYPE) -> u64 {
 }
 
 /// Checks the description of a query heap.
-pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
+pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<&D3D12_QUERY_HEAP_DESC, Refusal> {
     let refuse = |message| {
         Err(Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_INVALID_PARAMETERS))
     };
@@ -57,7 +57,7 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<(), Refusal> {
     if desc.Count == 0 {
         return refuse("Count is 0".to_owned());
     }
-    check_node_mask(desc.NodeMask)
+    check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
 impl QueryHeap {

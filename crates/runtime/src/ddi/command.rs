@@ -1,6 +1,5 @@
 //! What queues are given to do.
 
-use std::fmt;
 use std::sync::Arc;
 
 use heapwright_core::GpuVirtualAddress;
@@ -8,11 +7,11 @@ use windows_core::HRESULT;
 
 use super::driver_resource::{DriverResource, TexelRegion};
 use crate::fence::{Fence, FenceWait};
-pub use crate::format::{Resolver, TexelValue};
+pub(crate) use crate::format::{Resolver, TexelValue};
 
 /// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.
-#[derive(Debug, Clone)]
-pub enum Command {
+#[derive(Clone)]
+pub(crate) enum Command {
     /// Copies bytes from buffer to buffer.
     CopyBuffer {
         /// Target and its first byte.
@@ -106,8 +105,8 @@ pub enum Command {
 }
 
 /// Texels in a texture, or laid out in a buffer.
-#[derive(Debug, Clone)]
-pub enum TexelLocation {
+#[derive(Clone)]
+pub(crate) enum TexelLocation {
     /// A subresource of a texture.
     Subresource {
         /// The texture.
@@ -133,19 +132,19 @@ pub enum TexelLocation {
 }
 
 /// A range of tiles of a reserved resource and what is to stand behind it.
-#[derive(Debug, Clone)]
-pub struct TileMapping {
+#[derive(Clone)]
+pub(crate) struct TileMapping {
     /// The first tile of the resource.
-    pub first: u32,
+    pub(crate) first: u32,
     /// How many.
-    pub count: u32,
+    pub(crate) count: u32,
     /// What stands behind them.
-    pub memory: TileMemory,
+    pub(crate) memory: TileMemory,
 }
 
 /// What stands behind tiles.
-#[derive(Debug, Clone)]
-pub enum TileMemory {
+#[derive(Clone)]
+pub(crate) enum TileMemory {
     /// Tiles of a heap, one after the other.
     Heap {
         /// The heap.
@@ -166,30 +165,23 @@ pub enum TileMemory {
 
 /// A question to the runtime, which it answers with commands; each is asked once.
 #[derive(Clone)]
-pub struct Question(Arc<dyn Fn() -> Vec<Command> + Send + Sync>);
+pub(crate) struct Question(Arc<dyn Fn() -> Vec<Command> + Send + Sync>);
 
 impl Question {
     /// The question that `ask` answers.
-    pub fn new(ask: impl Fn() -> Vec<Command> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(ask: impl Fn() -> Vec<Command> + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
 
     /// What to execute now.
-    #[must_use]
-    pub fn ask(&self) -> Vec<Command> {
+    pub(crate) fn ask(&self) -> Vec<Command> {
         (self.0)()
     }
 }
 
-impl fmt::Debug for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").finish_non_exhaustive()
-    }
-}
-
 /// What a queue does next. Works of one queue happen in the order of submission.
-#[derive(Debug, Clone)]
-pub enum Work {
+#[derive(Clone)]
+pub(crate) enum Work {
     /// The commands of one command list.
     Execute(Arc<[Command]>),
     /// Asks what to execute, once all works before it are done.
@@ -215,13 +207,13 @@ pub enum Work {
 }
 
 /// A queue of a driver. Dropping it ends it: what has not begun is not done.
-pub trait DriverQueue: Send + Sync + fmt::Debug {
+pub(crate) trait DriverQueue: Send + Sync {
     /// Appends works, side by side, and returns at once.
     fn submit(&self, works: &mut dyn Iterator<Item = Work>);
 }
 
 /// Whom a queue tells that the device is lost.
-pub trait RemovalSink: Send + Sync {
+pub(crate) trait RemovalSink: Send + Sync {
     /// The device is lost for `reason`; `message` says what happened and names the object.
     fn remove(&self, reason: HRESULT, message: String);
 }

@@ -10,14 +10,14 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 /// Of that structure's members these are the ones that a driver in Rust has a use for. Its handles and callback tables are
 /// references and trait objects here, and the versions that it negotiates are one: this crate's.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DeviceArgs<'a> {
+pub(crate) struct DeviceArgs<'a> {
     /// `pReserveRanges` and `NumReserveRanges` (document RECREATE): GPU virtual addresses that nothing is given while the
     /// device lives, unless it is created at one of them.
     ///
     /// They come as the application recorded them: in any order, aligned to nothing, and one may be empty or overlap another, as
     /// the range of a placed buffer does with that of its heap. A driver reserves so much around them that what had them can be
     /// created there again.
-    pub reserve_ranges: &'a [GpuVirtualAddressRange],
+    pub(crate) reserve_ranges: &'a [GpuVirtualAddressRange],
 }
 
 /// GPU virtual addresses from the first one on (the DDI's `D3D12DDI_GPU_VIRTUAL_ADDRESS_RANGE`).
@@ -39,7 +39,7 @@ impl fmt::Display for GpuVirtualAddressRange {
 
 /// What a driver holds for one device. Dropping it is the DDI's `DestroyDevice`, which comes after all that the device made
 /// is gone.
-pub trait DriverDevice: Send + Sync + fmt::Debug {
+pub(crate) trait DriverDevice: Send + Sync {
     /// The driver's own type; a driver is handed back only what it made.
     fn as_any(&self) -> &dyn Any;
 }

@@ -1,7 +1,6 @@
 //! Resources as a driver holds them.
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use heapwright_core::GpuVirtualAddress;
 use super::{DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation};
 
 /// Where a resource's bytes are to be.
-#[derive(Debug, Clone)]
-pub enum ResourcePlacement {
+#[derive(Clone)]
+pub(crate) enum ResourcePlacement {
     /// At an offset of a heap, which the resource keeps alive.
     Heap {
         /// The heap.
@@ -24,7 +23,7 @@ pub enum ResourcePlacement {
 }
 
 /// A resource that a driver made; the last reference gives back what it holds.
-pub trait DriverResource: Send + Sync + fmt::Debug {
+pub(crate) trait DriverResource: Send + Sync {
     /// Where the GPU sees the first byte. Textures have an address too, which the runtime does not show.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 
@@ -83,20 +82,20 @@ pub trait DriverResource: Send + Sync + fmt::Debug {
 
 /// A box of texels: half-open, not empty, in texels of the subresource, and on block boundaries of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TexelRegion {
+pub(crate) struct TexelRegion {
     /// The first texel in x, y and z.
-    pub start: [u32; 3],
+    pub(crate) start: [u32; 3],
     /// The number of texels in x, y and z.
-    pub size: [u32; 3],
+    pub(crate) size: [u32; 3],
 }
 
 /// Rows of texel blocks in linear memory.
 #[derive(Debug, Clone, Copy)]
-pub struct TexelRows<P> {
+pub(crate) struct TexelRows<P> {
     /// The first block.
-    pub start: P,
+    pub(crate) start: P,
     /// Bytes from one row of blocks to the next.
-    pub row_pitch: usize,
+    pub(crate) row_pitch: usize,
     /// Bytes from one depth slice to the next.
-    pub slice_pitch: usize,
+    pub(crate) slice_pitch: usize,
 }

@@ -1,21 +1,20 @@
 //! The boundary between the runtime and a driver, shaped like the D3D12 DDI that the documents quote.
 //!
-//! Above this line the runtime knows COM objects and D3D12's rules; below it a [`Driver`] knows memory. The
+//! Above this line the runtime knows COM objects and D3D12's rules; below it a `Driver` knows memory. The
 //! runtime validates everything before it calls: a driver reports only what the caller could not have
 //! foreseen (out of memory). Names follow the DDI: *caps*, *create device*, *check resource allocation info*,
 //! *create heap*.
 //!
-//! * [`driver_resource`]: resources as a driver holds them, and texels in CPU memory.
-//! * [`command`]: what queues are given to do.
+//! * `driver_resource`: resources as a driver holds them, and texels in CPU memory.
+//! * `command`: what queues are given to do.
 
-pub mod command;
+pub(crate) mod command;
 mod device;
-pub mod driver_resource;
+pub(crate) mod driver_resource;
 mod resource;
 mod tiles;
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,18 +22,19 @@ use std::time::{Duration, Instant};
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::command::{DriverQueue, RemovalSink};
-pub use self::device::{DeviceArgs, DriverDevice, GpuVirtualAddressRange};
+pub use self::device::GpuVirtualAddressRange;
+pub(crate) use self::device::{DeviceArgs, DriverDevice};
 use self::driver_resource::{DriverResource, ResourcePlacement};
-pub use self::resource::{
+pub(crate) use self::resource::{
     Extent, ResourceArgs, ResourceKind, SubresourceIndex, TextureArgs, TextureDimension, TextureMemoryLayout,
     TextureUsage,
 };
 pub(crate) use self::tiles::{MAX_MIP_LEVELS, TILE_BYTES};
-pub use self::tiles::{SubresourceTiles, TileGrid};
+pub(crate) use self::tiles::{SubresourceTiles, TileGrid};
 use crate::residency::{PageableKind, PageableRecord, ResidencyLedger};
 
 /// One adapter with its driver; devices created on the adapter share it.
-pub trait Driver: Send + Sync + fmt::Debug {
+pub(crate) trait Driver: Send + Sync {
     /// Who the adapter is, for DXGI's descriptions.
     fn identity(&self) -> &AdapterIdentity;
 
@@ -106,21 +106,21 @@ pub trait Driver: Send + Sync + fmt::Debug {
 }
 
 /// What pages memory in: how long that takes, and what happens then.
-pub struct PagingWork {
+pub(crate) struct PagingWork {
     time: Duration,
     arrive: Box<dyn FnOnce() + Send>,
 }
 
 impl PagingWork {
     /// Work that takes `time`, after which `arrive` runs.
-    pub fn new(time: Duration, arrive: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn new(time: Duration, arrive: impl FnOnce() + Send + 'static) -> Self {
         Self { time, arrive: Box::new(arrive) }
     }
 
     /// Pages in one after the other, as an engine that began at `start` does, and answers when it was done.
     ///
     /// The times are added up before any is waited for: a thread that sleeps too long once is not late for what comes after.
-    pub fn run_all(works: impl IntoIterator<Item = Self>, start: Instant) -> Instant {
+    pub(crate) fn run_all(works: impl IntoIterator<Item = Self>, start: Instant) -> Instant {
         let mut end = start;
         for work in works {
             end += work.time;
@@ -131,16 +131,10 @@ impl PagingWork {
     }
 }
 
-impl fmt::Debug for PagingWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PagingWork").field("time", &self.time).finish_non_exhaustive()
-    }
-}
-
 /// Memory that a driver made; the last reference gives the memory back.
 ///
 /// Residency is a count, as in D3D12: a heap begins at one, or at zero if created not resident.
-pub trait DriverHeap: Send + Sync + fmt::Debug {
+pub(crate) trait DriverHeap: Send + Sync {
     /// Where the GPU sees the first byte.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 
@@ -181,9 +175,6 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
     /// [`DriverError::NotResident`] when there is no reason to take away.
     fn evict(&self) -> Result<(), DriverError>;
 
-    /// Whether the GPU can access it now.
-    fn is_resident(&self) -> bool;
-
     /// Names the heap in messages about page faults.
     fn set_name(&self, name: &str);
 
@@ -192,126 +183,44 @@ pub trait DriverHeap: Send + Sync + fmt::Debug {
 }
 
 /// Why a driver could not do what it was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DriverError {
-    /// The segment group has no room for `requested`; `usage` of `capacity` is taken.
-    OutOfMemory {
-        /// What was asked for.
-        requested: ByteSize,
-        /// What is in use in the segment group.
-        usage: ByteSize,
-        /// All that the segment group has.
-        capacity: ByteSize,
-    },
-    /// The operating system gave no memory for `requested`.
-    HostOutOfMemory {
-        /// What was asked for.
-        requested: ByteSize,
-    },
-    /// No free range of GPU virtual addresses is large enough.
-    OutOfAddressSpace {
-        /// What was asked for.
-        requested: ByteSize,
-    },
-    /// Not all of a range to reserve is in the GPU's address space.
-    AddressesInvalid {
-        /// What was to be reserved.
-        range: GpuVirtualAddressRange,
-    },
-    /// Some of a range to reserve belongs to a heap, to a reserved resource, or to another device's reservation.
-    AddressesInUse {
-        /// What was to be reserved.
-        range: GpuVirtualAddressRange,
-    },
-    /// An object cannot be created at the address that was asked for.
-    CannotCreateAt {
-        /// The addresses that it would have.
-        range: GpuVirtualAddressRange,
-        /// Why not.
-        fault: CreateAtFault,
-    },
-    /// The heap's memory is not visible to the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DriverError {
+    #[error("no room for {requested}: {usage} of the segment group's {capacity} are in use")]
+    OutOfMemory { requested: ByteSize, usage: ByteSize, capacity: ByteSize },
+    #[error("the operating system gave no memory for {requested}")]
+    HostOutOfMemory { requested: ByteSize },
+    #[error("no free range of GPU virtual addresses holds {requested}")]
+    OutOfAddressSpace { requested: ByteSize },
+    #[error("cannot reserve {range}: not within the GPU's address space")]
+    AddressesInvalid { range: GpuVirtualAddressRange },
+    /// Some belong to a heap, to a reserved resource, or to another device's reservation.
+    #[error("cannot reserve {range}: some are in use")]
+    AddressesInUse { range: GpuVirtualAddressRange },
+    #[error("cannot create an object at {range}: {fault}")]
+    CannotCreateAt { range: GpuVirtualAddressRange, fault: CreateAtFault },
+    #[error("the heap's memory is not CPU-accessible")]
     NotCpuAccessible,
-    /// Evicted more often than made resident.
+    #[error("evicted more often than made resident")]
     NotResident,
-    /// More was to be reserved than is available for reservation.
-    ReservationTooLarge {
-        /// What was asked for.
-        requested: ByteSize,
-        /// What is available.
-        available: ByteSize,
-    },
+    #[error("a reservation of {requested} is above the {available} available for reservation")]
+    ReservationTooLarge { requested: ByteSize, available: ByteSize },
 }
-
-impl fmt::Display for DriverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfMemory { requested, usage, capacity } => {
-                write!(f, "no room for {requested}: {usage} of the segment group's {capacity} are in use")
-            }
-            Self::HostOutOfMemory { requested } => {
-                write!(f, "the operating system gave no memory for {requested}")
-            }
-            Self::OutOfAddressSpace { requested } => {
-                write!(f, "no free range of GPU virtual addresses holds {requested}")
-            }
-            Self::AddressesInvalid { range } => {
-                write!(f, "cannot reserve {range}: not within the GPU's address space")
-            }
-            Self::AddressesInUse { range } => write!(f, "cannot reserve {range}: some are in use"),
-            Self::CannotCreateAt { range, fault } => write!(f, "cannot create an object at {range}: {fault}"),
-            Self::NotCpuAccessible => f.write_str("the heap's memory is not CPU-accessible"),
-            Self::NotResident => f.write_str("evicted more often than made resident"),
-            Self::ReservationTooLarge { requested, available } => {
-                write!(f, "a reservation of {requested} is above the {available} available for reservation")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DriverError {}
 
 /// Why an object cannot be created at an address (document RECREATE).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CreateAtFault {
-    /// The device did not reserve all of the range.
-    NotReserved {
-        /// The first address that it did not reserve.
-        address: GpuVirtualAddress,
-    },
-    /// Another object of the device is there.
-    InUse {
-        /// The first address that another has.
-        address: GpuVirtualAddress,
-    },
-    /// The object needs an address that is a multiple of this one.
-    Misaligned {
-        /// What it is to be a multiple of.
-        alignment: Alignment,
-    },
-    /// The range is not within the GPU's address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CreateAtFault {
+    /// With the first address that the device did not reserve.
+    #[error("the device did not reserve {address} when it was created")]
+    NotReserved { address: GpuVirtualAddress },
+    /// With the first address that another object has.
+    #[error("another object is at {address}")]
+    InUse { address: GpuVirtualAddress },
+    #[error("its address must be a multiple of {alignment}")]
+    Misaligned { alignment: Alignment },
+    #[error("that is not within the GPU's address space")]
     OutsideAddressSpace,
-    /// A placed resource is where its heap and offset put it.
-    Elsewhere {
-        /// Where that is.
-        address: GpuVirtualAddress,
-    },
-}
-
-impl fmt::Display for CreateAtFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotReserved { address } => {
-                write!(f, "the device did not reserve {address} when it was created")
-            }
-            Self::InUse { address } => write!(f, "another object is at {address}"),
-            Self::Misaligned { alignment } => write!(f, "its address must be a multiple of {alignment}"),
-            Self::OutsideAddressSpace => f.write_str("that is not within the GPU's address space"),
-            Self::Elsewhere { address } => {
-                write!(f, "it is placed in a heap, whose address and the offset make {address}")
-            }
-        }
-    }
+    #[error("it is placed in a heap, whose address and the offset make {address}")]
+    Elsewhere { address: GpuVirtualAddress },
 }
 
 /// DXGI's memory segment groups.
@@ -325,15 +234,15 @@ pub enum SegmentGroup {
 
 /// DXGI's four numbers for one segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VideoMemory {
+pub(crate) struct VideoMemory {
     /// What the operating system wants this process to stay under.
-    pub budget: ByteSize,
+    pub(crate) budget: ByteSize,
     /// What this process uses.
-    pub current_usage: ByteSize,
+    pub(crate) current_usage: ByteSize,
     /// What may be reserved.
-    pub available_for_reservation: ByteSize,
+    pub(crate) available_for_reservation: ByteSize,
     /// What is reserved.
-    pub current_reservation: ByteSize,
+    pub(crate) current_reservation: ByteSize,
 }
 
 /// How the GPU's memory relates to the CPU's.
@@ -357,41 +266,41 @@ impl Architecture {
 
 /// What a driver supports; the facts behind `CheckFeatureSupport`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DriverCaps {
+pub(crate) struct DriverCaps {
     /// The DDI version that the driver was written to; some rules begin with one.
-    pub ddi_version: u32,
+    pub(crate) ddi_version: u32,
     /// How the GPU's memory relates to the CPU's.
-    pub architecture: Architecture,
+    pub(crate) architecture: Architecture,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 keeps buffers and textures in separate heaps, 2 does not.
-    pub resource_heap_tier: u8,
+    pub(crate) resource_heap_tier: u8,
     /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT), 0 or 1, as the driver has it:
     /// [`has_tight_alignment`](Self::has_tight_alignment) says whether the runtime lets it.
-    pub tight_alignment_tier: u8,
+    pub(crate) tight_alignment_tier: u8,
     /// Document UPLOAD's UMD cap: the CPU sees all of pool L1. Always true on UMA.
     /// [`has_gpu_upload_heaps`](Self::has_gpu_upload_heaps) says whether the runtime lets it.
-    pub l1_memory_fully_cpu_accessible: bool,
+    pub(crate) l1_memory_fully_cpu_accessible: bool,
     /// The operating system is in developer mode, which GPU upload heaps (document UPLOAD) and addresses of the application's
     /// choice (document RECREATE) need. Not the driver's to decide: a simulated GPU stands for its system, too.
-    pub developer_mode: bool,
+    pub(crate) developer_mode: bool,
     /// The driver is as old as D3D12 itself: the device is shown as the first D3D12 had it, which is `ID3D12Device` alone with
     /// the features and flags of that time.
-    pub is_first_generation: bool,
+    pub(crate) is_first_generation: bool,
     /// The operating system and the driver tell when trimming is advisable (DirectX-Specs, periodic trim notifications).
-    pub trim_notifications: bool,
+    pub(crate) trim_notifications: bool,
     /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4: 0 has no tiles; from 2 on null tiles read as zero; from 3 on there are volumes; with
     /// 4 arrays may have packed mips.
-    pub tiled_resources_tier: u8,
+    pub(crate) tiled_resources_tier: u8,
     /// `StandardSwizzle64KBSupported`: textures may have the layout 64KB_STANDARD_SWIZZLE.
-    pub standard_swizzle: bool,
+    pub(crate) standard_swizzle: bool,
     /// `CrossAdapterRowMajorTextureSupported`: textures may have the layout ROW_MAJOR.
-    pub cross_adapter_row_major: bool,
+    pub(crate) cross_adapter_row_major: bool,
     /// `D3D12_RECREATE_AT_TIER` (document RECREATE), 0 or 1, as the driver has it: [`has_recreate_at`](Self::has_recreate_at)
     /// says whether the runtime lets it.
-    pub recreate_at_tier: u8,
+    pub(crate) recreate_at_tier: u8,
     /// Largest resource, in bits of GPU virtual address.
-    pub gpu_va_bits_per_resource: u32,
+    pub(crate) gpu_va_bits_per_resource: u32,
     /// GPU virtual address space of a process, in bits.
-    pub gpu_va_bits_per_process: u32,
+    pub(crate) gpu_va_bits_per_process: u32,
 }
 
 impl DriverCaps {
@@ -399,21 +308,18 @@ impl DriverCaps {
     /// and the system is in developer mode.
     ///
     /// Document RECREATE: the DDI has it from 0109 on, and it is gated behind 0111.
-    #[must_use]
-    pub fn has_recreate_at(&self) -> bool {
+    pub(crate) fn has_recreate_at(&self) -> bool {
         self.recreate_at_tier > 0 && self.ddi_version >= DDI_RECREATE_AT && self.developer_mode
     }
 
     /// Whether there is tight alignment: the driver can, and is of DDI 0111 or newer, which has the cap (document TIGHT).
-    #[must_use]
-    pub fn has_tight_alignment(&self) -> bool {
+    pub(crate) fn has_tight_alignment(&self) -> bool {
         self.tight_alignment_tier > 0 && self.ddi_version >= DDI_TIGHT_ALIGNMENT
     }
 
     /// Whether there are GPU upload heaps: the CPU sees all of video memory, the driver is of DDI 0098 or newer, which has the
     /// cap, and the system is in developer mode (document UPLOAD).
-    #[must_use]
-    pub fn has_gpu_upload_heaps(&self) -> bool {
+    pub(crate) fn has_gpu_upload_heaps(&self) -> bool {
         self.l1_memory_fully_cpu_accessible && self.ddi_version >= DDI_OPTIONS_0098 && self.developer_mode
     }
 }
@@ -432,33 +338,33 @@ const DDI_RECREATE_AT: u32 = 111;
 
 /// Who an adapter is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdapterIdentity {
+pub(crate) struct AdapterIdentity {
     /// The name that people see.
-    pub description: String,
+    pub(crate) description: String,
     /// PCI vendor.
-    pub vendor_id: u32,
+    pub(crate) vendor_id: u32,
     /// PCI device.
-    pub device_id: u32,
+    pub(crate) device_id: u32,
     /// Video memory that the CPU does not share, in bytes.
-    pub dedicated_video_memory: ByteSize,
+    pub(crate) dedicated_video_memory: ByteSize,
     /// System memory that the adapter may use, in bytes.
-    pub shared_system_memory: ByteSize,
+    pub(crate) shared_system_memory: ByteSize,
     /// Locally unique identifier; differs between adapters of one process.
-    pub luid: u64,
+    pub(crate) luid: u64,
 }
 
 /// What the driver answers to `CheckResourceAllocationInfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResourceAllocation {
+pub(crate) struct ResourceAllocation {
     /// Bytes of heap that the resource takes.
-    pub size: ByteSize,
+    pub(crate) size: ByteSize,
     /// What its offset must be a multiple of.
-    pub alignment: Alignment,
+    pub(crate) alignment: Alignment,
 }
 
 /// CPU access to a heap (`D3D12_CPU_PAGE_PROPERTY` without UNKNOWN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CpuPageProperty {
+pub(crate) enum CpuPageProperty {
     /// No CPU access.
     NotAvailable,
     /// Uncached, writes are combined.
@@ -469,7 +375,7 @@ pub enum CpuPageProperty {
 
 /// `D3D12_MEMORY_POOL` without UNKNOWN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryPool {
+pub(crate) enum MemoryPool {
     /// System memory; the only pool on UMA.
     L0,
     /// Video memory of a discrete GPU.
@@ -478,22 +384,22 @@ pub enum MemoryPool {
 
 /// A heap as the driver sees it (the DDI's `D3D12DDIARG_CREATEHEAP`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeapArgs {
+pub(crate) struct HeapArgs {
     /// Bytes, not zero.
-    pub size: ByteSize,
+    pub(crate) size: ByteSize,
     /// What the GPU virtual address must be a multiple of.
-    pub alignment: Alignment,
+    pub(crate) alignment: Alignment,
     /// CPU access.
-    pub cpu_page_property: CpuPageProperty,
+    pub(crate) cpu_page_property: CpuPageProperty,
     /// Where the memory is wanted.
-    pub memory_pool: MemoryPool,
+    pub(crate) memory_pool: MemoryPool,
     /// `D3D12DDI_HEAP_FLAG_0115_IMPLICIT`: made for a committed resource. Set from DDI 0115 on.
-    pub implicit: bool,
+    pub(crate) implicit: bool,
     /// Begins without a reason to be resident (`D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`).
-    pub not_resident: bool,
+    pub(crate) not_resident: bool,
     /// What the ledger of residency is to call it.
-    pub pageable: PageableKind,
+    pub(crate) pageable: PageableKind,
     /// `CreateAtVirtualAddress` of DDI 0109: where the GPU is to see the first byte, among the addresses that the device
     /// reserved; `None`, the DDI's 0, where the driver chooses.
-    pub create_at: Option<GpuVirtualAddress>,
+    pub(crate) create_at: Option<GpuVirtualAddress>,
 }

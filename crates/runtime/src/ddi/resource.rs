@@ -8,21 +8,21 @@ use crate::format::tile::{TileDimension, TileShape, TileSize};
 
 /// A resource and how it is to be aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResourceArgs {
+pub(crate) struct ResourceArgs {
     /// What it is.
-    pub kind: ResourceKind,
+    pub(crate) kind: ResourceKind,
     /// `D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`; only ever set for a driver that reports the cap.
-    pub tight_alignment: bool,
+    pub(crate) tight_alignment: bool,
     /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may answer.
-    pub alignment_restriction: Alignment,
+    pub(crate) alignment_restriction: Alignment,
     /// `CreateAtVirtualAddress`: where the GPU is to see the first byte of a buffer; `None`, the DDI's 0, where the driver
     /// chooses. Size and alignment do not depend on it.
-    pub create_at: Option<GpuVirtualAddress>,
+    pub(crate) create_at: Option<GpuVirtualAddress>,
 }
 
 /// A buffer or a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResourceKind {
+pub(crate) enum ResourceKind {
     /// Bytes in a row.
     Buffer {
         /// Size of the buffer, not zero.
@@ -34,28 +34,28 @@ pub enum ResourceKind {
 
 /// A valid texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TextureArgs {
+pub(crate) struct TextureArgs {
     /// How many dimensions it has.
-    pub dimension: TextureDimension,
+    pub(crate) dimension: TextureDimension,
     /// Texels of the most detailed mip level.
-    pub extent: Extent,
+    pub(crate) extent: Extent,
     /// Slices of a 1D or 2D array; 1 for a volume.
-    pub array_size: u32,
+    pub(crate) array_size: u32,
     /// Mip levels, 1 to 15; a description's 0 is resolved.
-    pub mip_levels: u32,
+    pub(crate) mip_levels: u32,
     /// The format.
-    pub format: &'static FormatProperties,
+    pub(crate) format: &'static FormatProperties,
     /// Samples of a texel: 1, 2, 4 or 8.
-    pub sample_count: u32,
+    pub(crate) sample_count: u32,
     /// `D3D12_TEXTURE_LAYOUT`.
-    pub layout: TextureMemoryLayout,
+    pub(crate) layout: TextureMemoryLayout,
     /// What the texture is used for.
-    pub usage: TextureUsage,
+    pub(crate) usage: TextureUsage,
 }
 
 /// How many dimensions a texture has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextureDimension {
+pub(crate) enum TextureDimension {
     /// `D3D12_RESOURCE_DIMENSION_TEXTURE1D`.
     Texture1D,
     /// `D3D12_RESOURCE_DIMENSION_TEXTURE2D`.
@@ -66,25 +66,23 @@ pub enum TextureDimension {
 
 /// Width, height and depth; each at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// Along a row.
-    pub width: u32,
+    pub(crate) width: u32,
     /// Rows.
-    pub height: u32,
+    pub(crate) height: u32,
     /// Slices of a volume.
-    pub depth: u32,
+    pub(crate) depth: u32,
 }
 
 impl Extent {
     /// The number of elements.
-    #[must_use]
-    pub fn volume(self) -> u64 {
+    pub(crate) fn volume(self) -> u64 {
         u64::from(self.width).saturating_mul(u64::from(self.height)).saturating_mul(u64::from(self.depth))
     }
 
     /// The extent of mip level `mip` below this one: halved so often, and at least 1.
-    #[must_use]
-    pub fn mip(self, mip: u32) -> Self {
+    pub(crate) fn mip(self, mip: u32) -> Self {
         let halved = |size: u32| size.checked_shr(mip).unwrap_or(0).max(1);
         Self { width: halved(self.width), height: halved(self.height), depth: halved(self.depth) }
     }
@@ -92,7 +90,7 @@ impl Extent {
 
 /// `D3D12_TEXTURE_LAYOUT` without what this runtime does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextureMemoryLayout {
+pub(crate) enum TextureMemoryLayout {
     /// The driver's choice.
     Unknown,
     /// Rows one after the other, for sharing between adapters.
@@ -106,59 +104,55 @@ pub enum TextureMemoryLayout {
 
 impl TextureMemoryLayout {
     /// Whether the texture is cut into 64 KiB tiles.
-    #[must_use]
-    pub fn is_tiled(self) -> bool {
+    pub(crate) fn is_tiled(self) -> bool {
         matches!(self, Self::UndefinedSwizzle64Kib | Self::StandardSwizzle64Kib)
     }
 }
 
 /// What a texture is used for, of `D3D12_RESOURCE_FLAGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TextureUsage {
+pub(crate) struct TextureUsage {
     /// `ALLOW_RENDER_TARGET`.
-    pub render_target: bool,
+    pub(crate) render_target: bool,
     /// `ALLOW_DEPTH_STENCIL`.
-    pub depth_stencil: bool,
+    pub(crate) depth_stencil: bool,
     /// `ALLOW_UNORDERED_ACCESS`.
-    pub unordered_access: bool,
+    pub(crate) unordered_access: bool,
     /// `DENY_SHADER_RESOURCE`.
-    pub deny_shader_resource: bool,
+    pub(crate) deny_shader_resource: bool,
     /// `ALLOW_SIMULTANEOUS_ACCESS`.
-    pub simultaneous_access: bool,
+    pub(crate) simultaneous_access: bool,
     /// `ALLOW_CROSS_ADAPTER`.
-    pub cross_adapter: bool,
+    pub(crate) cross_adapter: bool,
 }
 
 impl TextureUsage {
     /// Whether the texture is one of heap tier 1's RT/DS textures.
-    #[must_use]
-    pub fn is_render_target_or_depth_stencil(self) -> bool {
+    pub(crate) fn is_render_target_or_depth_stencil(self) -> bool {
         self.render_target || self.depth_stencil
     }
 }
 
 /// Where a subresource is in a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SubresourceIndex {
+pub(crate) struct SubresourceIndex {
     /// Mip level.
-    pub mip: u32,
+    pub(crate) mip: u32,
     /// Array slice.
-    pub slice: u32,
+    pub(crate) slice: u32,
     /// Plane.
-    pub plane: u32,
+    pub(crate) plane: u32,
 }
 
 impl TextureArgs {
     /// How many subresources there are: mip levels in slices in planes.
-    #[must_use]
-    pub fn subresource_count(&self) -> u32 {
+    pub(crate) fn subresource_count(&self) -> u32 {
         // At most 15 * 2,048 * 3: the runtime checked the description.
         self.mip_levels.saturating_mul(self.array_size).saturating_mul(self.format.plane_count())
     }
 
     /// Takes a D3D12 subresource index apart; `None` at and above [`Self::subresource_count`].
-    #[must_use]
-    pub fn subresource(&self, index: u32) -> Option<SubresourceIndex> {
+    pub(crate) fn subresource(&self, index: u32) -> Option<SubresourceIndex> {
         if index >= self.subresource_count() {
             return None;
         }
@@ -167,8 +161,7 @@ impl TextureArgs {
     }
 
     /// Texels of a mip level of a plane.
-    #[must_use]
-    pub fn mip_extent(&self, mip: u32, plane: u32) -> Extent {
+    pub(crate) fn mip_extent(&self, mip: u32, plane: u32) -> Extent {
         let plane = self.format.plane(plane);
         let whole = self.extent.mip(mip);
         Extent {
@@ -179,8 +172,7 @@ impl TextureArgs {
     }
 
     /// Blocks of a mip level of a plane; parts of a block count as one.
-    #[must_use]
-    pub fn mip_blocks(&self, mip: u32, plane: u32) -> Extent {
+    pub(crate) fn mip_blocks(&self, mip: u32, plane: u32) -> Extent {
         let texels = self.mip_extent(mip, plane);
         Extent {
             width: texels.width.div_ceil(self.format.block_width.max(1)),
@@ -190,14 +182,12 @@ impl TextureArgs {
     }
 
     /// The standard tile shape for this texture, in blocks.
-    #[must_use]
-    pub fn tile_shape(&self, size: TileSize) -> TileShape {
+    pub(crate) fn tile_shape(&self, size: TileSize) -> TileShape {
         TileShape::standard(size, self.format.block_bytes, self.sample_count, self.tile_dimension())
     }
 
     /// How blocks lie inside a tile, where that is defined: in layout [`StandardSwizzle64Kib`](TextureMemoryLayout).
-    #[must_use]
-    pub fn swizzle(&self) -> Option<&'static StandardSwizzle> {
+    pub(crate) fn swizzle(&self) -> Option<&'static StandardSwizzle> {
         if self.layout != TextureMemoryLayout::StandardSwizzle64Kib {
             return None;
         }
@@ -213,8 +203,7 @@ impl TextureArgs {
     }
 
     /// Whether the texture has several samples.
-    #[must_use]
-    pub fn is_multisampled(&self) -> bool {
+    pub(crate) fn is_multisampled(&self) -> bool {
         self.sample_count > 1
     }
 
@@ -226,8 +215,7 @@ impl TextureArgs {
     /// The document excludes render targets and depth-stencils from both kinds, but D3D12 makes multisampled textures
     /// only with one of those flags, so the exclusion is read as one of single-sampled textures, as the reference
     /// of `D3D12_RESOURCE_DESC` has it. One array slice counts, whatever the array size (native behaviour).
-    #[must_use]
-    pub fn is_small(&self) -> bool {
+    pub(crate) fn is_small(&self) -> bool {
         if self.layout != TextureMemoryLayout::Unknown {
             return false;
         }
@@ -245,20 +233,17 @@ impl TextureArgs {
     }
 
     /// The alignment without tight alignment where the description asks for none: 64 KiB, or 4 MiB for MSAA.
-    #[must_use]
-    pub fn default_alignment(&self) -> Alignment {
+    pub(crate) fn default_alignment(&self) -> Alignment {
         if self.is_multisampled() { MSAA_ALIGNMENT } else { DEFAULT_ALIGNMENT }
     }
 
     /// The alignment that a small resource may have: 4 KiB, or 64 KiB for MSAA.
-    #[must_use]
-    pub fn small_alignment(&self) -> Alignment {
+    pub(crate) fn small_alignment(&self) -> Alignment {
         if self.is_multisampled() { DEFAULT_ALIGNMENT } else { SMALL_ALIGNMENT }
     }
 
     /// The largest alignment with the tight flag (document TIGHT's tables): the small one where it applies.
-    #[must_use]
-    pub fn largest_tight_alignment(&self) -> Alignment {
+    pub(crate) fn largest_tight_alignment(&self) -> Alignment {
         if self.is_small() { self.small_alignment() } else { self.default_alignment() }
     }
 }

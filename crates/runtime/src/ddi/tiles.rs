@@ -19,15 +19,15 @@ const PACKED_MIP_ALIGNMENT: u64 = 512;
 
 /// The tiles of a texture of one plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TileGrid {
+pub(crate) struct TileGrid {
     /// The shape of a tile, in blocks.
-    pub shape: TileShape,
+    pub(crate) shape: TileShape,
     /// Mip levels that have tiles of their own.
-    pub standard_mips: u32,
+    pub(crate) standard_mips: u32,
     /// Mip levels that share tiles.
-    pub packed_mips: u32,
+    pub(crate) packed_mips: u32,
     /// Tiles of the packed mips of one slice.
-    pub packed_tiles_per_slice: u32,
+    pub(crate) packed_tiles_per_slice: u32,
     array_size: u32,
     standard_tiles_per_slice: u32,
     mips: [MipTiles; MAX_MIP_LEVELS],
@@ -48,7 +48,7 @@ enum MipTiles {
 
 /// Where the blocks of a subresource are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubresourceTiles {
+pub(crate) enum SubresourceTiles {
     /// In tiles of its own, in rows, then slices.
     Standard {
         /// How many tiles in each dimension.
@@ -67,8 +67,7 @@ impl TileGrid {
     /// Cuts a texture into tiles; `None` where there are more than 2^32 or where a texture has several planes.
     ///
     /// A mip level is packed when it is smaller than a tile in some dimension, and so are all below it.
-    #[must_use]
-    pub fn new(texture: &TextureArgs) -> Option<Self> {
+    pub(crate) fn new(texture: &TextureArgs) -> Option<Self> {
         if texture.format.is_planar() {
             return None;
         }
@@ -109,26 +108,22 @@ impl TileGrid {
     }
 
     /// Tiles of the whole resource.
-    #[must_use]
-    pub fn tile_count(&self) -> u32 {
+    pub(crate) fn tile_count(&self) -> u32 {
         self.first_packed_tile().saturating_add(self.packed_tile_count())
     }
 
     /// Tiles of the packed mips of all slices.
-    #[must_use]
-    pub fn packed_tile_count(&self) -> u32 {
+    pub(crate) fn packed_tile_count(&self) -> u32 {
         self.packed_tiles_per_slice.saturating_mul(self.array_size)
     }
 
     /// The first tile of packed mips, counted over the whole resource.
-    #[must_use]
-    pub fn first_packed_tile(&self) -> u32 {
+    pub(crate) fn first_packed_tile(&self) -> u32 {
         self.standard_tiles_per_slice.saturating_mul(self.array_size)
     }
 
     /// Where mip level `mip` of `slice` is; `None` where there is no such subresource.
-    #[must_use]
-    pub fn subresource(&self, mip: u32, slice: u32) -> Option<SubresourceTiles> {
+    pub(crate) fn subresource(&self, mip: u32, slice: u32) -> Option<SubresourceTiles> {
         if mip >= self.standard_mips.saturating_add(self.packed_mips) || slice >= self.array_size {
             return None;
         }

@@ -12,10 +12,10 @@ use super::log::MessageLog;
 use super::settings::DebugSettings;
 use crate::api::call;
 use crate::api::device::Device_Impl;
+use crate::api::methods::methods;
 use crate::rules::Refusal;
 
 /// What a device keeps for debugging.
-#[derive(Debug)]
 pub(crate) struct DeviceDebug {
     log: Arc<MessageLog>,
     live: LiveObjects,
@@ -224,25 +224,13 @@ impl ID3D12DeviceConfiguration_Impl for Device_Impl {
         })
     }
 
-    fn SerializeVersionedRootSignature(
-        &self,
-        _pdesc: *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC,
-        _ppresult: OutRef<'_, ID3D10Blob>,
-        _pperror: OutRef<'_, ID3D10Blob>,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12DeviceConfiguration::SerializeVersionedRootSignature")
-    }
-
-    fn CreateVersionedRootSignatureDeserializer(
-        &self,
-        _pblob: *const c_void,
-        _size: usize,
-        _riid: *const GUID,
-        _ppvdeserializer: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(
-            self.log(),
-            "ID3D12DeviceConfiguration::CreateVersionedRootSignatureDeserializer",
-        )
+    methods! {
+        ID3D12DeviceConfiguration, |device, name| call::not_implemented(device.log(), name);
+        fn SerializeVersionedRootSignature(
+            *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC, OutRef<'_, ID3D10Blob>, OutRef<'_, ID3D10Blob>
+        ) -> Result<()>;
+        fn CreateVersionedRootSignatureDeserializer(
+            *const c_void, usize, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
     }
 }

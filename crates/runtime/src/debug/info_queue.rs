@@ -7,8 +7,8 @@ use std::ffi::{CStr, c_void};
 use heapwright_d3d12::*;
 use windows_core::{BOOL, Error, Result};
 
-use super::filter::{Filter, FilterStack, KindList};
-use super::log::{MessageLog, State};
+use super::filter::{Filter, KindList};
+use super::log::MessageLog;
 use super::message::{self, Message, MessageKind};
 use crate::api::call;
 use crate::api::device::Device_Impl;
@@ -173,26 +173,62 @@ fn count(messages: usize) -> u64 {
     u64::try_from(messages).unwrap_or(u64::MAX)
 }
 
-/// The four ways to change one of the two filter stacks, and the two to look at it.
-struct Filters<'a> {
-    log: &'a MessageLog,
-    stack: fn(&mut State) -> &mut FilterStack,
-}
+/// The methods that change one of the two filter stacks, and those that look at it.
+macro_rules! filter_methods {
+    (
+        $stack:ident: $add:ident $get:ident $clear:ident $push_empty:ident
+            $push_copy:ident $push:ident $pop:ident $size:ident
+    ) => {
+        fn $add(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
+            run(concat!("ID3D12InfoQueue::", stringify!($add)), || {
+                // SAFETY: by the COM contract pFilter is null or points to a filter.
+                let entries = unsafe { read_filter(pfilter) }?;
+                self.log().lock().$stack.add_entries(&entries);
+                Ok(())
+            })
+        }
 
-impl Filters<'_> {
-    fn with<T>(&self, change: impl FnOnce(&mut FilterStack) -> T) -> T {
-        change((self.stack)(&mut self.log.lock()))
-    }
-}
+        fn $get(&self, pfilter: *mut D3D12_INFO_QUEUE_FILTER, pfilterbytelength: *mut usize) -> Result<()> {
+            run(concat!("ID3D12InfoQueue::", stringify!($get)), || {
+                let filter = self.log().lock().$stack.top();
+                // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or points to
+                // so many bytes.
+                unsafe { write_filter(&filter, pfilter, pfilterbytelength) }
+            })?
+            .into_result()
+        }
 
-impl Device_Impl {
-    fn storage_filters(&self) -> Filters<'_> {
-        Filters { log: self.log(), stack: |state| &mut state.storage }
-    }
+        fn $clear(&self) {
+            self.log().lock().$stack.clear();
+        }
 
-    fn retrieval_filters(&self) -> Filters<'_> {
-        Filters { log: self.log(), stack: |state| &mut state.retrieval }
-    }
+        fn $push_empty(&self) -> Result<()> {
+            self.log().lock().$stack.push_empty();
+            Ok(())
+        }
+
+        fn $push_copy(&self) -> Result<()> {
+            self.log().lock().$stack.push_copy();
+            Ok(())
+        }
+
+        fn $push(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
+            run(concat!("ID3D12InfoQueue::", stringify!($push)), || {
+                // SAFETY: by the COM contract pFilter is null or points to a filter.
+                let filter = unsafe { read_filter(pfilter) }?;
+                self.log().lock().$stack.push(filter);
+                Ok(())
+            })
+        }
+
+        fn $pop(&self) {
+            self.log().lock().$stack.pop();
+        }
+
+        fn $size(&self) -> u32 {
+            self.log().lock().$stack.size()
+        }
+    };
 }
 
 impl ID3D12InfoQueue_Impl for Device_Impl {
@@ -269,112 +305,14 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
         self.log().lock().limit
     }
 
-    fn AddStorageFilterEntries(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
-        run("ID3D12InfoQueue::AddStorageFilterEntries", || {
-            // SAFETY: by the COM contract pFilter is null or points to a filter.
-            let entries = unsafe { read_filter(pfilter) }?;
-            self.storage_filters().with(|stack| stack.add_entries(&entries));
-            Ok(())
-        })
+    filter_methods! {
+        storage: AddStorageFilterEntries GetStorageFilter ClearStorageFilter PushEmptyStorageFilter
+            PushCopyOfStorageFilter PushStorageFilter PopStorageFilter GetStorageFilterStackSize
     }
 
-    fn GetStorageFilter(
-        &self,
-        pfilter: *mut D3D12_INFO_QUEUE_FILTER,
-        pfilterbytelength: *mut usize,
-    ) -> Result<()> {
-        run("ID3D12InfoQueue::GetStorageFilter", || {
-            let filter = self.storage_filters().with(|stack| stack.top());
-            // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or points to
-            // so many bytes.
-            unsafe { write_filter(&filter, pfilter, pfilterbytelength) }
-        })?
-        .into_result()
-    }
-
-    fn ClearStorageFilter(&self) {
-        self.storage_filters().with(FilterStack::clear);
-    }
-
-    fn PushEmptyStorageFilter(&self) -> Result<()> {
-        self.storage_filters().with(FilterStack::push_empty);
-        Ok(())
-    }
-
-    fn PushCopyOfStorageFilter(&self) -> Result<()> {
-        self.storage_filters().with(FilterStack::push_copy);
-        Ok(())
-    }
-
-    fn PushStorageFilter(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
-        run("ID3D12InfoQueue::PushStorageFilter", || {
-            // SAFETY: by the COM contract pFilter is null or points to a filter.
-            let filter = unsafe { read_filter(pfilter) }?;
-            self.storage_filters().with(|stack| stack.push(filter));
-            Ok(())
-        })
-    }
-
-    fn PopStorageFilter(&self) {
-        self.storage_filters().with(FilterStack::pop);
-    }
-
-    fn GetStorageFilterStackSize(&self) -> u32 {
-        self.storage_filters().with(|stack| stack.size())
-    }
-
-    fn AddRetrievalFilterEntries(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
-        run("ID3D12InfoQueue::AddRetrievalFilterEntries", || {
-            // SAFETY: by the COM contract pFilter is null or points to a filter.
-            let entries = unsafe { read_filter(pfilter) }?;
-            self.retrieval_filters().with(|stack| stack.add_entries(&entries));
-            Ok(())
-        })
-    }
-
-    fn GetRetrievalFilter(
-        &self,
-        pfilter: *mut D3D12_INFO_QUEUE_FILTER,
-        pfilterbytelength: *mut usize,
-    ) -> Result<()> {
-        run("ID3D12InfoQueue::GetRetrievalFilter", || {
-            let filter = self.retrieval_filters().with(|stack| stack.top());
-            // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or points to
-            // so many bytes.
-            unsafe { write_filter(&filter, pfilter, pfilterbytelength) }
-        })?
-        .into_result()
-    }
-
-    fn ClearRetrievalFilter(&self) {
-        self.retrieval_filters().with(FilterStack::clear);
-    }
-
-    fn PushEmptyRetrievalFilter(&self) -> Result<()> {
-        self.retrieval_filters().with(FilterStack::push_empty);
-        Ok(())
-    }
-
-    fn PushCopyOfRetrievalFilter(&self) -> Result<()> {
-        self.retrieval_filters().with(FilterStack::push_copy);
-        Ok(())
-    }
-
-    fn PushRetrievalFilter(&self, pfilter: *const D3D12_INFO_QUEUE_FILTER) -> Result<()> {
-        run("ID3D12InfoQueue::PushRetrievalFilter", || {
-            // SAFETY: by the COM contract pFilter is null or points to a filter.
-            let filter = unsafe { read_filter(pfilter) }?;
-            self.retrieval_filters().with(|stack| stack.push(filter));
-            Ok(())
-        })
-    }
-
-    fn PopRetrievalFilter(&self) {
-        self.retrieval_filters().with(FilterStack::pop);
-    }
-
-    fn GetRetrievalFilterStackSize(&self) -> u32 {
-        self.retrieval_filters().with(|stack| stack.size())
+    filter_methods! {
+        retrieval: AddRetrievalFilterEntries GetRetrievalFilter ClearRetrievalFilter PushEmptyRetrievalFilter
+            PushCopyOfRetrievalFilter PushRetrievalFilter PopRetrievalFilter GetRetrievalFilterStackSize
     }
 
     fn AddMessage(

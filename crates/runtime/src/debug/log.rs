@@ -230,16 +230,6 @@ impl State {
     }
 }
 
-impl fmt::Debug for MessageLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stored = self.lock().messages.len();
-        f.debug_struct("MessageLog")
-            .field("is_storing", &self.is_storing)
-            .field("stored", &stored)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Shows a message to the debugger, as D3D12's debug layer does.
 #[cfg(windows)]
 fn show(message: &Message) {

@@ -2,4 +2,4 @@
 //!
 //! * [`host`]: a simulated GPU whose memory is the host's.
 
-pub mod host;
+pub(crate) mod host;

@@ -9,54 +9,53 @@
 
 mod resolver;
 mod support;
-pub mod swizzle;
+pub(crate) mod swizzle;
 mod table;
 pub(crate) mod texel_value;
-pub mod tile;
+pub(crate) mod tile;
 
 use heapwright_d3d12::DXGI_FORMAT;
 
-pub use self::resolver::{ResolveMode, Resolver};
-pub use self::support::FormatSupport;
-pub use self::texel_value::TexelValue;
+pub(crate) use self::resolver::{ResolveMode, Resolver};
+pub(crate) use self::texel_value::TexelValue;
 
 /// A format and its properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FormatProperties {
+pub(crate) struct FormatProperties {
     /// The format.
-    pub format: DXGI_FORMAT,
+    pub(crate) format: DXGI_FORMAT,
     /// Its name in the header, `DXGI_FORMAT_` included.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The typeless format of its family; the format itself where there is none.
-    pub family: DXGI_FORMAT,
+    pub(crate) family: DXGI_FORMAT,
     /// How the bits of a block are read.
-    pub kind: FormatKind,
+    pub(crate) kind: FormatKind,
     /// Bytes of a block, over all planes that are not subsampled.
-    pub block_bytes: u32,
+    pub(crate) block_bytes: u32,
     /// Texels that a block is wide.
-    pub block_width: u32,
+    pub(crate) block_width: u32,
     /// Texels that a block is high.
-    pub block_height: u32,
+    pub(crate) block_height: u32,
     /// The planes; one for most formats.
-    pub planes: &'static [FormatPlane],
+    pub(crate) planes: &'static [FormatPlane],
 }
 
 /// One plane of a format, as copies see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FormatPlane {
+pub(crate) struct FormatPlane {
     /// The format of the plane's footprint; `None` where it is the texture's own.
-    pub copy_format: Option<DXGI_FORMAT>,
+    pub(crate) copy_format: Option<DXGI_FORMAT>,
     /// Bytes of a block of this plane.
-    pub block_bytes: u32,
+    pub(crate) block_bytes: u32,
     /// Log2 of how many times narrower than the texture the plane is.
-    pub subsample_x: u32,
+    pub(crate) subsample_x: u32,
     /// Log2 of how many times lower than the texture the plane is.
-    pub subsample_y: u32,
+    pub(crate) subsample_y: u32,
 }
 
 /// How the bits of a format are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FormatKind {
+pub(crate) enum FormatKind {
     /// Says how large the components are, and leaves their meaning to views.
     Typeless,
     /// Floating point.
@@ -88,64 +87,49 @@ pub enum FormatKind {
 /// The properties of a format; `None` for `DXGI_FORMAT_UNKNOWN` and for what D3D12 does not know.
 ///
 /// Cost: O(log n) in the number of formats.
-#[must_use]
-pub fn properties(format: DXGI_FORMAT) -> Option<&'static FormatProperties> {
+pub(crate) fn properties(format: DXGI_FORMAT) -> Option<&'static FormatProperties> {
     let index = table::FORMATS.binary_search_by_key(&format, |row| row.format).ok()?;
     table::FORMATS.get(index)
 }
 
-/// Every format that has properties, in the order of their numbers.
-#[must_use]
-pub fn all() -> &'static [FormatProperties] {
-    &table::FORMATS
-}
-
 impl FormatProperties {
     /// Whether blocks hold more than one row of texels: the BC formats.
-    #[must_use]
-    pub fn is_block_compressed(&self) -> bool {
+    pub(crate) fn is_block_compressed(&self) -> bool {
         self.block_height > 1
     }
 
     /// Whether the format leaves the meaning of its bits to views.
-    #[must_use]
-    pub fn is_typeless(&self) -> bool {
+    pub(crate) fn is_typeless(&self) -> bool {
         self.kind == FormatKind::Typeless
     }
 
     /// Whether a depth-stencil view writes the format.
-    #[must_use]
-    pub fn is_depth_stencil(&self) -> bool {
+    pub(crate) fn is_depth_stencil(&self) -> bool {
         self.kind == FormatKind::DepthStencil
     }
 
     /// Whether the format has a stencil plane of its own, so that a texture has two planes.
-    #[must_use]
-    pub fn is_planar(&self) -> bool {
+    pub(crate) fn is_planar(&self) -> bool {
         self.planes.len() > 1
     }
 
     /// How many planes a texture has, at least 1.
-    #[must_use]
-    pub fn plane_count(&self) -> u32 {
+    pub(crate) fn plane_count(&self) -> u32 {
         u32::try_from(self.planes.len()).unwrap_or(1)
     }
 
     /// Whether values are stored in the sRGB transfer function.
-    #[must_use]
-    pub fn is_srgb(&self) -> bool {
+    pub(crate) fn is_srgb(&self) -> bool {
         self.kind == FormatKind::UnormSrgb
     }
 
     /// The format that a copy sees in `plane`, which is taken as 0 where the format has no such plane.
-    #[must_use]
-    pub fn copy_format(&self, plane: u32) -> DXGI_FORMAT {
+    pub(crate) fn copy_format(&self, plane: u32) -> DXGI_FORMAT {
         self.plane(plane).copy_format.unwrap_or(self.format)
     }
 
     /// One plane; the first where the format has no such plane.
-    #[must_use]
-    pub fn plane(&self, plane: u32) -> FormatPlane {
+    pub(crate) fn plane(&self, plane: u32) -> FormatPlane {
         let index = usize::try_from(plane).unwrap_or(0);
         self.planes.get(index).or(self.planes.first()).copied().unwrap_or(FormatPlane {
             copy_format: None,
@@ -156,7 +140,7 @@ impl FormatProperties {
     }
 
     /// The typed formats that a resource of this format can be viewed as by its family, itself included.
-    pub fn family_members(&self) -> impl Iterator<Item = &'static FormatProperties> {
+    pub(crate) fn family_members(&self) -> impl Iterator<Item = &'static FormatProperties> {
         let family = self.family;
         table::FORMATS.iter().filter(move |row| row.family == family)
     }

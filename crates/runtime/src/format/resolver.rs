@@ -6,7 +6,7 @@ use super::texel_value::{A, Layout, Numbers, R, layout, to_float, to_srgb, unorm
 
 /// What a resolve makes of the samples of a texel, in each channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResolveMode {
+pub(crate) enum ResolveMode {
     /// Their average.
     Average,
     /// The least.
@@ -20,20 +20,8 @@ pub enum ResolveMode {
 /// Averages are of the numbers that the bits stand for, so those of an sRGB format are of linear light, and are rounded once
 /// to the nearest number of the format (floats of less than 32 bits by way of 32). Samples that are all the same stay as they
 /// are. D3D12 leaves the exact rounding to the implementation.
-///
-/// # Examples
-///
-/// ```
-/// use heapwright_d3d12::DXGI_FORMAT_R8G8_UNORM;
-/// use heapwright_runtime::format::{ResolveMode, Resolver};
-///
-/// let resolver = Resolver::new(DXGI_FORMAT_R8G8_UNORM, ResolveMode::Average).expect("a known format");
-/// let mut texel = [0; 2];
-/// resolver.resolve(&[0, 10, 255, 30], &mut texel);
-/// assert_eq!(texel, [128, 20]);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resolver {
+pub(crate) struct Resolver {
     layout: Layout,
     texel_bytes: u32,
     mode: ResolveMode,
@@ -43,8 +31,7 @@ impl Resolver {
     /// A resolver of texels of `format`; depth with 24 bits is `DXGI_FORMAT_R24_UNORM_X8_TYPELESS`.
     ///
     /// `None` for a format whose bits are not known, and for averages of integers. Cost: O(1).
-    #[must_use]
-    pub fn new(format: DXGI_FORMAT, mode: ResolveMode) -> Option<Self> {
+    pub(crate) fn new(format: DXGI_FORMAT, mode: ResolveMode) -> Option<Self> {
         let (layout, texel_bytes) = if format == DXGI_FORMAT_R24_UNORM_X8_TYPELESS {
             (Layout { numbers: Numbers::Unorm, channels: &[(R, 24)] }, 4)
         } else {
@@ -56,22 +43,10 @@ impl Resolver {
         is_known.then_some(Self { layout, texel_bytes, mode })
     }
 
-    /// What it makes of the samples.
-    #[must_use]
-    pub fn mode(&self) -> ResolveMode {
-        self.mode
-    }
-
-    /// Bytes of a texel, and of a sample.
-    #[must_use]
-    pub fn texel_bytes(&self) -> u32 {
-        self.texel_bytes
-    }
-
     /// Makes `texel` of samples that lie side by side; what is left of whole ones counts for nothing.
     ///
     /// Without a sample, and in bits that stand for nothing, the texel is zero. Cost: O(samples).
-    pub fn resolve(&self, samples: &[u8], texel: &mut [u8]) {
+    pub(crate) fn resolve(&self, samples: &[u8], texel: &mut [u8]) {
         let size = self.texel_bytes as usize;
         let (mut resolved, mut shift) = (0_u128, 0);
         for &(channel, bits) in self.layout.channels {
@@ -175,7 +150,7 @@ mod tests {
 
     fn resolved(format: DXGI_FORMAT, mode: ResolveMode, samples: &[u8]) -> Vec<u8> {
         let resolver = Resolver::new(format, mode).expect("a format that resolves");
-        let mut texel = vec![0; resolver.texel_bytes() as usize];
+        let mut texel = vec![0; resolver.texel_bytes as usize];
         resolver.resolve(samples, &mut texel);
         texel
     }
@@ -196,7 +171,7 @@ mod tests {
         ];
         for (format, mode) in formats.into_iter().flat_map(|format| modes.map(|mode| (format, mode))) {
             let resolver = Resolver::new(format, mode).expect("a format that resolves");
-            let size = resolver.texel_bytes() as usize;
+            let size = resolver.texel_bytes as usize;
             // Every pattern of two bytes; of others every seventh, which has each value of each byte.
             for low in (0..=u16::MAX).step_by(if size == 2 { 1 } else { 7 }) {
                 let sample = u32::from(low).wrapping_mul(0x0001_0001).to_le_bytes();

@@ -9,21 +9,16 @@ use super::{FormatKind, FormatProperties};
 
 /// The flags of `D3D12_FEATURE_DATA_FORMAT_SUPPORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FormatSupport {
+pub(crate) struct FormatSupport {
     /// What resources and views can do.
-    pub support1: D3D12_FORMAT_SUPPORT1,
+    pub(crate) support1: D3D12_FORMAT_SUPPORT1,
     /// Atomics, typed loads and stores, tiling.
-    pub support2: D3D12_FORMAT_SUPPORT2,
+    pub(crate) support2: D3D12_FORMAT_SUPPORT2,
 }
 
 impl FormatSupport {
-    /// What every buffer without a format can do.
-    pub const UNKNOWN: Self =
-        Self { support1: D3D12_FORMAT_SUPPORT1_BUFFER, support2: D3D12_FORMAT_SUPPORT2_NONE };
-
     /// Whether all of `flags` are there.
-    #[must_use]
-    pub fn has(self, flags: D3D12_FORMAT_SUPPORT1) -> bool {
+    pub(crate) fn has(self, flags: D3D12_FORMAT_SUPPORT1) -> bool {
         self.support1 & flags == flags
     }
 
@@ -46,16 +41,14 @@ const BC_TEXTURES: D3D12_FORMAT_SUPPORT1 = ALL_TEXTURES & !D3D12_FORMAT_SUPPORT1
 
 impl FormatProperties {
     /// What the format itself supports. Nothing for formats that are only known.
-    #[must_use]
-    pub fn support(&self) -> FormatSupport {
+    pub(crate) fn support(&self) -> FormatSupport {
         FormatSupport { support1: self.support1(), support2: self.support2() }
     }
 
     /// What a resource of this format can be viewed as: for a typeless format, what its family supports.
     ///
     /// Cost: O(number of formats) for a typeless format, O(1) for others.
-    #[must_use]
-    pub fn resource_support(&self) -> FormatSupport {
+    pub(crate) fn resource_support(&self) -> FormatSupport {
         if !self.is_typeless() {
             return self.support();
         }
@@ -76,8 +69,7 @@ impl FormatProperties {
     /// of R32_FLOAT, R16_UNORM and R24_UNORM_X8_TYPELESS. Of depth and stencil formats nothing else is made.
     ///
     /// Cost: O(number of formats).
-    #[must_use]
-    pub fn flag_support(&self) -> FormatSupport {
+    pub(crate) fn flag_support(&self) -> FormatSupport {
         if self.is_typeless() || self.is_depth_stencil() {
             return self.resource_support();
         }
@@ -93,8 +85,7 @@ impl FormatProperties {
     }
 
     /// `NumQualityLevels`: 1 where textures of this format can have `sample_count` samples, 0 elsewhere.
-    #[must_use]
-    pub fn quality_levels(&self, sample_count: u32) -> u32 {
+    pub(crate) fn quality_levels(&self, sample_count: u32) -> u32 {
         match sample_count {
             1 => u32::from(self.support().support1 != D3D12_FORMAT_SUPPORT1_NONE),
             2 | 4 | 8 => {

@@ -25,7 +25,7 @@ const BLOCK_SIZES: usize = 5;
 
 /// The pattern of one size of block, as what each coordinate adds to the offset.
 #[derive(Debug, PartialEq, Eq)]
-pub struct StandardSwizzle {
+pub(crate) struct StandardSwizzle {
     x: [u16; LONGEST_SIDE],
     y: [u16; LONGEST_SIDE],
     z: [u16; LONGEST_SIDE],
@@ -64,8 +64,7 @@ static PATTERNS_3D: [StandardSwizzle; BLOCK_SIZES] = patterns(&MASKS_3D);
 impl StandardSwizzle {
     /// The pattern for blocks of `block_bytes`; `None` for sizes other than 1, 2, 4, 8 and 16, and for one dimension, which have
     /// none. Cost: O(1).
-    #[must_use]
-    pub fn of(block_bytes: u32, dimension: TileDimension) -> Option<&'static Self> {
+    pub(crate) fn of(block_bytes: u32, dimension: TileDimension) -> Option<&'static Self> {
         let patterns = match dimension {
             TileDimension::One => return None,
             TileDimension::Two => &PATTERNS_2D,
@@ -80,15 +79,13 @@ impl StandardSwizzle {
     /// Bytes from the beginning of a tile to a block of it, in blocks from the tile's corner. Cost: O(1), three look-ups.
     ///
     /// Coordinates outside of the tile count from the corner of the one that they are in.
-    #[must_use]
-    pub fn offset(&self, [x, y, z]: [u32; 3]) -> u64 {
+    pub(crate) fn offset(&self, [x, y, z]: [u32; 3]) -> u64 {
         let part = |parts: &[u16; LONGEST_SIDE], at: u32| parts[(at & 0xff) as usize];
         u64::from(part(&self.x, x) | part(&self.y, y) | part(&self.z, z))
     }
 
     /// How many blocks of a row lie side by side from every multiple of that number on; a power of two.
-    #[must_use]
-    pub fn run(&self) -> u32 {
+    pub(crate) fn run(&self) -> u32 {
         self.run
     }
 }

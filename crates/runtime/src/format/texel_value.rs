@@ -4,17 +4,16 @@ use heapwright_d3d12::*;
 
 /// One texel's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TexelValue {
+pub(crate) struct TexelValue {
     /// The first `len` count.
-    pub bytes: [u8; 16],
+    pub(crate) bytes: [u8; 16],
     /// 1 to 16.
-    pub len: u8,
+    pub(crate) len: u8,
 }
 
 impl TexelValue {
     /// The bytes that count.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len.min(16))]
     }
 }

@@ -5,7 +5,7 @@
 
 /// How many dimensions a tile spreads over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TileDimension {
+pub(crate) enum TileDimension {
     /// A row of blocks.
     One,
     /// A rectangle of blocks.
@@ -16,7 +16,7 @@ pub enum TileDimension {
 
 /// How many bytes a tile has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TileSize {
+pub(crate) enum TileSize {
     /// 4 KiB; for estimates only.
     Kib4,
     /// 64 KiB, `D3D12_TILED_RESOURCE_TILE_SIZE_IN_BYTES`.
@@ -25,8 +25,7 @@ pub enum TileSize {
 
 impl TileSize {
     /// The bytes of a tile.
-    #[must_use]
-    pub const fn bytes(self) -> u64 {
+    pub(crate) const fn bytes(self) -> u64 {
         1 << self.log2()
     }
 
@@ -40,13 +39,13 @@ impl TileSize {
 
 /// The shape of a tile, in blocks; each side is a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TileShape {
+pub(crate) struct TileShape {
     /// Blocks per row.
-    pub width: u32,
+    pub(crate) width: u32,
     /// Rows.
-    pub height: u32,
+    pub(crate) height: u32,
     /// Slices.
-    pub depth: u32,
+    pub(crate) depth: u32,
 }
 
 impl TileShape {
@@ -54,8 +53,12 @@ impl TileShape {
     ///
     /// Block sizes that are no power of two (96-bit formats) count as the next one. Samples shrink the two
     /// dimensions in turn, width first, as D3D11's tiled resources did.
-    #[must_use]
-    pub fn standard(size: TileSize, block_bytes: u32, sample_count: u32, dimension: TileDimension) -> Self {
+    pub(crate) fn standard(
+        size: TileSize,
+        block_bytes: u32,
+        sample_count: u32,
+        dimension: TileDimension,
+    ) -> Self {
         let log2 = |n: u32| n.max(1).next_power_of_two().trailing_zeros();
         let blocks = size.log2().saturating_sub(log2(block_bytes));
         let (width, height, depth) = match dimension {
@@ -71,8 +74,7 @@ impl TileShape {
     }
 
     /// How many tiles a box of blocks touches in each dimension.
-    #[must_use]
-    pub fn tiles_over(&self, width: u32, height: u32, depth: u32) -> (u32, u32, u32) {
+    pub(crate) fn tiles_over(&self, width: u32, height: u32, depth: u32) -> (u32, u32, u32) {
         (width.div_ceil(self.width), height.div_ceil(self.height), depth.div_ceil(self.depth))
     }
 }

@@ -1,7 +1,6 @@
 //! The ledger of residency: who is resident how often, and how that came.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +13,7 @@ use super::report::{CountedObject, PageableKind, PagingCalls, ResidencyReport};
 /// Creating and releasing an object takes the ledger's lock for O(1), and so does each object of `MakeResident` and `Evict`;
 /// nothing else does.
 #[derive(Default)]
-pub struct ResidencyLedger {
+pub(crate) struct ResidencyLedger {
     books: Mutex<Books>,
 }
 
@@ -37,7 +36,7 @@ struct About {
 }
 
 /// One object in the ledger, from its creation until this is dropped.
-pub struct PageableRecord {
+pub(crate) struct PageableRecord {
     ledger: Arc<ResidencyLedger>,
     about: Arc<About>,
     number: u64,
@@ -62,8 +61,7 @@ pub(crate) struct Batch<'a> {
 
 impl ResidencyLedger {
     /// Enters an object that was just created, resident or not.
-    #[must_use]
-    pub fn created(
+    pub(crate) fn created(
         self: &Arc<Self>,
         kind: PageableKind,
         size: ByteSize,
@@ -90,8 +88,7 @@ impl ResidencyLedger {
     }
 
     /// All that happened so far. O(objects with a count above one).
-    #[must_use]
-    pub fn report(&self) -> ResidencyReport {
+    pub(crate) fn report(&self) -> ResidencyReport {
         let books = self.books();
         let counted = |(about, count): &(Arc<About>, u32)| about.counted(*count);
         let mut report = books.sums.clone();
@@ -191,19 +188,17 @@ impl Drop for Batch<'_> {
 
 impl PageableRecord {
     /// Names the object in reports and messages.
-    pub fn set_name(&self, name: &str) {
+    pub(crate) fn set_name(&self, name: &str) {
         *self.about.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
     }
 
     /// How often it was made resident without having been evicted, by calls that had success.
-    #[must_use]
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.count.load(Ordering::Relaxed)
     }
 
     /// What [`set_name`](Self::set_name) said last.
-    #[must_use]
-    pub fn name(&self) -> Option<String> {
+    pub(crate) fn name(&self) -> Option<String> {
         self.about.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -232,21 +227,5 @@ impl About {
     fn counted(&self, count: u32) -> CountedObject {
         let name = self.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
         CountedObject { kind: self.kind, name, size: self.size, count }
-    }
-}
-
-impl fmt::Debug for ResidencyLedger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResidencyLedger").field("alive", &self.books().alive).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PageableRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageableRecord")
-            .field("kind", &self.about.kind)
-            .field("size", &self.about.size)
-            .field("count", &self.count)
-            .finish_non_exhaustive()
     }
 }

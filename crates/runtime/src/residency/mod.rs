@@ -22,7 +22,7 @@ mod ledger;
 mod report;
 
 pub(crate) use ledger::Call;
-pub use ledger::{PageableRecord, ResidencyLedger};
+pub(crate) use ledger::{PageableRecord, ResidencyLedger};
 pub use report::{
     CountedObject, PageableKind, PagedObjects, PagingCalls, ResidencyImbalance, ResidencyReport,
 };

@@ -165,12 +165,8 @@ fn gpu_based_validation_is_the_tracker() {
         let mut device: Option<ID3D12Device> = None;
         unsafe { factory.CreateDevice(None, D3D_FEATURE_LEVEL_11_0, &mut device) }.expect("a device");
         let aliasing: IHeapwrightAliasing = device.expect("S_OK comes with a device").cast().expect("ours");
-        let mut tracking = HEAPWRIGHT_ALIASING_TRACKING {
-            Model: -1,
-            Scramble: 0,
-            ScrambleSeed: 0,
-            Laws: AliasingLaws::empty(),
-        };
+        let mut tracking =
+            HEAPWRIGHT_ALIASING_TRACKING { Model: -1, Strictness: -1, Scramble: 0, ScrambleSeed: 0 };
         assert_eq!(unsafe { aliasing.GetTracking(&raw mut tracking) }, S_OK);
         tracking.Model
     };
@@ -187,10 +183,16 @@ fn gpu_based_validation_is_the_tracker() {
 fn wrong_calls_of_the_interface_are_refused() {
     let world = World::new(AliasingTracking::ADVANCED);
     let aliasing: IHeapwrightAliasing = world.device.cast().expect("ours");
-    let wrong =
-        HEAPWRIGHT_ALIASING_TRACKING { Model: 3, Scramble: 0, ScrambleSeed: 0, Laws: AliasingLaws::D3D12 };
+    for (model, strictness) in [(3, HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED), (1, 4), (1, -1)] {
+        let wrong = HEAPWRIGHT_ALIASING_TRACKING {
+            Model: model,
+            Strictness: strictness,
+            Scramble: 0,
+            ScrambleSeed: 0,
+        };
+        assert_eq!(unsafe { aliasing.SetTracking(&raw const wrong) }, E_INVALIDARG);
+    }
     unsafe {
-        assert_eq!(aliasing.SetTracking(&raw const wrong), E_INVALIDARG);
         assert_eq!(aliasing.SetTracking(std::ptr::null()), E_INVALIDARG);
         assert_eq!(aliasing.GetTracking(std::ptr::null_mut()), E_INVALIDARG);
         assert_eq!(aliasing.GetViolation(0, std::ptr::null_mut()), E_INVALIDARG);

@@ -1,7 +1,8 @@
 //! Section B: aliasing barriers of `ResourceBarrier`.
 
 use heapwright_d3d12::aliasing::{
-    AliasingLaws, HEAPWRIGHT_ALIASING_SEVERITY_INFO, HEAPWRIGHT_ALIASING_SEVERITY_WARNING,
+    HEAPWRIGHT_ALIASING_SEVERITY_INFO, HEAPWRIGHT_ALIASING_SEVERITY_WARNING,
+    HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC,
 };
 use heapwright_d3d12::*;
 
@@ -172,8 +173,8 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.refuses(&[("I-8", "")])
     }),
     accepted("aliasing/b-8-barrier-that-is-needed", "B-8", PLACED, WITH_TEXTURES, |ctx| {
-        let scene = Scene::with_laws(ctx, AliasingLaws::REMARKS)?;
-        let (one, other) = scene.strangers()?;
+        let scene = Scene::of_strictness(ctx, HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC)?;
+        let (one, other) = scene.activated_strangers()?;
         scene.accepts_run(|list| {
             scene.write(list, &one, 0);
             list.alias(Some(&one), Some(&other));
@@ -181,8 +182,8 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         })
     }),
     refused("aliasing/b-8-barrier-that-does-nothing", "B-8", PLACED, WITH_TEXTURES, |ctx| {
-        let scene = Scene::with_laws(ctx, AliasingLaws::REMARKS)?;
-        let (one, other) = scene.strangers()?;
+        let scene = Scene::of_strictness(ctx, HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC)?;
+        let (one, other) = scene.activated_strangers()?;
         scene.run(|list| {
             list.alias(Some(&one), Some(&other));
             scene.write(list, &other, 0);
@@ -190,8 +191,8 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.remarks(&[("B-8", "")], HEAPWRIGHT_ALIASING_SEVERITY_INFO)
     }),
     refused("aliasing/b-8-barrier-that-stalls-all", "B-8", NULL, WITH_TEXTURES, |ctx| {
-        let scene = Scene::with_laws(ctx, AliasingLaws::REMARKS)?;
-        let (one, other) = scene.strangers()?;
+        let scene = Scene::of_strictness(ctx, HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC)?;
+        let (one, other) = scene.activated_strangers()?;
         scene.run(|list| {
             scene.write(list, &one, 0);
             list.alias(None, None);

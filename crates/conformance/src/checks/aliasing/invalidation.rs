@@ -1,8 +1,9 @@
 //! Section I: invalidation and initialisation of contents.
 
 use heapwright_d3d12::aliasing::{
-    AliasingLaws, HEAPWRIGHT_ALIASING_CONTENTS_INVALID, HEAPWRIGHT_ALIASING_CONTENTS_VALID,
-    HEAPWRIGHT_ALIASING_SEVERITY_WARNING,
+    HEAPWRIGHT_ALIASING_CONTENTS_INVALID, HEAPWRIGHT_ALIASING_CONTENTS_VALID,
+    HEAPWRIGHT_ALIASING_SEVERITY_WARNING, HEAPWRIGHT_ALIASING_STRICTNESS_MILD,
+    HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC, HEAPWRIGHT_ALIASING_STRICTNESS_STRICT,
 };
 use heapwright_d3d12::*;
 
@@ -149,7 +150,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         part_of_invalid(&Scene::advanced(ctx)?)?.accepts()
     }),
     refused("aliasing/i-3-a-part-of-an-invalid-texture-read-strictly", "I-3", WRITES, WITH_TEXTURES, |ctx| {
-        let scene = Scene::with_laws(ctx, AliasingLaws::INVALID_NEEDS_WHOLE_UNITS)?;
+        let scene = Scene::of_strictness(ctx, HEAPWRIGHT_ALIASING_STRICTNESS_STRICT)?;
         part_of_invalid(&scene)?.refuses(&[("I-2", "H-1")])
     }),
     accepted_scene("aliasing/i-4-copy-first", "I-4", INITIALISE, WITH_TEXTURES, |scene| {
@@ -178,8 +179,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.refuses(&[("I-4", "")])
     }),
     accepted("aliasing/i-4-unordered-clear-first-read-mildly", "I-4", INITIALISE, WITH_TEXTURES, |ctx| {
-        let laws = AliasingLaws::UNORDERED_CLEARS_INITIALISE;
-        let scene = Scene::with_laws(ctx, laws)?;
+        let scene = Scene::of_strictness(ctx, HEAPWRIGHT_ALIASING_STRICTNESS_MILD)?;
         unordered_clear_first(&scene)?;
         scene.accepts()
     }),
@@ -393,7 +393,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         scene.refuses_run(&[("I-12", "")], |list| scene.write(list, &texture, 0))
     }),
     refused("aliasing/i-12-first-use-in-the-advanced-model", "I-12", SIMPLE, WITH_TEXTURES, |ctx| {
-        let scene = Scene::with_laws(ctx, AliasingLaws::ADVANCED_BEGINS_INACTIVE)?;
+        let scene = Scene::of_strictness(ctx, HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC)?;
         let heap = scene.heap(1, TEXTURES)?;
         let texture = scene.place(&heap, 0, &square(), COPY_DEST)?;
         scene.run(|list| scene.write(list, &texture, 0))?;

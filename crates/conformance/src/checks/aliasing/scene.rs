@@ -29,6 +29,9 @@ pub(super) const ALL: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_NONE;
 /// The flag of heaps in which textures of unknown layout inherit data.
 pub(super) const SHARED: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_SHARED;
 
+/// The reading of the documentation that most checks expect.
+const DOCUMENTED: HEAPWRIGHT_ALIASING_STRICTNESS = HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED;
+
 /// Size of a granule of buffers and of most textures, and of a tile, in bytes.
 pub(super) const GRANULE: u64 = 64 * KIB;
 
@@ -141,34 +144,38 @@ static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
 impl<'a> Scene<'a> {
     /// Tracks with the advanced usage model.
     pub(crate) fn advanced(ctx: &'a Context) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12, None)
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, DOCUMENTED, None)
     }
 
     /// Tracks with the simple usage model.
     pub(super) fn simple(ctx: &'a Context) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_SIMPLE, AliasingLaws::D3D12, None)
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_SIMPLE, DOCUMENTED, None)
     }
 
-    /// Tracks with the advanced usage model and laws beyond those of D3D12.
-    pub(super) fn with_laws(ctx: &'a Context, more: AliasingLaws) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12 | more, None)
+    /// Tracks with the advanced usage model and another strictness.
+    pub(super) fn of_strictness(
+        ctx: &'a Context,
+        strictness: HEAPWRIGHT_ALIASING_STRICTNESS,
+    ) -> Result<Self, Stop> {
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, strictness, None)
     }
 
     /// Tracks with the advanced usage model and overwrites contents that become undefined.
     pub(super) fn scrambling(ctx: &'a Context, seed: u64) -> Result<Self, Stop> {
-        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, AliasingLaws::D3D12, Some(seed))
+        Self::new(ctx, HEAPWRIGHT_ALIASING_MODEL_ADVANCED, DOCUMENTED, Some(seed))
     }
 
     fn new(
         ctx: &'a Context,
         model: HEAPWRIGHT_ALIASING_MODEL,
-        laws: AliasingLaws,
+        strictness: HEAPWRIGHT_ALIASING_STRICTNESS,
         scramble_seed: Option<u64>,
     ) -> Result<Self, Stop> {
         let source = ctx.commit(UPLOAD, &buffer(STAGING)).ok("bytes to copy")?;
         ctx.map(&source).ok("an UPLOAD buffer")?.write(0, &PATTERN);
         let back = ctx.commit(READBACK, &buffer(STAGING)).ok("a READBACK buffer")?;
-        let tracker = Tracker::begin(ctx.device(), model, laws, scramble_seed).ok("a model and laws")?;
+        let tracker = Tracker::begin(ctx.device(), model, strictness, scramble_seed);
+        let tracker = tracker.ok("a model and a strictness")?;
         let queue = ctx.queue(DIRECT)?;
         Ok(Self { ctx, tracker, queue, source, back, views: RefCell::default(), heaps: RefCell::default() })
     }
@@ -250,6 +257,16 @@ impl<'a> Scene<'a> {
     /// Creates two textures in COPY_DEST that share a granule and inherit nothing from each other.
     pub(super) fn strangers(&self) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
         self.pair(TEXTURES, (&square(), COPY_DEST), (&tall(), COPY_DEST))
+    }
+
+    /// Creates two overlapping textures and activates each with a barrier.
+    pub(super) fn activated_strangers(&self) -> Result<(ID3D12Resource, ID3D12Resource), Stop> {
+        let (one, other) = self.strangers()?;
+        self.run(|list| {
+            list.alias(None, Some(&one));
+            list.alias(None, Some(&other));
+        })?;
+        Ok((one, other))
     }
 
     /// Creates a reserved resource without mapped tiles.

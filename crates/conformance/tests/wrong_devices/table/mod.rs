@@ -87,6 +87,7 @@ const HONEST: Lies = Lies {
     residency: None,
     make_resident: None,
     uncounted: false,
+    forgotten_law: None,
     tracking: None,
     hides_violations: false,
     violation: None,

@@ -10,7 +10,7 @@ use proptest::test_runner::{TestRng, TestRunner};
 
 use super::model::{BLOCK, CELL, Effect, Model};
 use super::stage::{Call, KIB_4, KIB_64, Kind, Resource, Stage};
-use crate::aliasing::options::AliasingTracking;
+use crate::aliasing::options::{AliasingTracking, Strictness};
 use crate::aliasing::rule::Rule;
 use crate::aliasing::{Note, Subresources};
 use crate::ddi::driver_resource::TexelRegion;
@@ -273,7 +273,9 @@ fn is_about_contents(rule: Rule) -> bool {
 
 fn judge(program: &Program) -> Result<(), TestCaseError> {
     let mut base = if program.is_simple { AliasingTracking::SIMPLE } else { AliasingTracking::ADVANCED };
-    base.laws.set(AliasingLaws::INVALID_NEEDS_WHOLE_UNITS, program.is_strict);
+    if program.is_strict {
+        base.strictness = Strictness::Strict;
+    }
     let stage = Stage::new(base);
     let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
     let heap = stage.heap(

@@ -4,7 +4,7 @@ use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 
 use super::stage::{Call, KIB_4, KIB_64, Kind, Stage};
-use crate::aliasing::options::AliasingTracking;
+use crate::aliasing::options::{AliasingTracking, Strictness};
 use crate::aliasing::rule::Rule;
 use crate::aliasing::{Note, RenderedView, ResourcePart, Skipped};
 use crate::ddi::TextureMemoryLayout;
@@ -467,9 +467,8 @@ fn placed_tiles_inherit_as_reserved_ones_do() {
 /// The strict reading of ALIAS, *Writes to invalidated resources*.
 #[test]
 fn by_the_strict_law_only_whole_units_make_invalid_contents_valid() {
-    let strict = AliasingLaws::D3D12 | AliasingLaws::INVALID_NEEDS_WHOLE_UNITS;
-    for (laws, is_strict) in [(AliasingLaws::D3D12, false), (strict, true)] {
-        let stage = Stage::new(AliasingTracking { laws, ..AliasingTracking::ADVANCED });
+    for (strictness, is_strict) in [(Strictness::Documented, false), (Strictness::Strict, true)] {
+        let stage = Stage::new(AliasingTracking { strictness, ..AliasingTracking::ADVANCED });
         let heap = stage.heap(NONE);
         let texture = stage.place(&heap, 0, Kind::texture(TextureMemoryLayout::Unknown, 256, 1), COMMON);
         let buffer = stage.place(&heap, 0, Kind::buffer(4 * KIB_64), COMMON);

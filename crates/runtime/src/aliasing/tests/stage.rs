@@ -28,7 +28,6 @@ pub(super) const KIB_4: u64 = 4 * 1024;
 pub(super) const KIB_64: u64 = 64 * 1024;
 
 /// A heap or a resource of which the tracker knows the address alone.
-#[derive(Debug)]
 struct Stub(GpuVirtualAddress);
 
 impl Stub {
@@ -61,9 +60,6 @@ impl DriverHeap for Stub {
     }
     fn evict(&self) -> Result<(), DriverError> {
         Ok(())
-    }
-    fn is_resident(&self) -> bool {
-        true
     }
     fn set_name(&self, _: &str) {}
     fn as_any(&self) -> &dyn Any {
@@ -106,7 +102,7 @@ impl DriverResource for Stub {
 }
 
 /// A heap that the tracker knows.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Heap {
     pub(super) driver: Arc<dyn DriverHeap>,
     label: Arc<Label>,
@@ -222,14 +218,14 @@ impl Kind {
 }
 
 /// A resource that the tracker knows, or one that it does not.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Resource {
     pub(super) driver: Arc<dyn DriverResource>,
     pub(super) kind: Kind,
 }
 
 /// What lists record: a call with its notes and its commands.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Call {
     pub(super) name: &'static str,
     pub(super) notes: Vec<Note>,

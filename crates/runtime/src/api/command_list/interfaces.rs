@@ -18,6 +18,7 @@ use super::{
 use crate::api::call;
 use crate::api::command_allocator::CommandAllocator;
 use crate::api::inert::{CommandSignature, PipelineState, RootSignature};
+use crate::api::methods::methods;
 use crate::api::object::own;
 use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::Resource;
@@ -60,27 +61,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         });
     }
 
-    fn DrawInstanced(
-        &self,
-        _vertexcountperinstance: u32,
-        _instancecount: u32,
-        _startvertexlocation: u32,
-        _startinstancelocation: u32,
-    ) {
-        self.draw("ID3D12GraphicsCommandList::DrawInstanced");
-    }
-
-    fn DrawIndexedInstanced(
-        &self,
-        _indexcountperinstance: u32,
-        _instancecount: u32,
-        _startindexlocation: u32,
-        _basevertexlocation: i32,
-        _startinstancelocation: u32,
-    ) {
-        self.draw("ID3D12GraphicsCommandList::DrawIndexedInstanced");
-    }
-
     fn Dispatch(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
         let name = "ID3D12GraphicsCommandList::Dispatch";
         self.skip(name, Allowed::State, |_, recording| {
@@ -98,18 +78,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         srcoffset: u64,
         numbytes: u64,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyBufferRegion",
-            Allowed::All,
-            |device, recording| {
-                let ids =
-                    [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
-                let target = (pdstbuffer.as_ref(), "pDstBuffer");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
-                copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyBufferRegion";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            let ids = [D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLDST, D3D12_MESSAGE_ID_COPYBUFFERREGION_NULLSRC];
+            let target = (pdstbuffer.as_ref(), "pDstBuffer");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcbuffer.as_ref(), "pSrcBuffer"), ids)?;
+            copies::copy_buffer_region(recording, (target, dstoffset), (source, srcoffset), numbytes)
+        });
     }
 
     fn CopyTextureRegion(
@@ -121,40 +97,34 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         psrc: *const D3D12_TEXTURE_COPY_LOCATION,
         psrcbox: *const D3D12_BOX,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyTextureRegion",
-            Allowed::All,
-            |device, recording| {
-                // SAFETY: by the COM contract the pointers are null or point to their structures.
-                let (target, source, source_box) =
-                    unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    texture_copies::copy_texture_region(
-                        device,
-                        recording,
-                        target,
-                        [dstx, dsty, dstz],
-                        source,
-                        source_box,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyTextureRegion";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            // SAFETY: by the COM contract the pointers are null or point to their structures.
+            let (target, source, source_box) =
+                unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                texture_copies::copy_texture_region(
+                    device,
+                    recording,
+                    target,
+                    [dstx, dsty, dstz],
+                    source,
+                    source_box,
+                )
+            }
+        });
     }
 
     fn CopyResource(&self, pdstresource: Ref<'_, ID3D12Resource>, psrcresource: Ref<'_, ID3D12Resource>) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyResource",
-            Allowed::All,
-            |device, recording| {
-                let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
-                let target = (pdstresource.as_ref(), "pDstResource");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
-                copies::copy_resource(recording, target, source)
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyResource";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            let ids = [D3D12_MESSAGE_ID_COPYRESOURCE_NULLDST, D3D12_MESSAGE_ID_COPYRESOURCE_NULLSRC];
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), ids)?;
+            copies::copy_resource(recording, target, source)
+        });
     }
 
     fn CopyTiles(
@@ -166,19 +136,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         bufferstartoffsetinbytes: u64,
         flags: D3D12_TILE_COPY_FLAGS,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::CopyTiles",
-            Allowed::All,
-            |device, recording| {
-                let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
-                let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
-                let region = (ptileregionstartcoordinate, ptileregionsize);
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags)
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::CopyTiles";
+        self.record_outside_pass(name, Allowed::All, |device, recording| {
+            let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
+            let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
+            let region = (ptileregionstartcoordinate, ptileregionsize);
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags) }
+        });
     }
 
     fn ResolveSubresource(
@@ -189,38 +154,25 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         srcsubresource: u32,
         format: DXGI_FORMAT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ResolveSubresource",
-            Allowed::Direct,
-            |device, recording| {
-                let target = (pdstresource.as_ref(), "pDstResource");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
-                let resolve = Resolve {
-                    target,
-                    target_subresource: dstsubresource,
-                    target_start: [0; 2],
-                    source,
-                    source_subresource: srcsubresource,
-                    rect: None,
-                    format,
-                    mode: ResolveMode::Average,
-                };
-                recording.commands.extend(resolve.whole_command()?);
-                Ok(())
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ResolveSubresource";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+            let resolve = Resolve {
+                target,
+                target_subresource: dstsubresource,
+                target_start: [0; 2],
+                source,
+                source_subresource: srcsubresource,
+                rect: None,
+                format,
+                mode: ResolveMode::Average,
+            };
+            recording.commands.extend(resolve.whole_command()?);
+            Ok(())
+        });
     }
-
-    fn IASetPrimitiveTopology(&self, _primitivetopology: D3D12_PRIMITIVE_TOPOLOGY) {}
-
-    fn RSSetViewports(&self, _numviewports: u32, _pviewports: *const D3D12_VIEWPORT) {}
-
-    fn RSSetScissorRects(&self, _numrects: u32, _prects: *const D3D12_RECT) {}
-
-    fn OMSetBlendFactor(&self, _blendfactor: *const f32) {}
-
-    fn OMSetStencilRef(&self, _stencilref: u32) {}
 
     fn SetPipelineState(&self, ppipelinestate: Ref<'_, ID3D12PipelineState>) {
         self.record("ID3D12GraphicsCommandList::SetPipelineState", Allowed::State, |device, _| {
@@ -259,16 +211,12 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numdescriptorheaps: u32,
         ppdescriptorheaps: *const Option<ID3D12DescriptorHeap>,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::SetDescriptorHeaps",
-            Allowed::State,
-            |device, recording| {
-                // SAFETY: by the COM contract the array has that many elements.
-                let heaps =
-                    unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
-                clears::set_descriptor_heaps(device, recording, heaps)
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::SetDescriptorHeaps";
+        self.record_outside_pass(name, Allowed::State, |device, recording| {
+            // SAFETY: by the COM contract the array has that many elements.
+            let heaps = unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
+            clears::set_descriptor_heaps(device, recording, heaps)
+        });
     }
 
     fn SetComputeRootSignature(&self, prootsignature: Ref<'_, ID3D12RootSignature>) {
@@ -287,92 +235,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             recording.set_root_signature(Pipeline::Graphics, signature);
             Ok(())
         });
-    }
-
-    fn SetComputeRootDescriptorTable(
-        &self,
-        _rootparameterindex: u32,
-        _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootDescriptorTable", Allowed::State);
-    }
-
-    fn SetGraphicsRootDescriptorTable(
-        &self,
-        _rootparameterindex: u32,
-        _basedescriptor: &D3D12_GPU_DESCRIPTOR_HANDLE,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootDescriptorTable", Allowed::Draw);
-    }
-
-    fn SetComputeRoot32BitConstant(
-        &self,
-        _rootparameterindex: u32,
-        _srcdata: u32,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRoot32BitConstant", Allowed::State);
-    }
-
-    fn SetGraphicsRoot32BitConstant(
-        &self,
-        _rootparameterindex: u32,
-        _srcdata: u32,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstant", Allowed::Draw);
-    }
-
-    fn SetComputeRoot32BitConstants(
-        &self,
-        _rootparameterindex: u32,
-        _num32bitvaluestoset: u32,
-        _psrcdata: *const c_void,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRoot32BitConstants", Allowed::State);
-    }
-
-    fn SetGraphicsRoot32BitConstants(
-        &self,
-        _rootparameterindex: u32,
-        _num32bitvaluestoset: u32,
-        _psrcdata: *const c_void,
-        _destoffsetin32bitvalues: u32,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRoot32BitConstants", Allowed::Draw);
-    }
-
-    fn SetComputeRootConstantBufferView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootConstantBufferView", Allowed::State);
-    }
-
-    fn SetGraphicsRootConstantBufferView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootConstantBufferView", Allowed::Draw);
-    }
-
-    fn SetComputeRootShaderResourceView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetComputeRootShaderResourceView", Allowed::State);
-    }
-
-    fn SetGraphicsRootShaderResourceView(
-        &self,
-        _rootparameterindex: u32,
-        _bufferlocation: D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.set_state("ID3D12GraphicsCommandList::SetGraphicsRootShaderResourceView", Allowed::Draw);
     }
 
     fn SetComputeRootUnorderedAccessView(
@@ -398,10 +260,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             Ok(())
         });
     }
-
-    fn IASetIndexBuffer(&self, _pview: *const D3D12_INDEX_BUFFER_VIEW) {}
-
-    fn IASetVertexBuffers(&self, _startslot: u32, _numviews: u32, _pviews: *const D3D12_VERTEX_BUFFER_VIEW) {}
 
     fn SOSetTargets(&self, startslot: u32, numviews: u32, pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
         self.record("ID3D12GraphicsCommandList::SOSetTargets", Allowed::State, |_, recording| {
@@ -440,24 +298,14 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearDepthStencilView",
-            Allowed::Direct,
-            |device, recording| {
-                let (values, rects) = ((depth, stencil), (numrects, prects));
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_depth_stencil(
-                        device,
-                        recording,
-                        *depthstencilview,
-                        clearflags,
-                        values,
-                        rects,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearDepthStencilView";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let (values, rects) = ((depth, stencil), (numrects, prects));
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
+            }
+        });
     }
 
     fn ClearRenderTargetView(
@@ -467,22 +315,19 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearRenderTargetView",
-            Allowed::Direct,
-            |device, recording| {
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_render_target(
-                        device,
-                        recording,
-                        *rendertargetview,
-                        colorrgba,
-                        (numrects, prects),
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearRenderTargetView";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_render_target(
+                    device,
+                    recording,
+                    *rendertargetview,
+                    colorrgba,
+                    (numrects, prects),
+                )
+            }
+        });
     }
 
     fn ClearUnorderedAccessViewUint(
@@ -494,27 +339,17 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
-            Allowed::DirectAndCompute,
-            |device, recording| {
-                // SAFETY: by the COM contract Values is null or has four elements.
-                let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
-                let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
-                let values = ClearValues::Uint(values);
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_unordered_access(
-                        device,
-                        recording,
-                        handles,
-                        presource.as_ref(),
-                        values,
-                        rects,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            // SAFETY: by the COM contract Values is null or has four elements.
+            let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
+            let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
+            let values = ClearValues::Uint(values);
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+            }
+        });
     }
 
     fn ClearUnorderedAccessViewFloat(
@@ -526,41 +361,28 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         numrects: u32,
         prects: *const D3D12_RECT,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat",
-            Allowed::DirectAndCompute,
-            |device, recording| {
-                // SAFETY: by the COM contract Values is null or has four elements.
-                let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
-                let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
-                let values = ClearValues::Float(values);
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe {
-                    clears::clear_unordered_access(
-                        device,
-                        recording,
-                        handles,
-                        presource.as_ref(),
-                        values,
-                        rects,
-                    )
-                }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            // SAFETY: by the COM contract Values is null or has four elements.
+            let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
+            let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
+            let values = ClearValues::Float(values);
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe {
+                clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
+            }
+        });
     }
 
     fn DiscardResource(&self, presource: Ref<'_, ID3D12Resource>, pregion: *const D3D12_DISCARD_REGION) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList::DiscardResource",
-            Allowed::DirectAndCompute,
-            |device, recording| {
-                let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe { self.check_discard(resource, pregion)? };
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
-                unsafe { recording.note_discard(self.list_type, resource, pregion) }
-            },
-        );
+        let name = "ID3D12GraphicsCommandList::DiscardResource";
+        self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
+            let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { self.check_discard(resource, pregion)? };
+            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            unsafe { recording.note_discard(self.list_type, resource, pregion) }
+        });
     }
 
     fn BeginQuery(&self, pqueryheap: Ref<'_, ID3D12QueryHeap>, query_type: D3D12_QUERY_TYPE, index: u32) {
@@ -596,21 +418,6 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         });
     }
 
-    fn SetPredication(
-        &self,
-        _pbuffer: Ref<'_, ID3D12Resource>,
-        _alignedbufferoffset: u64,
-        _operation: D3D12_PREDICATION_OP,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList::SetPredication");
-    }
-
-    fn SetMarker(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
-
-    fn BeginEvent(&self, _metadata: u32, _pdata: *const c_void, _size: u32) {}
-
-    fn EndEvent(&self) {}
-
     fn ExecuteIndirect(
         &self,
         pcommandsignature: Ref<'_, ID3D12CommandSignature>,
@@ -627,45 +434,52 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             Ok(())
         });
     }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.draw(name);
+        fn DrawInstanced(u32, u32, u32, u32);
+        fn DrawIndexedInstanced(u32, u32, u32, i32, u32);
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |_, _| ();
+        fn IASetPrimitiveTopology(D3D12_PRIMITIVE_TOPOLOGY);
+        fn RSSetViewports(u32, *const D3D12_VIEWPORT);
+        fn RSSetScissorRects(u32, *const D3D12_RECT);
+        fn OMSetBlendFactor(*const f32);
+        fn OMSetStencilRef(u32);
+        fn IASetIndexBuffer(*const D3D12_INDEX_BUFFER_VIEW);
+        fn IASetVertexBuffers(u32, u32, *const D3D12_VERTEX_BUFFER_VIEW);
+        fn SetMarker(u32, *const c_void, u32);
+        fn BeginEvent(u32, *const c_void, u32);
+        fn EndEvent();
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.set_state(name, Allowed::State);
+        fn SetComputeRootDescriptorTable(u32, &D3D12_GPU_DESCRIPTOR_HANDLE);
+        fn SetComputeRoot32BitConstant(u32, u32, u32);
+        fn SetComputeRoot32BitConstants(u32, u32, *const c_void, u32);
+        fn SetComputeRootConstantBufferView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+        fn SetComputeRootShaderResourceView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.set_state(name, Allowed::Draw);
+        fn SetGraphicsRootDescriptorTable(u32, &D3D12_GPU_DESCRIPTOR_HANDLE);
+        fn SetGraphicsRoot32BitConstant(u32, u32, u32);
+        fn SetGraphicsRoot32BitConstants(u32, u32, *const c_void, u32);
+        fn SetGraphicsRootConstantBufferView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+        fn SetGraphicsRootShaderResourceView(u32, D3D12_GPU_VIRTUAL_ADDRESS);
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList, |list, name| list.unsupported(name);
+        fn SetPredication(Ref<'_, ID3D12Resource>, u64, D3D12_PREDICATION_OP);
+    }
 }
 
 impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
-    fn AtomicCopyBufferUINT(
-        &self,
-        _pdstbuffer: Ref<'_, ID3D12Resource>,
-        _dstoffset: u64,
-        _psrcbuffer: Ref<'_, ID3D12Resource>,
-        _srcoffset: u64,
-        _dependencies: u32,
-        _ppdependentresources: *const Option<ID3D12Resource>,
-        _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT");
-    }
-
-    fn AtomicCopyBufferUINT64(
-        &self,
-        _pdstbuffer: Ref<'_, ID3D12Resource>,
-        _dstoffset: u64,
-        _psrcbuffer: Ref<'_, ID3D12Resource>,
-        _srcoffset: u64,
-        _dependencies: u32,
-        _ppdependentresources: *const Option<ID3D12Resource>,
-        _pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList1::AtomicCopyBufferUINT64");
-    }
-
-    fn OMSetDepthBounds(&self, _min: f32, _max: f32) {}
-
-    fn SetSamplePositions(
-        &self,
-        _numsamplesperpixel: u32,
-        _numpixels: u32,
-        _psamplepositions: *const D3D12_SAMPLE_POSITION,
-    ) {
-    }
-
     fn ResolveSubresourceRegion(
         &self,
         pdstresource: Ref<'_, ID3D12Resource>,
@@ -678,31 +492,45 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
         format: DXGI_FORMAT,
         resolvemode: D3D12_RESOLVE_MODE,
     ) {
-        self.record_outside_pass(
-            "ID3D12GraphicsCommandList1::ResolveSubresourceRegion",
-            Allowed::Direct,
-            |device, recording| {
-                let target = (pdstresource.as_ref(), "pDstResource");
-                let [target, source] =
-                    copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
-                let resolve = Resolve {
-                    target,
-                    target_subresource: dstsubresource,
-                    target_start: [dstx, dsty],
-                    source,
-                    source_subresource: srcsubresource,
-                    // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
-                    rect: unsafe { psrcrect.as_ref() }.copied(),
-                    format,
-                    mode: resolves::mode(resolvemode)?,
-                };
-                recording.commands.extend(resolve.command()?);
-                Ok(())
-            },
+        let name = "ID3D12GraphicsCommandList1::ResolveSubresourceRegion";
+        self.record_outside_pass(name, Allowed::Direct, |device, recording| {
+            let target = (pdstresource.as_ref(), "pDstResource");
+            let [target, source] =
+                copies::own_pair(device, target, (psrcresource.as_ref(), "pSrcResource"), RESOLVE_NULLS)?;
+            let resolve = Resolve {
+                target,
+                target_subresource: dstsubresource,
+                target_start: [dstx, dsty],
+                source,
+                source_subresource: srcsubresource,
+                // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
+                rect: unsafe { psrcrect.as_ref() }.copied(),
+                format,
+                mode: resolves::mode(resolvemode)?,
+            };
+            recording.commands.extend(resolve.command()?);
+            Ok(())
+        });
+    }
+
+    methods! {
+        ID3D12GraphicsCommandList1, |list, name| list.unsupported_outside_pass(name);
+        fn AtomicCopyBufferUINT(
+            Ref<'_, ID3D12Resource>, u64, Ref<'_, ID3D12Resource>, u64, u32, *const Option<ID3D12Resource>,
+            *const D3D12_SUBRESOURCE_RANGE_UINT64
+        );
+        fn AtomicCopyBufferUINT64(
+            Ref<'_, ID3D12Resource>, u64, Ref<'_, ID3D12Resource>, u64, u32, *const Option<ID3D12Resource>,
+            *const D3D12_SUBRESOURCE_RANGE_UINT64
         );
     }
 
-    fn SetViewInstanceMask(&self, _mask: u32) {}
+    methods! {
+        ID3D12GraphicsCommandList1, |_, _| ();
+        fn OMSetDepthBounds(f32, f32);
+        fn SetSamplePositions(u32, u32, *const D3D12_SAMPLE_POSITION);
+        fn SetViewInstanceMask(u32);
+    }
 }
 
 impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
@@ -724,11 +552,9 @@ impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
 }
 
 impl ID3D12GraphicsCommandList3_Impl for CommandList_Impl {
-    fn SetProtectedResourceSession(
-        &self,
-        _pprotectedresourcesession: Ref<'_, ID3D12ProtectedResourceSession>,
-    ) {
-        self.unsupported_outside_pass("ID3D12GraphicsCommandList3::SetProtectedResourceSession");
+    methods! {
+        ID3D12GraphicsCommandList3, |list, name| list.unsupported_outside_pass(name);
+        fn SetProtectedResourceSession(Ref<'_, ID3D12ProtectedResourceSession>);
     }
 }
 
@@ -757,76 +583,43 @@ impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
         });
     }
 
-    fn InitializeMetaCommand(
-        &self,
-        _pmetacommand: Ref<'_, ID3D12MetaCommand>,
-        _pinitializationparametersdata: *const c_void,
-        _initializationparametersdatasizeinbytes: usize,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::InitializeMetaCommand");
-    }
-
-    fn ExecuteMetaCommand(
-        &self,
-        _pmetacommand: Ref<'_, ID3D12MetaCommand>,
-        _pexecutionparametersdata: *const c_void,
-        _executionparametersdatasizeinbytes: usize,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::ExecuteMetaCommand");
-    }
-
-    fn BuildRaytracingAccelerationStructure(
-        &self,
-        _pdesc: *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC,
-        _numpostbuildinfodescs: u32,
-        _ppostbuildinfodescs: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::BuildRaytracingAccelerationStructure");
-    }
-
-    fn EmitRaytracingAccelerationStructurePostbuildInfo(
-        &self,
-        _pdesc: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-        _numsourceaccelerationstructures: u32,
-        _psourceaccelerationstructuredata: *const D3D12_GPU_VIRTUAL_ADDRESS,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::EmitRaytracingAccelerationStructurePostbuildInfo");
-    }
-
-    fn CopyRaytracingAccelerationStructure(
-        &self,
-        _destaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
-        _sourceaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
-        _mode: D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE,
-    ) {
-        self.unsupported("ID3D12GraphicsCommandList4::CopyRaytracingAccelerationStructure");
-    }
-
-    fn SetPipelineState1(&self, _pstateobject: Ref<'_, ID3D12StateObject>) {
-        self.unsupported("ID3D12GraphicsCommandList4::SetPipelineState1");
-    }
-
-    fn DispatchRays(&self, _pdesc: *const D3D12_DISPATCH_RAYS_DESC) {
-        self.unsupported("ID3D12GraphicsCommandList4::DispatchRays");
+    methods! {
+        ID3D12GraphicsCommandList4, |list, name| list.unsupported(name);
+        fn InitializeMetaCommand(Ref<'_, ID3D12MetaCommand>, *const c_void, usize);
+        fn ExecuteMetaCommand(Ref<'_, ID3D12MetaCommand>, *const c_void, usize);
+        fn BuildRaytracingAccelerationStructure(
+            *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC, u32,
+            *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC
+        );
+        fn EmitRaytracingAccelerationStructurePostbuildInfo(
+            *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC, u32,
+            *const D3D12_GPU_VIRTUAL_ADDRESS
+        );
+        fn CopyRaytracingAccelerationStructure(
+            D3D12_GPU_VIRTUAL_ADDRESS, D3D12_GPU_VIRTUAL_ADDRESS,
+            D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE
+        );
+        fn SetPipelineState1(Ref<'_, ID3D12StateObject>);
+        fn DispatchRays(*const D3D12_DISPATCH_RAYS_DESC);
     }
 }
 
 impl ID3D12GraphicsCommandList5_Impl for CommandList_Impl {
-    fn RSSetShadingRate(
-        &self,
-        _baseshadingrate: D3D12_SHADING_RATE,
-        _combiners: *const D3D12_SHADING_RATE_COMBINER,
-    ) {
+    methods! {
+        ID3D12GraphicsCommandList5, |_, _| ();
+        fn RSSetShadingRate(D3D12_SHADING_RATE, *const D3D12_SHADING_RATE_COMBINER);
     }
 
-    fn RSSetShadingRateImage(&self, _shadingrateimage: Ref<'_, ID3D12Resource>) {
-        self.unsupported("ID3D12GraphicsCommandList5::RSSetShadingRateImage");
+    methods! {
+        ID3D12GraphicsCommandList5, |list, name| list.unsupported(name);
+        fn RSSetShadingRateImage(Ref<'_, ID3D12Resource>);
     }
 }
 
 impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
-    fn DispatchMesh(&self, _threadgroupcountx: u32, _threadgroupcounty: u32, _threadgroupcountz: u32) {
-        self.draw("ID3D12GraphicsCommandList6::DispatchMesh");
+    methods! {
+        ID3D12GraphicsCommandList6, |list, name| list.draw(name);
+        fn DispatchMesh(u32, u32, u32);
     }
 }
 
@@ -846,21 +639,24 @@ impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
 }
 
 impl ID3D12GraphicsCommandList8_Impl for CommandList_Impl {
-    fn OMSetFrontAndBackStencilRef(&self, _frontstencilref: u32, _backstencilref: u32) {}
+    methods! {
+        ID3D12GraphicsCommandList8, |_, _| ();
+        fn OMSetFrontAndBackStencilRef(u32, u32);
+    }
 }
 
 impl ID3D12GraphicsCommandList9_Impl for CommandList_Impl {
-    fn RSSetDepthBias(&self, _depthbias: f32, _depthbiasclamp: f32, _slopescaleddepthbias: f32) {}
-
-    fn IASetIndexBufferStripCutValue(&self, _ibstripcutvalue: D3D12_INDEX_BUFFER_STRIP_CUT_VALUE) {}
+    methods! {
+        ID3D12GraphicsCommandList9, |_, _| ();
+        fn RSSetDepthBias(f32, f32, f32);
+        fn IASetIndexBufferStripCutValue(D3D12_INDEX_BUFFER_STRIP_CUT_VALUE);
+    }
 }
 
 impl ID3D12GraphicsCommandList10_Impl for CommandList_Impl {
-    fn SetProgram(&self, _pdesc: *const D3D12_SET_PROGRAM_DESC) {
-        self.unsupported("ID3D12GraphicsCommandList10::SetProgram");
-    }
-
-    fn DispatchGraph(&self, _pdesc: *const D3D12_DISPATCH_GRAPH_DESC) {
-        self.unsupported("ID3D12GraphicsCommandList10::DispatchGraph");
+    methods! {
+        ID3D12GraphicsCommandList10, |list, name| list.unsupported(name);
+        fn SetProgram(*const D3D12_SET_PROGRAM_DESC);
+        fn DispatchGraph(*const D3D12_DISPATCH_GRAPH_DESC);
     }
 }

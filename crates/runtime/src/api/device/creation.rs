@@ -19,32 +19,68 @@ use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placeme
 
 /// How a resource begins: the two generations of the API say it in different words.
 #[derive(Clone, Copy)]
-pub(super) enum Initial {
+enum Initial {
     State(D3D12_RESOURCE_STATES),
     Layout(D3D12_BARRIER_LAYOUT),
 }
 
+/// Where an object that is created goes: `riid` and `ppv`.
+type Out = (*const GUID, *mut *mut c_void);
+
 /// What the newest creation calls take, and the older ones have defaults for.
 pub(super) struct ResourceRequest<'a> {
-    pub(super) desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
-    pub(super) initial: Initial,
-    pub(super) clear_value: *const D3D12_CLEAR_VALUE,
-    pub(super) castable_formats: &'a [DXGI_FORMAT],
-    pub(super) protected_session: Option<&'a ID3D12ProtectedResourceSession>,
-    pub(super) riid: *const GUID,
-    pub(super) ppv: *mut *mut c_void,
+    desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+    initial: Initial,
+    clear_value: *const D3D12_CLEAR_VALUE,
+    castable_formats: &'a [DXGI_FORMAT],
+    session: Option<&'a ID3D12ProtectedResourceSession>,
+    out: Out,
 }
 
-impl ResourceRequest<'_> {
-    /// A request of the older calls, which know neither castable formats nor sessions.
-    pub(super) fn new(
+impl<'a> ResourceRequest<'a> {
+    /// A request of the calls that know resource states.
+    pub(super) fn in_state(
         desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
-        initial: Initial,
+        state: D3D12_RESOURCE_STATES,
         clear_value: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppv: *mut *mut c_void,
+        out: Out,
     ) -> Self {
-        Self { desc, initial, clear_value, castable_formats: &[], protected_session: None, riid, ppv }
+        Self { desc, initial: Initial::State(state), clear_value, castable_formats: &[], session: None, out }
+    }
+
+    /// A request of the calls that know barrier layouts.
+    pub(super) fn in_layout(
+        desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
+        layout: D3D12_BARRIER_LAYOUT,
+        clear_value: *const D3D12_CLEAR_VALUE,
+        out: Out,
+    ) -> Self {
+        Self {
+            desc,
+            initial: Initial::Layout(layout),
+            clear_value,
+            castable_formats: &[],
+            session: None,
+            out,
+        }
+    }
+
+    /// The same request with a session, which may be null.
+    pub(super) fn in_session(self, session: &'a Ref<'_, ID3D12ProtectedResourceSession>) -> Self {
+        Self { session: session.as_ref(), ..self }
+    }
+
+    /// The same request with the formats that views may have as well.
+    ///
+    /// # Safety
+    ///
+    /// `formats` is null or has `count` elements.
+    pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
+        // SAFETY: the caller's promise.
+        match unsafe { read_formats(count, formats) } {
+            Ok(castable_formats) => Self { castable_formats, ..self },
+            Err(refusal) => Self { desc: Err(refusal), ..self },
+        }
     }
 
     /// The description as the rules see it; what the application should know of it goes to the log.
@@ -95,7 +131,7 @@ impl ResourceRequest<'_> {
         caps: &DriverCaps,
     ) -> Result<(), Refusal> {
         let desc = self.desc.as_ref().map_err(Clone::clone)?;
-        if self.protected_session.is_some() {
+        if self.session.is_some() {
             return Err(Refusal::not_implemented("protected resource sessions"));
         }
         // SAFETY: by the COM contract pOptimizedClearValue is null or points to a clear value.
@@ -213,7 +249,7 @@ impl Device_Impl {
                 Ok(ComObject::new(unsafe { request.tracked(placed, &args) }))
             };
             // SAFETY: the caller's promise.
-            unsafe { call::create(self.log(), name, request.riid, request.ppv, check, make) }
+            unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
         })
     }
 
@@ -254,7 +290,7 @@ impl Device_Impl {
                 Ok(ComObject::new(unsafe { request.tracked(committed, &plan.args) }))
             };
             // SAFETY: the caller's promise.
-            unsafe { call::create(self.log(), name, request.riid, request.ppv, check, make) }
+            unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
         })
     }
 
@@ -287,7 +323,7 @@ impl Device_Impl {
                 Ok(ComObject::new(unsafe { request.tracked(reserved, &plan.args) }))
             };
             // SAFETY: the caller's promise.
-            unsafe { call::create(self.log(), name, request.riid, request.ppv, check, make) }
+            unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
         })
     }
 
@@ -389,10 +425,7 @@ impl Device_Impl {
 /// # Safety
 ///
 /// `pointer` is null or points to `count` formats that stay readable as long as the result is used.
-pub(super) unsafe fn read_formats<'a>(
-    count: u32,
-    pointer: *const DXGI_FORMAT,
-) -> Result<&'a [DXGI_FORMAT], Refusal> {
+unsafe fn read_formats<'a>(count: u32, pointer: *const DXGI_FORMAT) -> Result<&'a [DXGI_FORMAT], Refusal> {
     if count == 0 {
         return Ok(&[]);
     }

@@ -9,6 +9,25 @@ use crate::exports::FEATURE_LEVEL;
 use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
+/// Answers features by a table: of a structure the fields with a value are that, those without one stay as the caller asks with them, and
+/// all others become 0.
+macro_rules! answers {
+    ($asked:expr, $data:expr, $size:expr; $($feature:ident => $structure:ident {
+        $($field:ident $(: $value:expr)?),* $(,)?
+    },)*) => {
+        match $asked {
+            $($feature => exchange($data, $size, |data: &mut $structure| {
+                let _asked = std::mem::take(data);
+                $(answers!(@field data, _asked, $field $(, $value)?);)*
+                Ok(())
+            }),)*
+            other => Err(Refusal::invalid(format!("{other} is no D3D12_FEATURE that this runtime knows"))),
+        }
+    };
+    (@field $data:ident, $asked:ident, $field:ident) => { $data.$field = $asked.$field };
+    (@field $data:ident, $asked:ident, $field:ident, $value:expr) => { $data.$field = $value };
+}
+
 impl Device_Impl {
     /// # Safety
     ///
@@ -24,20 +43,12 @@ impl Device_Impl {
         }
         let caps = *self.driver().caps();
         // SAFETY: by the COM contract pFeatureSupportData points to FeatureSupportDataSize bytes, in which the caller
-        // keeps the feature's structure; `exchange` checks the size. The same holds for each arm.
+        // keeps the feature's structure; `exchange` checks the size. The same holds for each arm, and for `answer`.
         unsafe {
             match feature {
                 D3D12_FEATURE_ARCHITECTURE => exchange(data, size, |data| self.architecture(data)),
                 D3D12_FEATURE_ARCHITECTURE1 => exchange(data, size, |data| self.architecture1(data)),
                 D3D12_FEATURE_FEATURE_LEVELS => exchange(data, size, |data| feature_levels(data)),
-                D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT {
-                        MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
-                        MaxGPUVirtualAddressBitsPerProcess: caps.gpu_va_bits_per_process,
-                    },
-                ),
                 D3D12_FEATURE_FORMAT_SUPPORT => exchange(data, size, format_support),
                 D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => {
                     exchange(data, size, |data| quality_levels(data, caps.tiled_resources_tier))
@@ -46,126 +57,132 @@ impl Device_Impl {
                 D3D12_FEATURE_SHADER_MODEL => exchange(data, size, shader_model),
                 D3D12_FEATURE_ROOT_SIGNATURE => exchange(data, size, root_signature),
                 D3D12_FEATURE_COMMAND_QUEUE_PRIORITY => exchange(data, size, queue_priority),
+                _ => self.answer(feature, data, size),
+            }
+        }
+    }
+
+    /// Features whose answer does not follow from what the caller asks with, and numbers that are no feature.
+    ///
+    /// # Safety
+    ///
+    /// As for [`exchange`].
+    unsafe fn answer(&self, feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<(), Refusal> {
+        let caps = self.driver().caps();
+        // SAFETY: the caller's promise.
+        unsafe {
+            answers! { feature, data, size;
+                D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT => D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT {
+                    MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
+                    MaxGPUVirtualAddressBitsPerProcess: caps.gpu_va_bits_per_process,
+                },
                 // Shaders are not executed. These are what shader model 6.6 asks of a device.
-                D3D12_FEATURE_D3D12_OPTIONS1 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS1 {
-                        WaveOps: true.into(),
-                        WaveLaneCountMin: 32,
-                        WaveLaneCountMax: 32,
-                        TotalLaneCount: 32,
-                        ExpandedComputeResourceStates: true.into(),
-                        Int64ShaderOps: true.into(),
+                D3D12_FEATURE_D3D12_OPTIONS1 => D3D12_FEATURE_DATA_D3D12_OPTIONS1 {
+                    WaveOps: true.into(),
+                    WaveLaneCountMin: 32,
+                    WaveLaneCountMax: 32,
+                    TotalLaneCount: 32,
+                    ExpandedComputeResourceStates: true.into(),
+                    Int64ShaderOps: true.into(),
+                },
+                D3D12_FEATURE_D3D12_OPTIONS => D3D12_FEATURE_DATA_D3D12_OPTIONS {
+                    // GPUs of heap tier 2 have binding tier 3, older ones tier 2.
+                    ResourceBindingTier: match caps.resource_heap_tier {
+                        1 => D3D12_RESOURCE_BINDING_TIER_2,
+                        _ => D3D12_RESOURCE_BINDING_TIER_3,
                     },
-                ),
-                D3D12_FEATURE_D3D12_OPTIONS => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS {
-                        // GPUs of heap tier 2 have binding tier 3, older ones tier 2.
-                        ResourceBindingTier: match caps.resource_heap_tier {
-                            1 => D3D12_RESOURCE_BINDING_TIER_2,
-                            _ => D3D12_RESOURCE_BINDING_TIER_3,
-                        },
-                        TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(caps.tiled_resources_tier),
-                        MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
-                        StandardSwizzle64KBSupported: caps.standard_swizzle.into(),
-                        // Textures of the layout exist and can be viewed; opening them on another adapter is not implemented.
-                        CrossAdapterRowMajorTextureSupported: caps.cross_adapter_row_major.into(),
-                        ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
-                        ..Default::default()
-                    },
-                ),
+                    TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(caps.tiled_resources_tier),
+                    MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
+                    StandardSwizzle64KBSupported: caps.standard_swizzle.into(),
+                    // Textures of the layout exist and can be viewed; opening them on another adapter is not implemented.
+                    CrossAdapterRowMajorTextureSupported: caps.cross_adapter_row_major.into(),
+                    ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
+                },
                 // Tier 1 is what ResolveSubresourceRegion needs. Nothing is rasterized here, so nobody sees where samples are.
-                D3D12_FEATURE_D3D12_OPTIONS2 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
-                        DepthBoundsTestSupported: false.into(),
-                        ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1,
-                    },
-                ),
-                D3D12_FEATURE_D3D12_OPTIONS3 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS3 {
-                        CastingFullyTypedFormatSupported: true.into(),
-                        WriteBufferImmediateSupportFlags: D3D12_COMMAND_LIST_SUPPORT_FLAG_DIRECT
-                            | D3D12_COMMAND_LIST_SUPPORT_FLAG_COMPUTE
-                            | D3D12_COMMAND_LIST_SUPPORT_FLAG_COPY,
-                        ..Default::default()
-                    },
-                ),
-                D3D12_FEATURE_D3D12_OPTIONS4 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS4 {
-                        MSAA64KBAlignedTextureSupported: true.into(),
-                        SharedResourceCompatibilityTier: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0,
-                        Native16BitShaderOpsSupported: false.into(),
-                    },
-                ),
+                D3D12_FEATURE_D3D12_OPTIONS2 => D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
+                    DepthBoundsTestSupported: false.into(),
+                    ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1,
+                },
+                D3D12_FEATURE_D3D12_OPTIONS3 => D3D12_FEATURE_DATA_D3D12_OPTIONS3 {
+                    CastingFullyTypedFormatSupported: true.into(),
+                    WriteBufferImmediateSupportFlags: D3D12_COMMAND_LIST_SUPPORT_FLAG_DIRECT
+                        | D3D12_COMMAND_LIST_SUPPORT_FLAG_COMPUTE
+                        | D3D12_COMMAND_LIST_SUPPORT_FLAG_COPY,
+                },
+                D3D12_FEATURE_D3D12_OPTIONS4 => D3D12_FEATURE_DATA_D3D12_OPTIONS4 {
+                    MSAA64KBAlignedTextureSupported: true.into(),
+                    SharedResourceCompatibilityTier: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0,
+                    Native16BitShaderOpsSupported: false.into(),
+                },
                 // The runtime has render passes, on every driver; that is what tier 0 says.
-                D3D12_FEATURE_D3D12_OPTIONS5 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS5 {
-                        SRVOnlyTiledResourceTier3: false.into(),
-                        RenderPassesTier: D3D12_RENDER_PASS_TIER_0,
-                        RaytracingTier: D3D12_RAYTRACING_TIER_NOT_SUPPORTED,
-                    },
-                ),
-                D3D12_FEATURE_D3D12_OPTIONS12 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS12 {
-                        MSPrimitivesPipelineStatisticIncludesCulledPrimitives: D3D12_TRI_STATE_UNKNOWN,
-                        EnhancedBarriersSupported: true.into(),
-                        RelaxedFormatCastingSupported: true.into(),
-                    },
-                ),
-                D3D12_FEATURE_D3D12_OPTIONS16 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS16 {
-                        DynamicDepthBiasSupported: false.into(),
-                        GPUUploadHeapSupported: caps.has_gpu_upload_heaps().into(),
-                    },
-                ),
+                D3D12_FEATURE_D3D12_OPTIONS5 => D3D12_FEATURE_DATA_D3D12_OPTIONS5 {
+                    SRVOnlyTiledResourceTier3: false.into(),
+                    RenderPassesTier: D3D12_RENDER_PASS_TIER_0,
+                    RaytracingTier: D3D12_RAYTRACING_TIER_NOT_SUPPORTED,
+                },
+                D3D12_FEATURE_D3D12_OPTIONS12 => D3D12_FEATURE_DATA_D3D12_OPTIONS12 {
+                    MSPrimitivesPipelineStatisticIncludesCulledPrimitives: D3D12_TRI_STATE_UNKNOWN,
+                    EnhancedBarriersSupported: true.into(),
+                    RelaxedFormatCastingSupported: true.into(),
+                },
+                D3D12_FEATURE_D3D12_OPTIONS16 => D3D12_FEATURE_DATA_D3D12_OPTIONS16 {
+                    DynamicDepthBiasSupported: false.into(),
+                    GPUUploadHeapSupported: caps.has_gpu_upload_heaps().into(),
+                },
                 // UPLOAD: false unless a tool turns it on.
-                D3D12_FEATURE_D3D12_OPTIONS17 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS17 {
-                        NonNormalizedCoordinateSamplersSupported: false.into(),
-                        ManualWriteTrackingResourceSupported: self.options().manual_write_tracking.into(),
+                D3D12_FEATURE_D3D12_OPTIONS17 => D3D12_FEATURE_DATA_D3D12_OPTIONS17 {
+                    NonNormalizedCoordinateSamplersSupported: false.into(),
+                    ManualWriteTrackingResourceSupported: self.options().manual_write_tracking.into(),
+                },
+                D3D12_FEATURE_D3D12_OPTIONS20 => D3D12_FEATURE_DATA_D3D12_OPTIONS20 {
+                    ComputeOnlyWriteWatchSupported: false.into(),
+                    RecreateAtTier: if caps.has_recreate_at() {
+                        D3D12_RECREATE_AT_TIER::from(caps.recreate_at_tier)
+                    } else {
+                        D3D12_RECREATE_AT_TIER_NOT_SUPPORTED
                     },
-                ),
-                D3D12_FEATURE_D3D12_OPTIONS20 => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_D3D12_OPTIONS20 {
-                        ComputeOnlyWriteWatchSupported: false.into(),
-                        RecreateAtTier: if caps.has_recreate_at() {
-                            D3D12_RECREATE_AT_TIER::from(caps.recreate_at_tier)
-                        } else {
-                            D3D12_RECREATE_AT_TIER_NOT_SUPPORTED
-                        },
+                },
+                D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
+                    SupportTier: if caps.has_tight_alignment() {
+                        D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier)
+                    } else {
+                        D3D12_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED
                     },
-                ),
-                D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT => fill(
-                    data,
-                    size,
-                    D3D12_FEATURE_DATA_TIGHT_ALIGNMENT {
-                        SupportTier: if caps.has_tight_alignment() {
-                            D3D12_TIGHT_ALIGNMENT_TIER::from(caps.tight_alignment_tier)
-                        } else {
-                            D3D12_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED
-                        },
-                    },
-                ),
-                _ => absent(feature, data, size),
+                },
+                // What this device does not have.
+                D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_SUPPORT =>
+                    D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT { NodeIndex },
+                D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPE_COUNT =>
+                    D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT { NodeIndex },
+                D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPES =>
+                    D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES { NodeIndex, pTypes },
+                D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {},
+                // Heaps over memory of the application's.
+                D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
+                D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
+                D3D12_FEATURE_CROSS_NODE => D3D12_FEATURE_DATA_CROSS_NODE {},
+                D3D12_FEATURE_DISPLAYABLE => D3D12_FEATURE_DATA_DISPLAYABLE {},
+                D3D12_FEATURE_PREDICATION => D3D12_FEATURE_DATA_PREDICATION {},
+                D3D12_FEATURE_PLACED_RESOURCE_SUPPORT_INFO =>
+                    D3D12_FEATURE_DATA_PLACED_RESOURCE_SUPPORT_INFO { Format, Dimension, DestHeapProperties },
+                D3D12_FEATURE_HARDWARE_COPY => D3D12_FEATURE_DATA_HARDWARE_COPY {},
+                D3D12_FEATURE_APPLICATION_SPECIFIC_DRIVER_STATE =>
+                    D3D12_FEATURE_DATA_APPLICATION_SPECIFIC_DRIVER_STATE {},
+                D3D12_FEATURE_BYTECODE_BYPASS_HASH_SUPPORTED => D3D12_FEATURE_DATA_BYTECODE_BYPASS_HASH_SUPPORTED {},
+                D3D12_FEATURE_SHADER_CACHE_ABI_SUPPORT => D3D12_FEATURE_DATA_SHADERCACHE_ABI_SUPPORT {},
+                D3D12_FEATURE_D3D12_OPTIONS6 => D3D12_FEATURE_DATA_D3D12_OPTIONS6 {},
+                // Its presence says that heaps can be created not resident.
+                D3D12_FEATURE_D3D12_OPTIONS7 => D3D12_FEATURE_DATA_D3D12_OPTIONS7 {},
+                D3D12_FEATURE_D3D12_OPTIONS8 => D3D12_FEATURE_DATA_D3D12_OPTIONS8 {},
+                D3D12_FEATURE_D3D12_OPTIONS9 => D3D12_FEATURE_DATA_D3D12_OPTIONS9 {},
+                D3D12_FEATURE_D3D12_OPTIONS10 => D3D12_FEATURE_DATA_D3D12_OPTIONS10 {},
+                D3D12_FEATURE_D3D12_OPTIONS11 => D3D12_FEATURE_DATA_D3D12_OPTIONS11 {},
+                D3D12_FEATURE_D3D12_OPTIONS13 => D3D12_FEATURE_DATA_D3D12_OPTIONS13 {},
+                D3D12_FEATURE_D3D12_OPTIONS14 => D3D12_FEATURE_DATA_D3D12_OPTIONS14 {},
+                D3D12_FEATURE_D3D12_OPTIONS15 => D3D12_FEATURE_DATA_D3D12_OPTIONS15 {},
+                D3D12_FEATURE_D3D12_OPTIONS18 => D3D12_FEATURE_DATA_D3D12_OPTIONS18 {},
+                D3D12_FEATURE_D3D12_OPTIONS19 => D3D12_FEATURE_DATA_D3D12_OPTIONS19 {},
+                D3D12_FEATURE_D3D12_OPTIONS21 => D3D12_FEATURE_DATA_D3D12_OPTIONS21 {},
             }
         }
     }
@@ -185,61 +202,6 @@ impl Device_Impl {
         data.CacheCoherentUMA = self.is_cache_coherent().into();
         data.IsolatedMMU = true.into();
         Ok(())
-    }
-}
-
-/// Answers features that are not there: of a structure the fields that are named, which the caller asks with, stay, and all others
-/// become 0.
-macro_rules! absent {
-    ($asked:expr, $data:expr, $size:expr; $($feature:ident => $structure:ident { $($field:ident),* },)*) => {
-        match $asked {
-            $($feature => exchange($data, $size, |data: &mut $structure| {
-                *data = $structure { $($field: data.$field,)* ..Default::default() };
-                Ok(())
-            }),)*
-            other => Err(Refusal::invalid(format!("{other} is no D3D12_FEATURE that this runtime knows"))),
-        }
-    };
-}
-
-/// The features that D3D12 knows and this device does not have, and the numbers that are no feature.
-///
-/// # Safety
-///
-/// As for [`exchange`].
-unsafe fn absent(feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<(), Refusal> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        absent! { feature, data, size;
-            D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_SUPPORT => D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT { NodeIndex },
-            D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPE_COUNT => D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT { NodeIndex },
-            D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPES => D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES { NodeIndex, pTypes },
-            D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {},
-            // Heaps over memory of the application's.
-            D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
-            D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
-            D3D12_FEATURE_CROSS_NODE => D3D12_FEATURE_DATA_CROSS_NODE {},
-            D3D12_FEATURE_DISPLAYABLE => D3D12_FEATURE_DATA_DISPLAYABLE {},
-            D3D12_FEATURE_PREDICATION => D3D12_FEATURE_DATA_PREDICATION {},
-            D3D12_FEATURE_PLACED_RESOURCE_SUPPORT_INFO => D3D12_FEATURE_DATA_PLACED_RESOURCE_SUPPORT_INFO { Format, Dimension, DestHeapProperties },
-            D3D12_FEATURE_HARDWARE_COPY => D3D12_FEATURE_DATA_HARDWARE_COPY {},
-            D3D12_FEATURE_APPLICATION_SPECIFIC_DRIVER_STATE => D3D12_FEATURE_DATA_APPLICATION_SPECIFIC_DRIVER_STATE {},
-            D3D12_FEATURE_BYTECODE_BYPASS_HASH_SUPPORTED => D3D12_FEATURE_DATA_BYTECODE_BYPASS_HASH_SUPPORTED {},
-            D3D12_FEATURE_SHADER_CACHE_ABI_SUPPORT => D3D12_FEATURE_DATA_SHADERCACHE_ABI_SUPPORT {},
-            D3D12_FEATURE_D3D12_OPTIONS6 => D3D12_FEATURE_DATA_D3D12_OPTIONS6 {},
-            // Its presence says that heaps can be created not resident.
-            D3D12_FEATURE_D3D12_OPTIONS7 => D3D12_FEATURE_DATA_D3D12_OPTIONS7 {},
-            D3D12_FEATURE_D3D12_OPTIONS8 => D3D12_FEATURE_DATA_D3D12_OPTIONS8 {},
-            D3D12_FEATURE_D3D12_OPTIONS9 => D3D12_FEATURE_DATA_D3D12_OPTIONS9 {},
-            D3D12_FEATURE_D3D12_OPTIONS10 => D3D12_FEATURE_DATA_D3D12_OPTIONS10 {},
-            D3D12_FEATURE_D3D12_OPTIONS11 => D3D12_FEATURE_DATA_D3D12_OPTIONS11 {},
-            D3D12_FEATURE_D3D12_OPTIONS13 => D3D12_FEATURE_DATA_D3D12_OPTIONS13 {},
-            D3D12_FEATURE_D3D12_OPTIONS14 => D3D12_FEATURE_DATA_D3D12_OPTIONS14 {},
-            D3D12_FEATURE_D3D12_OPTIONS15 => D3D12_FEATURE_DATA_D3D12_OPTIONS15 {},
-            D3D12_FEATURE_D3D12_OPTIONS18 => D3D12_FEATURE_DATA_D3D12_OPTIONS18 {},
-            D3D12_FEATURE_D3D12_OPTIONS19 => D3D12_FEATURE_DATA_D3D12_OPTIONS19 {},
-            D3D12_FEATURE_D3D12_OPTIONS21 => D3D12_FEATURE_DATA_D3D12_OPTIONS21 {},
-        }
     }
 }
 
@@ -368,21 +330,6 @@ fn check_node(index: u32) -> Result<(), Refusal> {
         return Err(Refusal::invalid(format!("NodeIndex {index} names no node: the device has one")));
     }
     Ok(())
-}
-
-/// Writes the whole of the caller's structure, when its size is right.
-///
-/// # Safety
-///
-/// As for [`exchange`].
-unsafe fn fill<T: Copy>(data: *mut c_void, size: u32, answer: T) -> Result<(), Refusal> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        exchange(data, size, |data: &mut T| {
-            *data = answer;
-            Ok(())
-        })
-    }
 }
 
 /// Lets `answer` read and write the caller's structure, when its size is right; what it wrote stays where it fails.

@@ -4,6 +4,7 @@ use heapwright_d3d12::*;
 use windows_core::{Interface, Ref};
 
 use super::Device_Impl;
+use crate::api::call;
 use crate::api::resource::Resource;
 use crate::rules::footprints::{self, CopyableFootprint};
 use crate::rules::tiling::Tiling;
@@ -66,38 +67,32 @@ impl Device_Impl {
     /// The outputs have as many elements as the range counts.
     pub(super) unsafe fn copyable_footprints(
         &self,
+        name: &'static str,
         desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
         range: FootprintRange,
         outputs: FootprintOutputs,
-    ) -> Result<(), Refusal> {
-        // What comes back from GetDesc has its alignment filled in; footprints do not depend on it.
-        let mut index = 0;
-        let total = desc.and_then(|desc| {
-            let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc };
+    ) {
+        let total = call::run(self.log(), name, || {
+            // What comes back from GetDesc has its alignment filled in; footprints do not depend on it.
+            let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc? };
             let resource = rules::resource::check(&desc, self.driver().caps(), &self.options())?;
             let FootprintRange { first, count, base_offset } = range;
+            let mut index = 0;
             footprints::copyable_footprints(&resource, first, count, base_offset, |footprint| {
                 // SAFETY: the caller's promise; there is one footprint for each subresource of the range.
                 unsafe { outputs.write(index, &footprint) };
                 index += 1;
             })
         });
-        match total {
-            Ok(total) => {
+        // The call has no result; `run` has logged a refusal.
+        if total.is_err() {
+            for index in 0..usize::try_from(range.count).unwrap_or(0) {
                 // SAFETY: the caller's promise.
-                unsafe { outputs.write_total(total) };
-                Ok(())
-            }
-            Err(refusal) => {
-                for index in 0..usize::try_from(range.count).unwrap_or(0) {
-                    // SAFETY: the caller's promise.
-                    unsafe { outputs.write(index, &CopyableFootprint::INVALID) };
-                }
-                // SAFETY: the caller's promise.
-                unsafe { outputs.write_total(u64::MAX) };
-                Err(refusal)
+                unsafe { outputs.write(index, &CopyableFootprint::INVALID) };
             }
         }
+        // SAFETY: the caller's promise.
+        unsafe { outputs.write_total(total.unwrap_or(u64::MAX)) };
     }
 
     /// The tiles of a reserved resource of this device.

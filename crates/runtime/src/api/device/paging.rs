@@ -1,6 +1,5 @@
 //! Paging in behind the application's back: the thread behind `EnqueueMakeResident`.
 
-use std::fmt;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -52,11 +51,4 @@ fn start() -> Result<Sender<Job>, Refusal> {
         .spawn(page)
         .map_err(|error| Refusal::out_of_memory(format!("the system gave no thread for paging: {error}")))?;
     Ok(sender)
-}
-
-impl fmt::Debug for PagingQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_struct("PagingQueue").field("has_begun", &jobs.is_some()).finish()
-    }
 }

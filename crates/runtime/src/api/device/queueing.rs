@@ -1,4 +1,4 @@
-//! Queues, lists, fences, and heaps of descriptors and queries.
+//! Children of a device, queues and fences; what descriptors are written with.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -8,22 +8,72 @@ use windows_core::{ComObject, ComObjectInner, GUID, IUnknownImpl};
 
 use super::{Device, Device_Impl};
 use crate::api::call;
-use crate::api::command_allocator::{CommandAllocator, check_list_type};
-use crate::api::command_list::{CommandList, read_array};
-use crate::api::command_queue::{self, CommandQueue, check_node_mask};
-use crate::api::descriptor_heap::{self, DescriptorHeap};
+use crate::api::command_list::read_array;
+use crate::api::command_queue::{self, CommandQueue};
+use crate::api::descriptor_heap;
 use crate::api::fence::{self, Fence};
-use crate::api::inert::PipelineState;
 use crate::api::object::own;
-use crate::api::query_heap::{self, QueryHeap};
 use crate::api::resource::Resource_Impl;
 use crate::api::views::{self, Descriptor, Slices, View};
 use crate::rules::Refusal;
 
-/// Where an object that is created goes: `riid` and `ppv`.
-pub(super) type Out = (*const GUID, *mut *mut c_void);
+/// The dimension that a view's `ViewDimension` is for, and what the member of its union says. The three kinds of views have constants
+/// and unions of their own with the same members; depth stencil views know neither planes nor volumes, and what is no buffer has no
+/// buffer view.
+macro_rules! texture_slices {
+    (
+        $desc:ident, $name:literal, $($plane:ident)?,
+        $d1:ident, $d1_array:ident, $d2:ident, $d2_array:ident, $d2_ms:ident, $d2_ms_array:ident
+        $(; $d3:ident, $buffer:ident)?
+    ) => {{
+        let view = &$desc.Anonymous;
+        let (d1, d2) = (D3D12_RESOURCE_DIMENSION_TEXTURE1D, D3D12_RESOURCE_DIMENSION_TEXTURE2D);
+        match $desc.ViewDimension {
+            $d1 => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
+            $d1_array => {
+                let v = view.Texture1DArray;
+                (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
+            }
+            $d2 => (d2, (view.Texture2D.MipSlice, 0, 1, 0 $(+ view.Texture2D.$plane)?)),
+            $d2_array => {
+                let v = view.Texture2DArray;
+                (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0 $(+ v.$plane)?))
+            }
+            $d2_ms => (d2, (0, 0, 1, 0)),
+            $d2_ms_array => {
+                let v = view.Texture2DMSArray;
+                (d2, (0, v.FirstArraySlice, v.ArraySize, 0))
+            }
+            $($d3 => {
+                let v = view.Texture3D;
+                (D3D12_RESOURCE_DIMENSION_TEXTURE3D, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
+            }
+            $buffer => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),)?
+            other => return Err(Refusal::invalid(format!("ViewDimension {other} is no {}", $name))),
+        }
+    }};
+}
 
 impl Device_Impl {
+    /// Creates a child of a device that was not removed.
+    ///
+    /// # Safety
+    ///
+    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
+    pub(super) unsafe fn create_child<P, T: ComObjectInner>(
+        &self,
+        name: &'static str,
+        riid: *const GUID,
+        ppv: *mut *mut c_void,
+        check: impl FnOnce() -> Result<P, Refusal>,
+        make: impl FnOnce(ComObject<Device>, P) -> Result<T, Refusal>,
+    ) -> windows_core::Result<()> {
+        let check = || self.removal().check_present().and_then(|()| check());
+        let make = |plan| Ok(ComObject::new(make(self.to_object(), plan)?));
+        // SAFETY: the caller's promise.
+        unsafe { call::create(self.log(), name, riid, ppv, check, make) }
+    }
+
     /// # Safety
     ///
     /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
@@ -32,133 +82,13 @@ impl Device_Impl {
         &self,
         name: &'static str,
         desc: *const D3D12_COMMAND_QUEUE_DESC,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            self.removal().check_present()?;
-            // SAFETY: by the COM contract pDesc is null or points to a description.
-            let desc = unsafe { call::read(desc, "pDesc") }?;
-            command_queue::check_desc(desc)?;
-            Ok(desc)
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), name, riid, ppv, check, |desc| {
-                Ok(ComObject::new(CommandQueue::new(self.to_object(), desc)?))
-            })
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
-    pub(super) unsafe fn create_command_allocator(
-        &self,
-        list_type: D3D12_COMMAND_LIST_TYPE,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            self.removal().check_present()?;
-            check_list_type(list_type)
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), "ID3D12Device::CreateCommandAllocator", riid, ppv, check, |()| {
-                Ok(ComObject::new(CommandAllocator::new(self.to_object(), list_type)))
-            })
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
-    pub(super) unsafe fn create_command_list(
-        &self,
-        node_mask: u32,
-        list_type: D3D12_COMMAND_LIST_TYPE,
-        allocator: Option<&ID3D12CommandAllocator>,
-        initial_state: Option<&ID3D12PipelineState>,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            check_node_mask(node_mask)?;
-            check_list_type(list_type)?;
-            if initial_state.is_some() {
-                own::<PipelineState>(self, initial_state, "pInitialState")?;
-            }
-            own::<CommandAllocator>(self, allocator, "pCommandAllocator")
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), "ID3D12Device::CreateCommandList", riid, ppv, check, |allocator| {
-                Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?))
-            })
-        }
-    }
-
-    /// An object that is checked by `check` and nothing more.
-    ///
-    /// # Safety
-    ///
-    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
-    pub(super) unsafe fn create_inert<T: ComObjectInner>(
-        &self,
-        name: &'static str,
         riid: *const GUID,
         ppv: *mut *mut c_void,
-        check: impl FnOnce() -> Result<(), Refusal>,
-        create: impl FnOnce(ComObject<Device>) -> ComObject<T>,
     ) -> windows_core::Result<()> {
-        let check = || self.removal().check_present().and_then(|()| check());
         // SAFETY: the caller's promise.
-        unsafe { call::create(self.log(), name, riid, ppv, check, |()| Ok(create(self.to_object()))) }
-    }
-
-    /// # Safety
-    ///
-    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
-    pub(super) unsafe fn create_command_list1(
-        &self,
-        node_mask: u32,
-        list_type: D3D12_COMMAND_LIST_TYPE,
-        flags: D3D12_COMMAND_LIST_FLAGS,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            self.removal().check_present()?;
-            check_node_mask(node_mask)?;
-            if flags != D3D12_COMMAND_LIST_FLAG_NONE {
-                return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_COMMAND_LIST_FLAGS")));
-            }
-            check_list_type(list_type)
-        };
+        let check = || unsafe { call::read(desc, "pDesc") }.and_then(command_queue::check_desc);
         // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), "ID3D12Device4::CreateCommandList1", riid, ppv, check, |()| {
-                Ok(ComObject::new(CommandList::closed(self.to_object(), list_type)))
-            })
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `riid` is null or points to a GUID, `ppv` is null or points to writable space for one pointer.
-    pub(super) unsafe fn create_fence(
-        &self,
-        value: u64,
-        flags: D3D12_FENCE_FLAGS,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            self.removal().check_present()?;
-            fence::check_flags(flags)
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), "ID3D12Device::CreateFence", riid, ppv, check, |()| {
-                Ok(ComObject::new(Fence::new(self.to_object(), value, flags)))
-            })
-        }
+        unsafe { self.create_child(name, riid, ppv, check, CommandQueue::new) }
     }
 
     /// # Safety
@@ -198,54 +128,6 @@ impl Device_Impl {
         unsafe { fence::complete_several(&waits, any, event)? };
         self.aliasing().cpu_awaits(seen);
         Ok(())
-    }
-
-    /// # Safety
-    ///
-    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
-    /// for one pointer.
-    pub(super) unsafe fn create_descriptor_heap(
-        &self,
-        desc: *const D3D12_DESCRIPTOR_HEAP_DESC,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            self.removal().check_present()?;
-            // SAFETY: by the COM contract pDescriptorHeapDesc is null or points to a description.
-            let desc = unsafe { call::read(desc, "pDescriptorHeapDesc") }?;
-            descriptor_heap::check_desc(desc)?;
-            Ok(desc)
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), "ID3D12Device::CreateDescriptorHeap", riid, ppv, check, |desc| {
-                Ok(ComObject::new(DescriptorHeap::new(self.to_object(), desc)?))
-            })
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
-    /// for one pointer.
-    pub(super) unsafe fn create_query_heap(
-        &self,
-        desc: *const D3D12_QUERY_HEAP_DESC,
-        (riid, ppv): Out,
-    ) -> windows_core::Result<()> {
-        let check = || {
-            self.removal().check_present()?;
-            // SAFETY: by the COM contract pDesc is null or points to a description.
-            let desc = unsafe { call::read(desc, "pDesc") }?;
-            query_heap::check_desc(desc)?;
-            Ok(desc)
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            call::create(self.log(), "ID3D12Device::CreateQueryHeap", riid, ppv, check, |desc| {
-                Ok(ComObject::new(QueryHeap::new(self.to_object(), desc)))
-            })
-        }
     }
 
     pub(super) fn descriptor_increment(&self, heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
@@ -293,44 +175,19 @@ impl Device_Impl {
         views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET")?;
         let Some(desc) = desc else { return whole(resource) };
         // SAFETY: ViewDimension says which member of the union the application wrote.
-        let (dimension, slices): (_, Slices) = unsafe {
-            let view = &desc.Anonymous;
-            let (d1, d2, d3) = (
-                D3D12_RESOURCE_DIMENSION_TEXTURE1D,
-                D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-                D3D12_RESOURCE_DIMENSION_TEXTURE3D,
-            );
-            match desc.ViewDimension {
-                D3D12_RTV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
-                D3D12_RTV_DIMENSION_TEXTURE1DARRAY => {
-                    let v = view.Texture1DArray;
-                    (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
-                }
-                D3D12_RTV_DIMENSION_TEXTURE2D => {
-                    (d2, (view.Texture2D.MipSlice, 0, 1, view.Texture2D.PlaneSlice))
-                }
-                D3D12_RTV_DIMENSION_TEXTURE2DARRAY => {
-                    let v = view.Texture2DArray;
-                    (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, v.PlaneSlice))
-                }
-                D3D12_RTV_DIMENSION_TEXTURE2DMS => (d2, (0, 0, 1, 0)),
-                D3D12_RTV_DIMENSION_TEXTURE2DMSARRAY => {
-                    (d2, (0, view.Texture2DMSArray.FirstArraySlice, view.Texture2DMSArray.ArraySize, 0))
-                }
-                D3D12_RTV_DIMENSION_TEXTURE3D => {
-                    let v = view.Texture3D;
-                    (d3, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
-                }
-                D3D12_RTV_DIMENSION_BUFFER
-                    if resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER =>
-                {
-                    return views::buffer_rtv(resource, desc.Format, &view.Buffer);
-                }
-                D3D12_RTV_DIMENSION_BUFFER => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),
-                other => {
-                    return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_RTV_DIMENSION")));
-                }
+        let (dimension, slices) = unsafe {
+            if desc.ViewDimension == D3D12_RTV_DIMENSION_BUFFER
+                && resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+            {
+                return views::buffer_rtv(resource, desc.Format, &desc.Anonymous.Buffer);
             }
+            texture_slices!(
+                desc, "D3D12_RTV_DIMENSION", PlaneSlice,
+                D3D12_RTV_DIMENSION_TEXTURE1D, D3D12_RTV_DIMENSION_TEXTURE1DARRAY, D3D12_RTV_DIMENSION_TEXTURE2D,
+                D3D12_RTV_DIMENSION_TEXTURE2DARRAY, D3D12_RTV_DIMENSION_TEXTURE2DMS,
+                D3D12_RTV_DIMENSION_TEXTURE2DMSARRAY;
+                D3D12_RTV_DIMENSION_TEXTURE3D, D3D12_RTV_DIMENSION_BUFFER
+            )
         };
         texture_view(resource, dimension, desc.Format, slices)
     }
@@ -355,28 +212,13 @@ impl Device_Impl {
             return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_DSV_FLAGS", desc.Flags)));
         }
         // SAFETY: ViewDimension says which member of the union the application wrote.
-        let (dimension, slices): (_, Slices) = unsafe {
-            let view = &desc.Anonymous;
-            let (d1, d2) = (D3D12_RESOURCE_DIMENSION_TEXTURE1D, D3D12_RESOURCE_DIMENSION_TEXTURE2D);
-            match desc.ViewDimension {
-                D3D12_DSV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
-                D3D12_DSV_DIMENSION_TEXTURE1DARRAY => {
-                    let v = view.Texture1DArray;
-                    (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
-                }
-                D3D12_DSV_DIMENSION_TEXTURE2D => (d2, (view.Texture2D.MipSlice, 0, 1, 0)),
-                D3D12_DSV_DIMENSION_TEXTURE2DARRAY => {
-                    let v = view.Texture2DArray;
-                    (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
-                }
-                D3D12_DSV_DIMENSION_TEXTURE2DMS => (d2, (0, 0, 1, 0)),
-                D3D12_DSV_DIMENSION_TEXTURE2DMSARRAY => {
-                    (d2, (0, view.Texture2DMSArray.FirstArraySlice, view.Texture2DMSArray.ArraySize, 0))
-                }
-                other => {
-                    return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_DSV_DIMENSION")));
-                }
-            }
+        let (dimension, slices) = unsafe {
+            texture_slices!(
+                desc, "D3D12_DSV_DIMENSION", ,
+                D3D12_DSV_DIMENSION_TEXTURE1D, D3D12_DSV_DIMENSION_TEXTURE1DARRAY, D3D12_DSV_DIMENSION_TEXTURE2D,
+                D3D12_DSV_DIMENSION_TEXTURE2DARRAY, D3D12_DSV_DIMENSION_TEXTURE2DMS,
+                D3D12_DSV_DIMENSION_TEXTURE2DMSARRAY
+            )
         };
         let mut descriptor = texture_view(resource, dimension, desc.Format, slices)?;
         if let Descriptor::View(view) = &mut descriptor {
@@ -413,47 +255,22 @@ impl Device_Impl {
             };
         };
         // SAFETY: ViewDimension says which member of the union the application wrote.
-        let (dimension, slices): (_, Slices) = unsafe {
-            let view = &desc.Anonymous;
-            let (d1, d2, d3) = (
-                D3D12_RESOURCE_DIMENSION_TEXTURE1D,
-                D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-                D3D12_RESOURCE_DIMENSION_TEXTURE3D,
-            );
-            match desc.ViewDimension {
-                D3D12_UAV_DIMENSION_BUFFER if is_buffer => {
-                    let mut made = views::buffer_uav(resource, desc.Format, &view.Buffer)?;
-                    if let (Descriptor::View(made), Some(counter)) = (&mut made, counter) {
-                        let counter = Arc::downgrade(counter.driver());
-                        made.counter = Some((counter, view.Buffer.CounterOffsetInBytes));
-                    }
-                    return Ok(made);
+        let (dimension, slices) = unsafe {
+            if desc.ViewDimension == D3D12_UAV_DIMENSION_BUFFER && is_buffer {
+                let buffer = &desc.Anonymous.Buffer;
+                let mut made = views::buffer_uav(resource, desc.Format, buffer)?;
+                if let (Descriptor::View(made), Some(counter)) = (&mut made, counter) {
+                    made.counter = Some((Arc::downgrade(counter.driver()), buffer.CounterOffsetInBytes));
                 }
-                D3D12_UAV_DIMENSION_BUFFER => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),
-                D3D12_UAV_DIMENSION_TEXTURE1D => (d1, (view.Texture1D.MipSlice, 0, 1, 0)),
-                D3D12_UAV_DIMENSION_TEXTURE1DARRAY => {
-                    let v = view.Texture1DArray;
-                    (d1, (v.MipSlice, v.FirstArraySlice, v.ArraySize, 0))
-                }
-                D3D12_UAV_DIMENSION_TEXTURE2D => {
-                    (d2, (view.Texture2D.MipSlice, 0, 1, view.Texture2D.PlaneSlice))
-                }
-                D3D12_UAV_DIMENSION_TEXTURE2DARRAY => {
-                    let v = view.Texture2DArray;
-                    (d2, (v.MipSlice, v.FirstArraySlice, v.ArraySize, v.PlaneSlice))
-                }
-                D3D12_UAV_DIMENSION_TEXTURE2DMS => (d2, (0, 0, 1, 0)),
-                D3D12_UAV_DIMENSION_TEXTURE2DMSARRAY => {
-                    (d2, (0, view.Texture2DMSArray.FirstArraySlice, view.Texture2DMSArray.ArraySize, 0))
-                }
-                D3D12_UAV_DIMENSION_TEXTURE3D => {
-                    let v = view.Texture3D;
-                    (d3, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
-                }
-                other => {
-                    return Err(Refusal::invalid(format!("ViewDimension {other} is no D3D12_UAV_DIMENSION")));
-                }
+                return Ok(made);
             }
+            texture_slices!(
+                desc, "D3D12_UAV_DIMENSION", PlaneSlice,
+                D3D12_UAV_DIMENSION_TEXTURE1D, D3D12_UAV_DIMENSION_TEXTURE1DARRAY, D3D12_UAV_DIMENSION_TEXTURE2D,
+                D3D12_UAV_DIMENSION_TEXTURE2DARRAY, D3D12_UAV_DIMENSION_TEXTURE2DMS,
+                D3D12_UAV_DIMENSION_TEXTURE2DMSARRAY;
+                D3D12_UAV_DIMENSION_TEXTURE3D, D3D12_UAV_DIMENSION_BUFFER
+            )
         };
         texture_view(resource, dimension, desc.Format, slices)
     }

@@ -153,6 +153,7 @@ impl AddressOwners {
     }
 
     /// Bytes that are free and that no device reserves. O(n).
+    #[cfg(test)]
     pub(super) fn free_size(&self) -> ByteSize {
         ByteSize::new(self.above.ranges().chain(self.below.ranges()).map(Interval::len).sum())
     }

@@ -131,14 +131,7 @@ impl AddressSpace {
     }
 }
 
-impl fmt::Debug for AddressSpace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AddressSpace").field("free", &self.owners().free_size()).finish_non_exhaustive()
-    }
-}
-
 /// Addresses that belong to one object until dropped.
-#[derive(Debug)]
 pub(super) struct AddressRange {
     space: Arc<AddressSpace>,
     /// Whole pages.
@@ -208,7 +201,6 @@ pub(super) struct CreateAt {
 }
 
 /// Addresses that belong to one device until dropped, so that it can create objects there.
-#[derive(Debug)]
 pub(super) struct ReservedAddresses {
     space: Arc<AddressSpace>,
     id: ReservationId,

@@ -9,7 +9,6 @@ use super::address_space::{AddressSpace, CreateAt, ReservedAddresses};
 use crate::ddi::{DeviceArgs, DriverDevice, DriverError};
 
 /// What the simulated GPU holds for a device.
-#[derive(Debug)]
 pub(super) struct HostDevice {
     reserved: ReservedAddresses,
 }

@@ -1,7 +1,6 @@
 //! Memory of the simulated GPU.
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -31,7 +30,6 @@ pub(super) struct HostHeap {
 }
 
 /// Why the heap is in its segment group.
-#[derive(Debug)]
 struct Residency {
     /// `MakeResident` without its `Evict`.
     count: u32,
@@ -142,6 +140,12 @@ impl HostHeap {
     fn residency(&self) -> MutexGuard<'_, Residency> {
         self.residency.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether the GPU can access it now.
+    #[cfg(test)]
+    pub(super) fn has_arrived(&self) -> bool {
+        self.residency().has_arrived
+    }
 }
 
 impl DriverHeap for HostHeap {
@@ -202,25 +206,11 @@ impl DriverHeap for HostHeap {
         Ok(())
     }
 
-    fn is_resident(&self) -> bool {
-        self.residency().has_arrived
-    }
-
     fn set_name(&self, name: &str) {
         self.record.set_name(name);
     }
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-impl fmt::Debug for HostHeap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostHeap")
-            .field("size", &self.size)
-            .field("start", &self.addresses.start())
-            .field("residence", &self.residence)
-            .finish_non_exhaustive()
     }
 }

@@ -16,8 +16,7 @@
 use heapwright_core::ByteSize;
 
 use crate::ddi::{
-    Extent, MAX_MIP_LEVELS, ResourceArgs, ResourceKind, SubresourceTiles, TILE_BYTES, TextureArgs,
-    TextureMemoryLayout, TileGrid,
+    Extent, MAX_MIP_LEVELS, SubresourceTiles, TILE_BYTES, TextureArgs, TextureMemoryLayout, TileGrid,
 };
 use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::TileShape;
@@ -31,14 +30,9 @@ const ROW_MAJOR_PITCH_ALIGNMENT: u64 = 256;
 /// The most planes of a format that textures can have.
 const MAX_PLANES: usize = 2;
 
-/// Where the bytes of a resource are.
+/// Where the bytes of a texture are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextureLayout {
-    /// A buffer: one row of bytes.
-    Buffer {
-        /// All bytes.
-        size: u64,
-    },
+pub(crate) enum TextureLayout {
     /// Linear subresources.
     Linear(LinearLayout),
     /// 64 KiB tiles.
@@ -52,7 +46,7 @@ pub enum TextureLayout {
 
 /// A texture of linear subresources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinearLayout {
+pub(crate) struct LinearLayout {
     texture: TextureArgs,
     planes: [LinearPlane; MAX_PLANES],
     size: u64,
@@ -70,20 +64,20 @@ struct LinearPlane {
 
 /// Where the blocks of one subresource are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SubresourceLayout {
+pub(crate) struct SubresourceLayout {
     /// How many blocks there are in each dimension.
-    pub blocks: Extent,
+    pub(crate) blocks: Extent,
     /// Bytes of a block, with all samples of its texels.
-    pub block_bytes: u64,
+    pub(crate) block_bytes: u64,
     /// Texels that a block is wide and high.
-    pub block_extent: (u32, u32),
+    pub(crate) block_extent: (u32, u32),
     /// How they lie.
-    pub arrangement: Arrangement,
+    pub(crate) arrangement: Arrangement,
 }
 
 /// How the blocks of a subresource lie in the resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrangement {
+pub(crate) enum Arrangement {
     /// Row after row, slice after slice.
     Linear {
         /// Bytes from the beginning of the resource to the first block.
@@ -107,21 +101,11 @@ pub enum Arrangement {
 }
 
 impl TextureLayout {
-    /// Lays a resource out. Cost: O(mip levels).
+    /// Lays a texture out. Cost: O(mip levels).
     ///
     /// A texture whose size would overflow 64 bits or whose tiles would overflow 32 has a layout of the largest size;
     /// the runtime refuses textures long before.
-    #[must_use]
-    pub fn new(resource: &ResourceArgs) -> Self {
-        match resource.kind {
-            ResourceKind::Buffer { width } => Self::Buffer { size: width.get() },
-            ResourceKind::Texture(texture) => Self::of_texture(texture),
-        }
-    }
-
-    /// Lays a texture out. Cost: O(mip levels).
-    #[must_use]
-    pub fn of_texture(texture: TextureArgs) -> Self {
+    pub(crate) fn of_texture(texture: TextureArgs) -> Self {
         if texture.layout.is_tiled() {
             // Planar formats have no tiles; what shares the layout's name is linear then.
             if let Some(grid) = TileGrid::new(&texture) {
@@ -132,41 +116,16 @@ impl TextureLayout {
     }
 
     /// Bytes from the beginning of the resource to the end of its last block, or of its last tile.
-    #[must_use]
-    pub fn total_size(&self) -> ByteSize {
+    pub(crate) fn total_size(&self) -> ByteSize {
         ByteSize::new(match self {
-            Self::Buffer { size } => *size,
             Self::Linear(linear) => linear.size,
             Self::Tiled { grid, .. } => u64::from(grid.tile_count()) * TILE_BYTES,
         })
     }
 
-    /// How many subresources there are; 1 for a buffer.
-    #[must_use]
-    pub fn subresource_count(&self) -> u32 {
-        match self {
-            Self::Buffer { .. } => 1,
-            Self::Linear(LinearLayout { texture, .. }) | Self::Tiled { texture, .. } => {
-                texture.subresource_count()
-            }
-        }
-    }
-
     /// Where a subresource is, by its D3D12 index; `None` where there is none. Cost: O(1).
-    ///
-    /// A buffer is one row of single bytes; `None` for one of more than 2^32 bytes, which copies address otherwise.
-    #[must_use]
-    pub fn subresource(&self, index: u32) -> Option<SubresourceLayout> {
+    pub(crate) fn subresource(&self, index: u32) -> Option<SubresourceLayout> {
         match self {
-            Self::Buffer { size } => {
-                let width = u32::try_from(*size).ok().filter(|_| index == 0)?;
-                Some(SubresourceLayout {
-                    blocks: Extent { width, height: 1, depth: 1 },
-                    block_bytes: 1,
-                    block_extent: (1, 1),
-                    arrangement: Arrangement::Linear { offset: 0, row_pitch: *size, slice_pitch: *size },
-                })
-            }
             Self::Linear(linear) => linear.subresource(index),
             Self::Tiled { texture, grid } => tiled_subresource(texture, grid, index),
         }
@@ -264,8 +223,7 @@ fn align(bytes: u64) -> u64 {
 
 impl SubresourceLayout {
     /// Bytes from the beginning of the resource to a block; `None` outside of the subresource.
-    #[must_use]
-    pub fn block_offset(&self, x: u32, y: u32, z: u32) -> Option<u64> {
+    pub(crate) fn block_offset(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if x >= self.blocks.width || y >= self.blocks.height || z >= self.blocks.depth {
             return None;
         }
@@ -290,8 +248,7 @@ impl SubresourceLayout {
     }
 
     /// How many blocks from `x` on lie side by side, of those that are left in the row.
-    #[must_use]
-    pub fn contiguous_blocks(&self, x: u32) -> u32 {
+    pub(crate) fn contiguous_blocks(&self, x: u32) -> u32 {
         let left = self.blocks.width.saturating_sub(x);
         match self.arrangement {
             Arrangement::Linear { .. } => left,
@@ -303,8 +260,7 @@ impl SubresourceLayout {
     }
 
     /// Whether applications know where the blocks are, so that the CPU may be given a pointer to them.
-    #[must_use]
-    pub fn is_defined(&self, layout: TextureMemoryLayout) -> bool {
+    pub(crate) fn is_defined(&self, layout: TextureMemoryLayout) -> bool {
         match layout {
             TextureMemoryLayout::RowMajor => true,
             TextureMemoryLayout::StandardSwizzle64Kib => {
@@ -312,18 +268,6 @@ impl SubresourceLayout {
             }
             TextureMemoryLayout::Unknown | TextureMemoryLayout::UndefinedSwizzle64Kib => false,
         }
-    }
-
-    /// The tile that a block is in, counted from the beginning of the resource; `None` outside of the subresource.
-    #[must_use]
-    pub fn tile(&self, x: u32, y: u32, z: u32) -> Option<u64> {
-        self.block_offset(x, y, z).map(|offset| offset / TILE_BYTES)
-    }
-
-    /// Bytes of one row of blocks, without padding.
-    #[must_use]
-    pub fn row_bytes(&self) -> u64 {
-        u64::from(self.blocks.width).saturating_mul(self.block_bytes)
     }
 }
 

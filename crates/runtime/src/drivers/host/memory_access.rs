@@ -10,7 +10,7 @@ use super::address_space::{AddressSpace, FaultCause, PageFault, Span};
 /// Bytes are reached only through [`AddressSpace::translate`], which knows what is mapped and resident, and while a span
 /// keeps their heap alive. Whoever orders the GPU's accesses with the CPU's by fences sees whole values; an application that
 /// does not has the race that it would have on a real GPU.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct GpuMemory {
     space: Arc<AddressSpace>,
 }

@@ -20,9 +20,9 @@ mod device;
 mod execute;
 mod free_addresses;
 mod heap;
-pub mod layout;
+pub(crate) mod layout;
 mod memory_access;
-pub mod profile;
+pub(crate) mod profile;
 mod queue;
 mod reservation;
 mod resource;
@@ -72,8 +72,7 @@ const fn alignment(bytes: u64) -> Alignment {
 const DDI_CREATE_AT: u32 = 109;
 
 /// A simulated GPU.
-#[derive(Debug)]
-pub struct HostDriver {
+pub(crate) struct HostDriver {
     identity: AdapterIdentity,
     caps: DriverCaps,
     buffer_alignment: Alignment,
@@ -86,8 +85,7 @@ pub struct HostDriver {
 
 impl HostDriver {
     /// A fresh GPU as `profile` describes it, with nothing in use.
-    #[must_use]
-    pub fn new(profile: &HostProfile) -> Self {
+    pub(crate) fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
         let segments = Arc::new(Segments::new(profile));
         segment::follow_schedule(&segments, profile.budget_schedule);
@@ -260,7 +258,7 @@ impl Driver for HostDriver {
 
 impl HostDriver {
     /// Changes what the operating system wants the process to stay under, as another program would.
-    pub fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+    pub(crate) fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
         self.segments.set_budget(group, budget);
     }
 

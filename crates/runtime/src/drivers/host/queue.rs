@@ -1,6 +1,5 @@
 //! Queues of the simulated GPU: a thread each, which does works in order.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,12 +62,6 @@ impl Drop for HostQueue {
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }
-    }
-}
-
-impl fmt::Debug for HostQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostQueue").field("ended", &self.ended).finish_non_exhaustive()
     }
 }
 

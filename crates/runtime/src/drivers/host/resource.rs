@@ -1,7 +1,6 @@
 //! Resources of the simulated GPU.
 
 use std::any::Any;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -204,14 +203,5 @@ impl DriverResource for HostResource {
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-impl fmt::Debug for HostResource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostResource")
-            .field("args", &self.args)
-            .field("start", &self.start)
-            .finish_non_exhaustive()
     }
 }

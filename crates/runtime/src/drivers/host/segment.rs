@@ -1,6 +1,5 @@
 //! Usage of the segment groups against capacity and budget.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -79,15 +78,6 @@ pub(super) fn follow_schedule(segments: &Arc<Segments>, schedule: &'static [Budg
     let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(follow);
     if let Err(error) = started {
         tracing::error!(%error, "the system gave no thread: the budget of the simulated GPU stays as it is");
-    }
-}
-
-impl fmt::Debug for Segments {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Segments")
-            .field("local", &self.local)
-            .field("non_local", &self.non_local)
-            .finish_non_exhaustive()
     }
 }
 
@@ -173,7 +163,6 @@ pub(super) enum Residence {
 }
 
 /// Bytes charged to a segment group until dropped.
-#[derive(Debug)]
 pub(super) struct Charge {
     segments: Arc<Segments>,
     group: SegmentGroup,

@@ -1,6 +1,5 @@
 //! Tiles of reserved resources, and what stands behind each.
 
-use std::fmt;
 use std::sync::{PoisonError, RwLock, Weak};
 
 use super::address_space::{FaultCause, PageFault, Span};
@@ -73,12 +72,5 @@ impl TileTable {
         if let Some(slot) = usize::try_from(tile).ok().and_then(|index| tiles.get_mut(index)) {
             *slot = backing;
         }
-    }
-}
-
-impl fmt::Debug for TileTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tiles = self.tiles.read().unwrap_or_else(PoisonError::into_inner);
-        f.debug_struct("TileTable").field("count", &tiles.len()).finish_non_exhaustive()
     }
 }

@@ -4,32 +4,28 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use heapwright_d3d12::*;
-use windows_core::{BOOL, GUID, IUnknownImpl as _, Ref, Result};
+use windows_core::{BOOL, ComObject, GUID, IUnknownImpl as _, Ref, Result};
 
 use crate::api::adapter::luid;
+use crate::api::command_allocator::{CommandAllocator, check_list_type};
+use crate::api::command_list::CommandList;
+use crate::api::command_queue::check_node_mask;
+use crate::api::descriptor_heap::{self, DescriptorHeap};
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::device::residency::read_objects;
+use crate::api::fence::{self, Fence};
 use crate::api::inert::{self, CommandSignature, PipelineState, RootSignature};
+use crate::api::methods::{calls, methods};
 use crate::api::object::own;
+use crate::api::query_heap::{self, QueryHeap};
 use crate::api::{call, shared_handle};
-use crate::rules;
+use crate::rules::resource::upgrade;
 
 impl ID3D12Device_Impl for Device_Impl {
     fn GetNodeCount(&self) -> u32 {
         1
-    }
-
-    fn CreateCommandQueue(
-        &self,
-        pdesc: *const D3D12_COMMAND_QUEUE_DESC,
-        riid: *const GUID,
-        ppcommandqueue: *mut *mut c_void,
-    ) -> Result<()> {
-        let out = (riid, ppcommandqueue);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_queue("ID3D12Device::CreateCommandQueue", pdesc, out) }
     }
 
     fn CreateCommandAllocator(
@@ -38,8 +34,11 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandallocator: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateCommandAllocator";
+        let check = || check_list_type(list_type);
+        let make = |device, ()| Ok(CommandAllocator::new(device, list_type));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_allocator(list_type, (riid, ppcommandallocator)) }
+        unsafe { self.create_child(name, riid, ppcommandallocator, check, make) }
     }
 
     fn CreateGraphicsPipelineState(
@@ -52,7 +51,9 @@ impl ID3D12Device_Impl for Device_Impl {
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         let check = || unsafe { inert::check_graphics(pdesc) };
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
+        unsafe {
+            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
+        }
     }
 
     fn CreateComputePipelineState(
@@ -65,7 +66,9 @@ impl ID3D12Device_Impl for Device_Impl {
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         let check = || unsafe { inert::check_compute(pdesc) };
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
+        unsafe {
+            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
+        }
     }
 
     fn CreateCommandList(
@@ -77,9 +80,20 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        let (allocator, state) = (pcommandallocator.as_ref(), pinitialstate.as_ref());
+        // The allocator says whether the device was removed.
+        let check = || {
+            check_node_mask(nodemask)?;
+            check_list_type(list_type)?;
+            if pinitialstate.is_some() {
+                own::<PipelineState>(self, pinitialstate.as_ref(), "pInitialState")?;
+            }
+            own::<CommandAllocator>(self, pcommandallocator.as_ref(), "pCommandAllocator")
+        };
+        let make =
+            |allocator: &_| Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?));
+        let name = "ID3D12Device::CreateCommandList";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_list(nodemask, list_type, allocator, state, (riid, ppcommandlist)) }
+        unsafe { call::create(self.log(), name, riid, ppcommandlist, check, make) }
     }
 
     fn CheckFeatureSupport(
@@ -100,8 +114,12 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateDescriptorHeap";
+        // SAFETY: by the COM contract pDescriptorHeapDesc is null or points to a description.
+        let desc = unsafe { call::read(pdescriptorheapdesc, "pDescriptorHeapDesc") };
+        let check = || desc.and_then(descriptor_heap::check_desc);
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_descriptor_heap(pdescriptorheapdesc, (riid, ppvheap)) }
+        unsafe { self.create_child(name, riid, ppvheap, check, DescriptorHeap::new) }
     }
 
     fn GetDescriptorHandleIncrementSize(&self, descriptorheaptype: D3D12_DESCRIPTOR_HEAP_TYPE) -> u32 {
@@ -121,7 +139,11 @@ impl ID3D12Device_Impl for Device_Impl {
             || unsafe { inert::check_root_signature(nodemask, pblobwithrootsignature, bloblengthinbytes) };
         let name = "ID3D12Device::CreateRootSignature";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, ppvrootsignature, check, RootSignature::create) }
+        unsafe {
+            self.create_child(name, riid, ppvrootsignature, check, |device, ()| {
+                Ok(RootSignature::new(device))
+            })
+        }
     }
 
     fn CreateConstantBufferView(
@@ -241,25 +263,6 @@ impl ID3D12Device_Impl for Device_Impl {
         });
     }
 
-    fn GetResourceAllocationInfo(
-        &self,
-        visiblemask: u32,
-        numresourcedescs: u32,
-        presourcedescs: *const D3D12_RESOURCE_DESC,
-    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        // SAFETY: by the COM contract the array has that many descriptions; no infos are asked for.
-        unsafe {
-            let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
-            self.allocation_info(
-                "ID3D12Device::GetResourceAllocationInfo",
-                visiblemask,
-                descs,
-                CastableFormats::NONE,
-                null_mut(),
-            )
-        }
-    }
-
     fn GetCustomHeapProperties(&self, nodemask: u32, heaptype: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
         call::run_infallible(
             self.log(),
@@ -267,71 +270,6 @@ impl ID3D12Device_Impl for Device_Impl {
             D3D12_HEAP_PROPERTIES::default(),
             || self.custom_heap_properties(nodemask, heaptype),
         )
-    }
-
-    fn CreateCommittedResource(
-        &self,
-        pheapproperties: *const D3D12_HEAP_PROPERTIES,
-        heapflags: D3D12_HEAP_FLAGS,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialresourcestate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riidresource: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialresourcestate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource);
-        let name = "ID3D12Device::CreateCommittedResource";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
-    }
-
-    fn CreateHeap(
-        &self,
-        pdesc: *const D3D12_HEAP_DESC,
-        riid: *const GUID,
-        ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_heap("ID3D12Device::CreateHeap", pdesc, None, riid, ppvheap) }
-    }
-
-    fn CreatePlacedResource(
-        &self,
-        pheap: Ref<'_, ID3D12Heap>,
-        heapoffset: u64,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialstate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe {
-            self.create_placed_resource("ID3D12Device::CreatePlacedResource", pheap, heapoffset, &request)
-        }
-    }
-
-    fn CreateReservedResource(
-        &self,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialstate);
-        let request = ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_reserved_resource("ID3D12Device::CreateReservedResource", &request) }
     }
 
     fn CreateSharedHandle(
@@ -382,8 +320,11 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppfence: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateFence";
+        let check = || fence::check_flags(flags);
+        let make = |device, ()| Ok(Fence::new(device, initialvalue, flags));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_fence(initialvalue, flags, (riid, ppfence)) }
+        unsafe { self.create_child(name, riid, ppfence, check, make) }
     }
 
     fn GetDeviceRemovedReason(&self) -> Result<()> {
@@ -393,44 +334,19 @@ impl ID3D12Device_Impl for Device_Impl {
         }
     }
 
-    fn GetCopyableFootprints(
-        &self,
-        presourcedesc: *const D3D12_RESOURCE_DESC,
-        firstsubresource: u32,
-        numsubresources: u32,
-        baseoffset: u64,
-        playouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-        pnumrows: *mut u32,
-        prowsizeinbytes: *mut u64,
-        ptotalbytes: *mut u64,
-    ) {
-        let range =
-            FootprintRange { first: firstsubresource, count: numsubresources, base_offset: baseoffset };
-        let outputs = FootprintOutputs {
-            layouts: playouts,
-            row_counts: pnumrows,
-            row_sizes: prowsizeinbytes,
-            total: ptotalbytes,
-        };
-        // The call has no result; `run` has logged a refusal.
-        let _ = call::run(self.log(), "ID3D12Device::GetCopyableFootprints", || {
-            // SAFETY: by the COM contract the description is readable and each array null or of numSubresources elements.
-            unsafe { self.copyable_footprints(read_desc(presourcedesc), range, outputs) }
-        });
-    }
-
     fn CreateQueryHeap(
         &self,
         pdesc: *const D3D12_QUERY_HEAP_DESC,
         riid: *const GUID,
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
+        let name = "ID3D12Device::CreateQueryHeap";
+        // SAFETY: by the COM contract pDesc is null or points to a description.
+        let desc = unsafe { call::read(pdesc, "pDesc") };
+        let check = || desc.and_then(query_heap::check_desc);
+        let make = |device, desc: &_| Ok(QueryHeap::new(device, desc));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_query_heap(pdesc, (riid, ppvheap)) }
-    }
-
-    fn SetStablePowerState(&self, _enable: BOOL) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device::SetStablePowerState")
+        unsafe { self.create_child(name, riid, ppvheap, check, make) }
     }
 
     fn CreateCommandSignature(
@@ -441,7 +357,6 @@ impl ID3D12Device_Impl for Device_Impl {
         ppvcommandsignature: *mut *mut c_void,
     ) -> Result<()> {
         let check = || {
-            self.removal().check_present()?;
             if prootsignature.is_some() {
                 own::<RootSignature>(self, prootsignature.as_ref(), "pRootSignature")?;
             }
@@ -451,8 +366,8 @@ impl ID3D12Device_Impl for Device_Impl {
         let name = "ID3D12Device::CreateCommandSignature";
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         unsafe {
-            call::create(self.log(), name, riid, ppvcommandsignature, check, |arguments| {
-                Ok(CommandSignature::create(self.to_object(), arguments))
+            self.create_child(name, riid, ppvcommandsignature, check, |device, arguments| {
+                Ok(CommandSignature::new(device, arguments))
             })
         }
     }
@@ -498,5 +413,52 @@ impl ID3D12Device_Impl for Device_Impl {
 
     fn GetAdapterLuid(&self) -> LUID {
         luid(self.driver().identity())
+    }
+
+    calls! {
+        ID3D12Device:
+        fn CreateCommandQueue(
+            desc: *const D3D12_COMMAND_QUEUE_DESC, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_command_queue(desc, riid, ppv);
+        fn CreateHeap(desc: *const D3D12_HEAP_DESC, riid: *const GUID, ppv: *mut *mut c_void) -> Result<()>
+            = create_heap(desc, None, riid, ppv);
+        fn CreateCommittedResource(
+            properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
+            desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_committed_resource(
+            properties, heap_flags, &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        );
+        fn CreatePlacedResource(
+            heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC,
+            state: D3D12_RESOURCE_STATES, clear_value: *const D3D12_CLEAR_VALUE,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_placed_resource(
+            heap, offset, &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        );
+        fn CreateReservedResource(
+            desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_reserved_resource(
+            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv))
+        );
+        fn GetResourceAllocationInfo(
+            visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC
+        ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
+            visible_mask, read_descs(count, descs, upgrade), CastableFormats::NONE, null_mut()
+        );
+        fn GetCopyableFootprints(
+            desc: *const D3D12_RESOURCE_DESC, first: u32, count: u32, base_offset: u64,
+            layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT, row_counts: *mut u32, row_sizes: *mut u64,
+            total: *mut u64
+        ) = copyable_footprints(
+            read_desc(desc), FootprintRange { first, count, base_offset },
+            FootprintOutputs { layouts, row_counts, row_sizes, total }
+        );
+    }
+
+    methods! {
+        ID3D12Device, |device, name| call::not_implemented(device.log(), name);
+        fn SetStablePowerState(BOOL) -> Result<()>;
     }
 }

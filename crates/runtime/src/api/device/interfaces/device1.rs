@@ -6,23 +6,18 @@ use heapwright_d3d12::*;
 use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
+use crate::api::command_allocator::check_list_type;
+use crate::api::command_list::CommandList;
+use crate::api::command_queue::check_node_mask;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{CastableFormats, Initial, ResourceRequest, read_desc, read_descs};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_descs};
 use crate::api::device::residency::read_objects;
 use crate::api::inert::{self, PipelineState};
-use crate::rules;
+use crate::api::methods::{calls, methods};
+use crate::rules::Refusal;
+use crate::rules::resource::upgrade;
 
 impl ID3D12Device1_Impl for Device_Impl {
-    fn CreatePipelineLibrary(
-        &self,
-        _plibraryblob: *const c_void,
-        _bloblength: usize,
-        _riid: *const GUID,
-        _pppipelinelibrary: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device1::CreatePipelineLibrary")
-    }
-
     fn SetEventOnMultipleFenceCompletion(
         &self,
         ppfences: *const Option<ID3D12Fence>,
@@ -50,6 +45,11 @@ impl ID3D12Device1_Impl for Device_Impl {
             unsafe { self.set_residency_priority(read_objects(numobjects, ppobjects)?, ppriorities) }
         })
     }
+
+    methods! {
+        ID3D12Device1, |device, name| call::not_implemented(device.log(), name);
+        fn CreatePipelineLibrary(*const c_void, usize, *const GUID, *mut *mut c_void) -> Result<()>;
+    }
 }
 
 impl ID3D12Device2_Impl for Device_Impl {
@@ -63,29 +63,13 @@ impl ID3D12Device2_Impl for Device_Impl {
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
         let check = || unsafe { inert::check_stream(pdesc) };
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_inert(name, riid, pppipelinestate, check, PipelineState::create) }
+        unsafe {
+            self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
+        }
     }
 }
 
 impl ID3D12Device3_Impl for Device_Impl {
-    fn OpenExistingHeapFromAddress(
-        &self,
-        _paddress: *const c_void,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromAddress")
-    }
-
-    fn OpenExistingHeapFromFileMapping(
-        &self,
-        _hfilemapping: HANDLE,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device3::OpenExistingHeapFromFileMapping")
-    }
-
     fn EnqueueMakeResident(
         &self,
         flags: D3D12_RESIDENCY_FLAGS,
@@ -100,6 +84,12 @@ impl ID3D12Device3_Impl for Device_Impl {
             self.enqueue_make_resident(flags, objects, pfencetosignal.as_ref(), fencevaluetosignal)
         })
     }
+
+    methods! {
+        ID3D12Device3, |device, name| call::not_implemented(device.log(), name);
+        fn OpenExistingHeapFromAddress(*const c_void, *const GUID, *mut *mut c_void) -> Result<()>;
+        fn OpenExistingHeapFromFileMapping(HANDLE, *const GUID, *mut *mut c_void) -> Result<()>;
+    }
 }
 
 impl ID3D12Device4_Impl for Device_Impl {
@@ -111,87 +101,53 @@ impl ID3D12Device4_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_command_list1(nodemask, list_type, flags, (riid, ppcommandlist)) }
-    }
-
-    fn CreateProtectedResourceSession(
-        &self,
-        _pdesc: *const D3D12_PROTECTED_RESOURCE_SESSION_DESC,
-        _riid: *const GUID,
-        _ppsession: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device4::CreateProtectedResourceSession")
-    }
-
-    fn CreateCommittedResource1(
-        &self,
-        pheapproperties: *const D3D12_HEAP_PROPERTIES,
-        heapflags: D3D12_HEAP_FLAGS,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialresourcestate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        riidresource: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialresourcestate);
-        let request = ResourceRequest {
-            protected_session: pprotectedsession.as_ref(),
-            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
+        let check = || {
+            check_node_mask(nodemask)?;
+            if flags != D3D12_COMMAND_LIST_FLAG_NONE {
+                return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_COMMAND_LIST_FLAGS")));
+            }
+            check_list_type(list_type)
         };
-        let name = "ID3D12Device4::CreateCommittedResource1";
+        let name = "ID3D12Device4::CreateCommandList1";
+        let make = |device, ()| Ok(CommandList::closed(device, list_type));
         // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
+        unsafe { self.create_child(name, riid, ppcommandlist, check, make) }
     }
 
-    fn CreateHeap1(
-        &self,
-        pdesc: *const D3D12_HEAP_DESC,
-        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        riid: *const GUID,
-        ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe {
-            self.create_heap("ID3D12Device4::CreateHeap1", pdesc, pprotectedsession.as_ref(), riid, ppvheap)
-        }
+    calls! {
+        ID3D12Device4:
+        fn CreateHeap1(
+            desc: *const D3D12_HEAP_DESC, session: Ref<'_, ID3D12ProtectedResourceSession>,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_heap(desc, session.as_ref(), riid, ppv);
+        fn CreateCommittedResource1(
+            properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
+            desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_committed_resource(
+            properties, heap_flags,
+            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(&session)
+        );
+        fn CreateReservedResource1(
+            desc: *const D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES,
+            clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
+            riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_reserved_resource(
+            &ResourceRequest::in_state(read_desc(desc), state, clear_value, (riid, ppv)).in_session(&session)
+        );
+        fn GetResourceAllocationInfo1(
+            visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC,
+            infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1
+        ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
+            visible_mask, read_descs(count, descs, upgrade), CastableFormats::NONE, infos
+        );
     }
 
-    fn CreateReservedResource1(
-        &self,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initialstate: D3D12_RESOURCE_STATES,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
-        let desc = unsafe { read_desc(pdesc) };
-        let initial = Initial::State(initialstate);
-        let request = ResourceRequest {
-            protected_session: pprotectedsession.as_ref(),
-            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
-        };
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_reserved_resource("ID3D12Device4::CreateReservedResource1", &request) }
-    }
-
-    fn GetResourceAllocationInfo1(
-        &self,
-        visiblemask: u32,
-        numresourcedescs: u32,
-        presourcedescs: *const D3D12_RESOURCE_DESC,
-        presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        // SAFETY: by the COM contract both arrays have that many elements, the second may be null.
-        unsafe {
-            let descs = read_descs(numresourcedescs, presourcedescs, rules::resource::upgrade);
-            let name = "ID3D12Device4::GetResourceAllocationInfo1";
-            self.allocation_info(name, visiblemask, descs, CastableFormats::NONE, presourceallocationinfo1)
-        }
+    methods! {
+        ID3D12Device4, |device, name| call::not_implemented(device.log(), name);
+        fn CreateProtectedResourceSession(
+            *const D3D12_PROTECTED_RESOURCE_SESSION_DESC, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
     }
 }

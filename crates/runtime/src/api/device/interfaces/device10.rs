@@ -7,89 +7,41 @@ use windows_core::{GUID, Ref, Result};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
-use crate::api::device::creation::{
-    CastableFormats, Initial, ResourceRequest, read_desc, read_desc1, read_descs, read_formats,
-};
+use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc, read_desc1, read_descs};
+use crate::api::methods::{calls, methods};
 
 impl ID3D12Device10_Impl for Device_Impl {
-    fn CreateCommittedResource3(
-        &self,
-        pheapproperties: *const D3D12_HEAP_PROPERTIES,
-        heapflags: D3D12_HEAP_FLAGS,
-        pdesc: *const D3D12_RESOURCE_DESC1,
-        initiallayout: D3D12_BARRIER_LAYOUT,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        numcastableformats: u32,
-        pcastableformats: *const DXGI_FORMAT,
-        riidresource: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description, and the formats are as many as counted.
-        let (desc, formats) =
-            unsafe { (read_desc1(pdesc), read_formats(numcastableformats, pcastableformats)) };
-        let desc = formats.clone().and(desc);
-        let initial = Initial::Layout(initiallayout);
-        let request = ResourceRequest {
-            protected_session: pprotectedsession.as_ref(),
-            castable_formats: formats.unwrap_or_default(),
-            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riidresource, ppvresource)
-        };
-        let name = "ID3D12Device10::CreateCommittedResource3";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_committed_resource(name, pheapproperties, heapflags, &request) }
-    }
-
-    fn CreatePlacedResource2(
-        &self,
-        pheap: Ref<'_, ID3D12Heap>,
-        heapoffset: u64,
-        pdesc: *const D3D12_RESOURCE_DESC1,
-        initiallayout: D3D12_BARRIER_LAYOUT,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        numcastableformats: u32,
-        pcastableformats: *const DXGI_FORMAT,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description, and the formats are as many as counted.
-        let (desc, formats) =
-            unsafe { (read_desc1(pdesc), read_formats(numcastableformats, pcastableformats)) };
-        let desc = formats.clone().and(desc);
-        let initial = Initial::Layout(initiallayout);
-        let request = ResourceRequest {
-            castable_formats: formats.unwrap_or_default(),
-            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
-        };
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe {
-            self.create_placed_resource("ID3D12Device10::CreatePlacedResource2", pheap, heapoffset, &request)
-        }
-    }
-
-    fn CreateReservedResource2(
-        &self,
-        pdesc: *const D3D12_RESOURCE_DESC,
-        initiallayout: D3D12_BARRIER_LAYOUT,
-        poptimizedclearvalue: *const D3D12_CLEAR_VALUE,
-        pprotectedsession: Ref<'_, ID3D12ProtectedResourceSession>,
-        numcastableformats: u32,
-        pcastableformats: *const DXGI_FORMAT,
-        riid: *const GUID,
-        ppvresource: *mut *mut c_void,
-    ) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description, and the formats are as many as counted.
-        let (desc, formats) =
-            unsafe { (read_desc(pdesc), read_formats(numcastableformats, pcastableformats)) };
-        let desc = formats.clone().and(desc);
-        let initial = Initial::Layout(initiallayout);
-        let request = ResourceRequest {
-            protected_session: pprotectedsession.as_ref(),
-            castable_formats: formats.unwrap_or_default(),
-            ..ResourceRequest::new(desc, initial, poptimizedclearvalue, riid, ppvresource)
-        };
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
-        unsafe { self.create_reserved_resource("ID3D12Device10::CreateReservedResource2", &request) }
+    calls! {
+        ID3D12Device10:
+        fn CreateCommittedResource3(
+            properties: *const D3D12_HEAP_PROPERTIES, heap_flags: D3D12_HEAP_FLAGS,
+            desc: *const D3D12_RESOURCE_DESC1, layout: D3D12_BARRIER_LAYOUT,
+            clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
+            format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_committed_resource(
+            properties, heap_flags,
+            &ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
+                .in_session(&session)
+                .castable_to(format_count, formats)
+        );
+        fn CreatePlacedResource2(
+            heap: Ref<'_, ID3D12Heap>, offset: u64, desc: *const D3D12_RESOURCE_DESC1,
+            layout: D3D12_BARRIER_LAYOUT, clear_value: *const D3D12_CLEAR_VALUE,
+            format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_placed_resource(
+            heap, offset,
+            &ResourceRequest::in_layout(read_desc1(desc), layout, clear_value, (riid, ppv))
+                .castable_to(format_count, formats)
+        );
+        fn CreateReservedResource2(
+            desc: *const D3D12_RESOURCE_DESC, layout: D3D12_BARRIER_LAYOUT,
+            clear_value: *const D3D12_CLEAR_VALUE, session: Ref<'_, ID3D12ProtectedResourceSession>,
+            format_count: u32, formats: *const DXGI_FORMAT, riid: *const GUID, ppv: *mut *mut c_void
+        ) -> Result<()> = create_reserved_resource(
+            &ResourceRequest::in_layout(read_desc(desc), layout, clear_value, (riid, ppv))
+                .in_session(&session)
+                .castable_to(format_count, formats)
+        );
     }
 }
 
@@ -104,47 +56,29 @@ impl ID3D12Device11_Impl for Device_Impl {
 }
 
 impl ID3D12Device12_Impl for Device_Impl {
-    fn GetResourceAllocationInfo3(
-        &self,
-        visiblemask: u32,
-        numresourcedescs: u32,
-        presourcedescs: *const D3D12_RESOURCE_DESC1,
-        pnumcastableformats: *const u32,
-        ppcastableformats: *const *const DXGI_FORMAT,
-        presourceallocationinfo1: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
-    ) -> D3D12_RESOURCE_ALLOCATION_INFO {
-        let castable = CastableFormats { counts: pnumcastableformats, lists: ppcastableformats };
-        // SAFETY: by the COM contract the arrays have that many elements, all but the first may be null.
-        unsafe {
-            let descs = read_descs(numresourcedescs, presourcedescs, |desc| *desc);
-            let name = "ID3D12Device12::GetResourceAllocationInfo3";
-            self.allocation_info(name, visiblemask, descs, castable, presourceallocationinfo1)
-        }
+    calls! {
+        ID3D12Device12:
+        fn GetResourceAllocationInfo3(
+            visible_mask: u32, count: u32, descs: *const D3D12_RESOURCE_DESC1, counts: *const u32,
+            lists: *const *const DXGI_FORMAT, infos: *mut D3D12_RESOURCE_ALLOCATION_INFO1
+        ) -> D3D12_RESOURCE_ALLOCATION_INFO = allocation_info(
+            visible_mask, read_descs(count, descs, |desc| *desc), CastableFormats { counts, lists }, infos
+        );
     }
 }
 
 impl ID3D12Device13_Impl for Device_Impl {
-    fn OpenExistingHeapFromAddress1(
-        &self,
-        _paddress: *const c_void,
-        _size: usize,
-        _riid: *const GUID,
-        _ppvheap: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device13::OpenExistingHeapFromAddress1")
+    methods! {
+        ID3D12Device13, |device, name| call::not_implemented(device.log(), name);
+        fn OpenExistingHeapFromAddress1(*const c_void, usize, *const GUID, *mut *mut c_void) -> Result<()>;
     }
 }
 
 impl ID3D12Device14_Impl for Device_Impl {
-    fn CreateRootSignatureFromSubobjectInLibrary(
-        &self,
-        _nodemask: u32,
-        _plibraryblob: *const c_void,
-        _bloblengthinbytes: usize,
-        _subobjectname: &PCWSTR,
-        _riid: *const GUID,
-        _ppvrootsignature: *mut *mut c_void,
-    ) -> Result<()> {
-        call::not_implemented(self.log(), "ID3D12Device14::CreateRootSignatureFromSubobjectInLibrary")
+    methods! {
+        ID3D12Device14, |device, name| call::not_implemented(device.log(), name);
+        fn CreateRootSignatureFromSubobjectInLibrary(
+            u32, *const c_void, usize, &PCWSTR, *const GUID, *mut *mut c_void
+        ) -> Result<()>;
     }
 }

@@ -8,6 +8,7 @@ use windows_core::{GUID, HRESULT};
 
 use crate::api::call;
 use crate::api::device::Device_Impl;
+use crate::api::methods::methods;
 use crate::rules::Refusal;
 
 /// The result of a call as the method table has it.
@@ -21,10 +22,6 @@ impl Device_Impl {
             return Ok(());
         }
         Err(Refusal::not_implemented("trim notifications on this adapter"))
-    }
-
-    fn no_device15(&self, name: &'static str) -> HRESULT {
-        answer(call::not_implemented(self.log(), name))
     }
 }
 
@@ -52,68 +49,6 @@ impl ID3D12Device15_Impl for Device_Impl {
         }))
     }
 
-    unsafe fn TryCreateShaderResourceView(
-        &self,
-        _resource: *mut c_void,
-        _desc: *const D3D12_SHADER_RESOURCE_VIEW_DESC,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateShaderResourceView")
-    }
-
-    unsafe fn TryCreateUnorderedAccessView(
-        &self,
-        _resource: *mut c_void,
-        _counter: *mut c_void,
-        _desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateUnorderedAccessView")
-    }
-
-    unsafe fn TryCreateConstantBufferView(
-        &self,
-        _desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateConstantBufferView")
-    }
-
-    unsafe fn TryCreateSampler2(
-        &self,
-        _desc: *const D3D12_SAMPLER_DESC2,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateSampler2")
-    }
-
-    unsafe fn TryCreateRenderTargetView(
-        &self,
-        _resource: *mut c_void,
-        _desc: *const D3D12_RENDER_TARGET_VIEW_DESC,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateRenderTargetView")
-    }
-
-    unsafe fn TryCreateDepthStencilView(
-        &self,
-        _resource: *mut c_void,
-        _desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateDepthStencilView")
-    }
-
-    unsafe fn TryCreateSamplerFeedbackUnorderedAccessView(
-        &self,
-        _targeted: *mut c_void,
-        _feedback: *mut c_void,
-        _descriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::TryCreateSamplerFeedbackUnorderedAccessView")
-    }
-
     unsafe fn CreateQueryHeap1(
         &self,
         _desc: *const D3D12_QUERY_HEAP_DESC,
@@ -123,17 +58,30 @@ impl ID3D12Device15_Impl for Device_Impl {
     ) -> HRESULT {
         // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
         unsafe { call::clear(heap) };
-        self.no_device15("ID3D12Device15::CreateQueryHeap1")
+        answer(call::not_implemented(self.log(), "ID3D12Device15::CreateQueryHeap1"))
     }
 
-    unsafe fn ResolveQueryData(
-        &self,
-        _heap: *mut c_void,
-        _query_type: D3D12_QUERY_TYPE,
-        _start: u32,
-        _count: u32,
-        _data: *mut c_void,
-    ) -> HRESULT {
-        self.no_device15("ID3D12Device15::ResolveQueryData")
+    methods! {
+        ID3D12Device15, |device, name| answer(call::not_implemented(device.log(), name));
+        [unsafe] fn TryCreateShaderResourceView(
+            *mut c_void, *const D3D12_SHADER_RESOURCE_VIEW_DESC, D3D12_CPU_DESCRIPTOR_HANDLE
+        ) -> HRESULT;
+        [unsafe] fn TryCreateUnorderedAccessView(
+            *mut c_void, *mut c_void, *const D3D12_UNORDERED_ACCESS_VIEW_DESC, D3D12_CPU_DESCRIPTOR_HANDLE
+        ) -> HRESULT;
+        [unsafe] fn TryCreateConstantBufferView(
+            *const D3D12_CONSTANT_BUFFER_VIEW_DESC, D3D12_CPU_DESCRIPTOR_HANDLE
+        ) -> HRESULT;
+        [unsafe] fn TryCreateSampler2(*const D3D12_SAMPLER_DESC2, D3D12_CPU_DESCRIPTOR_HANDLE) -> HRESULT;
+        [unsafe] fn TryCreateRenderTargetView(
+            *mut c_void, *const D3D12_RENDER_TARGET_VIEW_DESC, D3D12_CPU_DESCRIPTOR_HANDLE
+        ) -> HRESULT;
+        [unsafe] fn TryCreateDepthStencilView(
+            *mut c_void, *const D3D12_DEPTH_STENCIL_VIEW_DESC, D3D12_CPU_DESCRIPTOR_HANDLE
+        ) -> HRESULT;
+        [unsafe] fn TryCreateSamplerFeedbackUnorderedAccessView(
+            *mut c_void, *mut c_void, D3D12_CPU_DESCRIPTOR_HANDLE
+        ) -> HRESULT;
+        [unsafe] fn ResolveQueryData(*mut c_void, D3D12_QUERY_TYPE, u32, u32, *mut c_void) -> HRESULT;
     }
 }
