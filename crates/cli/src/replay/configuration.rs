@@ -1,6 +1,6 @@
 //! How the allocator is set up for a replay.
 
-use heapwright::{PoolAlgorithm, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+use heapwright::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 use serde::Serialize;
 
 /// A set-up of the allocator that traces are replayed with.
@@ -34,7 +34,7 @@ impl Configuration {
             Self::Gpgmm => ResourceAllocatorDesc {
                 flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
                 suballocation_algorithm: SuballocationAlgorithm::Slab,
-                pool_algorithm: PoolAlgorithm::SegmentedPool,
+                empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
                 ..ResourceAllocatorDesc::default()
             },
             Self::Dedicated => ResourceAllocatorDesc {
