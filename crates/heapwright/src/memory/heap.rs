@@ -22,7 +22,7 @@ pub(crate) struct Heap {
     /// Whether it was made in advance and nothing was in it yet.
     is_prefetched: AtomicBool,
     /// In a pool with bounds.
-    _seat: Option<HeapPermit>,
+    _permit: Option<HeapPermit>,
 }
 
 impl Heap {
@@ -34,7 +34,7 @@ impl Heap {
         permit: Option<HeapPermit>,
     ) -> Arc<Self> {
         let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
-        Arc::new(Self { residency, d3d12, size, charge, is_prefetched, _seat: permit })
+        Arc::new(Self { residency, d3d12, size, charge, is_prefetched, _permit: permit })
     }
 
     /// Labels that it was made in advance.

@@ -37,7 +37,7 @@ pub(crate) struct Label {
     pub(crate) backing: Option<BackingAddress>,
 }
 
-/// The labels on a heaps's allocations. Only what has a note has an entry; each call is O(1) under a lock.
+/// The labels of the allocations in heaps of one kind. Only what has a label has an entry; each call is O(1) under a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     labels: Mutex<HashMap<AllocationId, Label>>,

@@ -201,7 +201,7 @@ impl TypedHeaps {
         self.take_empty_of_siblings(least, wanted)
     }
 
-    /// Whether [`find_room`](Self::find_room) would find room, or the size of the heap that it would take. Nothing is placed.
+    /// Whether there is room for a request, or the size of the heap that it would take. Nothing is placed.
     pub(crate) fn room_for(
         &self,
         sharing: Sharing,
@@ -216,7 +216,7 @@ impl TypedHeaps {
         })
     }
 
-    /// Whether [`find_any_room`](Self::find_any_room) would find room.
+    /// Whether there is room for a request, whatever it wastes of an empty heap.
     pub(crate) fn has_any_room(
         &self,
         sharing: Sharing,
