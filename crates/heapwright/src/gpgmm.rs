@@ -225,7 +225,7 @@ use crate::residency::{
 };
 #[allow(unused_imports, reason = "for the links")]
 use crate::{
-    EmptyHeapPolicy, Mapping, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
+    EmptyHeapPolicy, Mapping, Placement, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
     ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats,
     SuballocationAlgorithm, TextureMapping, VideoMemoryInfo,
