@@ -7,8 +7,15 @@ use heapwright_d3d12::generations::NUMBERED_DEVICES;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use crate::allocator::buffer_desc;
+use crate::buffer_desc;
 use crate::{Error, HeapType, SegmentGroup};
+
+/// Committed resources are aligned to VidMm's pages, with tight alignment too.
+pub(crate) const COMMITTED_MINIMUM: Alignment =
+    match Alignment::new(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64) {
+        Some(alignment) => alignment,
+        None => panic!("4 KiB is a power of two"),
+    };
 
 /// How the GPU's memory relates to the CPU's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,6 +44,7 @@ impl fmt::Display for Architecture {
 /// its debug layer; so who knows the SDK says it
 /// ([`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum AlignmentBesideTight {
     /// It is E_INVALIDARG, as document TIGHT has it. What assumes this is right on every SDK: the device is handed none, and
     /// the resource is placed at the alignment that was asked for all the same.
@@ -184,7 +192,7 @@ pub(crate) fn committed_info(
     desc: &D3D12_RESOURCE_DESC,
 ) -> Option<(ByteSize, Alignment)> {
     let (size, alignment) = allocation_info(device, &D3D12_RESOURCE_DESC { Alignment: 0, ..*desc })?;
-    let alignment = alignment.max(crate::requirements::COMMITTED_MINIMUM);
+    let alignment = alignment.max(COMMITTED_MINIMUM);
     Some((size.align_up(alignment)?, alignment))
 }
 

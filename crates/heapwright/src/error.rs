@@ -69,16 +69,16 @@ pub(crate) struct Shortage {
     pub(crate) never_fallback: bool,
 }
 
-/// One way to memory, and what stood in it.
+/// A source of memory that was tried, and why it had none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attempt {
-    pub(crate) way: Way,
+    pub(crate) source: MemorySource,
     pub(crate) obstacle: Obstacle,
 }
 
-/// A way to memory.
+/// Where memory may come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum MemorySource {
     /// Room in what is held.
     HeldMemory,
     /// A new heap of this size.
@@ -256,11 +256,11 @@ impl fmt::Display for Shortage {
 
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.way {
-            Way::HeldMemory => f.write_str("what is held")?,
-            Way::NewHeap(size) => write!(f, "a heap of {size}")?,
-            Way::Placing => f.write_str("placing it")?,
-            Way::Committed(size) => write!(f, "a committed resource of {size}")?,
+        match self.source {
+            MemorySource::HeldMemory => f.write_str("what is held")?,
+            MemorySource::NewHeap(size) => write!(f, "a heap of {size}")?,
+            MemorySource::Placing => f.write_str("placing it")?,
+            MemorySource::Committed(size) => write!(f, "a committed resource of {size}")?,
         }
         match self.obstacle {
             Obstacle::Device(hresult) => write!(f, ": {:#}", Named(hresult)),

@@ -16,7 +16,7 @@
 //! | `CreateResourceAllocator` from an allocator | [`ResourceAllocator::create_nested`] | empty heaps of every kind are exchanged, whatever the algorithms, also of other sizes if they fit, and limits move with them. Heaps that wait in the common pool are the outermost allocator's to count; together with those in use they are at most twice the bytes that were ever in use at once (code: without bound). The residency manager is the parent's |
 //! | `ppResourceAllocatorOut` null | | nothing to test: dropping the allocator is the test |
 //! | `CreateResource` | [`ResourceAllocator::create_resource`], [`ResourceAllocator::create`] | `create` takes what later versions of D3D12 do: layouts, castable formats, sessions. An alignment that is no power of two, or above what the kind of resource has, is an invalid argument, as for D3D12's own calls (code: overwritten for placed and committed buffers, so that 65,535 and 2^64-1 are taken) |
-//! | `CreateResource` with a null out | [`ResourceAllocator::test_create`] | it is really created and dropped, as there; [`ResourceAllocator::create`] has no null |
+//! | `CreateResource` with a null out | [`ResourceAllocator::probe`] | nothing is created (code: created and dropped, which is [`ResourceAllocator::create`] without keeping what it returns) |
 //! | `CreateResource` of a committed resource | [`ResourceAllocator::import`] | accounted in its own segment group (code: local always); an `unsafe fn`, as nobody knows who else maps it. A placed resource does not tell D3D12's caller that it is one, so that it counts as memory of its own here as there, among what is imported; no limit is about that |
 //! | `ReleaseResourceHeaps` | [`ResourceAllocator::release_resource_heaps`], [`ResourceAllocator::release_empty_heaps`] | answers the bytes; whether they are fewer than asked is the caller's to compare. As few heaps as possible go (code: its arithmetic wraps) |
 //! | `QueryStats` | [`ResourceAllocator::stats`] | O(1), amortized; nothing is recorded by asking |
@@ -44,10 +44,10 @@
 //! | `RecordOptions` | [`ResourceAllocatorDesc::record_options`] | refused unless it records nothing |
 //! | `ResourceHeapTier` | [`ResourceAllocatorDesc::resource_heap_tier`] | as there: above the device's is an error, below a warning. Buffers and textures have heaps of their own on tier 2 as well (code: one family holds all): a small buffer would keep a heap alive whose textures are gone, and render targets are larger than what would share with them. A pool of [`ResourceKind::Any`](crate::ResourceKind::Any) holds both |
 //! | `SubAllocationAlgorithm` | [`ResourceAllocatorDesc::suballocation_algorithm`] | pool algorithms are another type, so that none can be given here (code: undefined) |
-//! | `PoolAlgorithm` | [`ResourceAllocatorDesc::pool_algorithm`] | as above |
-//! | `PreferredResourceHeapSize` | [`ResourceAllocatorDesc::preferred_heap_size`] | |
-//! | `MaxResourceHeapSize` | [`ResourceAllocatorDesc::max_heap_size`] | |
-//! | `ResourceHeapFragmentationLimit` | [`ResourceAllocatorDesc::heap_fragmentation_limit`] | `None` and zero are 0.125; negatives are refused (code: 0.125) |
+//! | `EmptyHeapPolicy` | [`ResourceAllocatorDesc::empty_heap_policy`] | as above |
+//! | `PreferredResourceHeapSize` | [`ResourceAllocatorDesc::preferred_heap_size`] | `None` is the default, as zero is there |
+//! | `MaxResourceHeapSize` | [`ResourceAllocatorDesc::max_heap_size`] | `None` is the default, as zero is there |
+//! | `ResourceHeapFragmentationLimit` | [`ResourceAllocatorDesc::heap_fragmentation_limit`] | `None` is 0.125, as zero is there; zero and negatives are refused (code: 0.125) |
 //! | `ResourceHeapGrowthFactor` | [`ResourceAllocatorDesc::heap_growth_factor`] | `None` is 1.25; below 1 a heap for each resource: *reference* (code: 1.25) |
 //! | `ReleaseSizeInBytes` | [`ResourceAllocatorDesc::release_size`] | the retry helps (code: it never runs when the device is out of memory) |
 //! | `ExtraRequiredResourceFlags` | [`ResourceAllocatorDesc::extra_required_resource_flags`] | |
@@ -68,15 +68,15 @@
 //! | `NEVER_OVER_ALLOCATE` | [`ResourceAllocatorFlags::NEVER_OVER_ALLOCATE`] | free memory in heaps that are held is used all the same |
 //! | | [`NEVER_TIGHT_ALIGNMENT`](ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT), [`CREATE_NOT_ZEROED`](ResourceAllocatorFlags::CREATE_NOT_ZEROED) | ours |
 //!
-//! # `RESOURCE_ALLOCATION_ALGORITHM`: [`SuballocationAlgorithm`], [`PoolAlgorithm`]
+//! # `RESOURCE_ALLOCATION_ALGORITHM`: [`SuballocationAlgorithm`], [`EmptyHeapPolicy`]
 //!
 //! | `RESOURCE_ALLOCATION_ALGORITHM_` | heapwright | difference |
 //! |---|---|---|
-//! | `DEFAULT` | [`SuballocationAlgorithm::Default`], [`PoolAlgorithm::Default`] | sizes share heaps, which are kept while they are likely to be used again (GPGMM: slabs and segmented pools) |
+//! | `DEFAULT` | [`SuballocationAlgorithm::Default`], [`EmptyHeapPolicy::Default`] | sizes share heaps, which are kept while they are likely to be used again (GPGMM: slabs and segmented pools) |
 //! | `SLAB` | [`SuballocationAlgorithm::Slab`] | GPGMM's sizes |
 //! | `BUDDY_SYSTEM` | [`SuballocationAlgorithm::BuddySystem`] | |
-//! | `FIXED_POOL` | [`PoolAlgorithm::FixedPool`] | |
-//! | `SEGMENTED_POOL` | [`PoolAlgorithm::SegmentedPool`] | the default beside slabs, buddies and dedicated heaps: *code* (the reference's text names slabs) |
+//! | `FIXED_POOL` | [`EmptyHeapPolicy::FixedPool`] | |
+//! | `SEGMENTED_POOL` | [`EmptyHeapPolicy::SegmentedPool`] | the default beside slabs, buddies and dedicated heaps: *code* (the reference's text names slabs) |
 //! | `DEDICATED` | [`SuballocationAlgorithm::Dedicated`] | |
 //! | | [`SuballocationAlgorithm::Linear`] | ours, for custom pools |
 //!
@@ -107,17 +107,17 @@
 //! | `ALWAYS_COMMITTED` | [`ResourceAllocationFlags::ALWAYS_COMMITTED`] | |
 //! | | [`WITHIN_BUDGET`](ResourceAllocationFlags::WITHIN_BUDGET), [`PREFER_COMMITTED`](ResourceAllocationFlags::PREFER_COMMITTED), [`UPPER_ADDRESS`](ResourceAllocationFlags::UPPER_ADDRESS) | ours |
 //!
-//! # `RESOURCE_ALLOCATION_INFO` and `RESOURCE_ALLOCATION_TYPE`: [`ResourceAllocationInfo`], [`ResourceAllocationType`]
+//! # `RESOURCE_ALLOCATION_INFO` and `RESOURCE_ALLOCATION_TYPE`: [`ResourceAllocationInfo`], [`Placement`]
 //!
 //! | GPGMM | heapwright | difference |
 //! |---|---|---|
 //! | `SizeInBytes` | [`ResourceAllocationInfo::size`] | |
 //! | `Alignment` | [`ResourceAllocationInfo::alignment`] | the alignment (code: the size once more) |
-//! | `Type` | [`ResourceAllocationInfo::allocation_type`] | |
+//! | `Type` | [`ResourceAllocationInfo::decision`] | finer, and with the reason |
 //! | `RESOURCE_ALLOCATION_TYPE_UNKNOWN` | | an allocation that exists has a type |
-//! | `RESOURCE_ALLOCATION_TYPE_STANDALONE` | [`ResourceAllocationType::Standalone`] | |
-//! | `RESOURCE_ALLOCATION_TYPE_SUBALLOCATED` | [`ResourceAllocationType::Suballocated`] | |
-//! | `RESOURCE_ALLOCATION_TYPE_SUBALLOCATED_WITHIN` | [`ResourceAllocationType::SuballocatedWithin`] | |
+//! | `RESOURCE_ALLOCATION_TYPE_STANDALONE` | [`Placement::OwnHeap`], [`Placement::Committed`], [`Placement::Imported`] | |
+//! | `RESOURCE_ALLOCATION_TYPE_SUBALLOCATED` | [`Placement::SharedHeap`] | |
+//! | `RESOURCE_ALLOCATION_TYPE_SUBALLOCATED_WITHIN` | [`Placement::WithinResource`] | |
 //!
 //! # `RESOURCE_ALLOCATOR_STATS`: [`ResourceAllocatorStats`]
 //!
@@ -225,8 +225,8 @@ use crate::residency::{
 };
 #[allow(unused_imports, reason = "for the links")]
 use crate::{
-    Mapping, PoolAlgorithm, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
+    EmptyHeapPolicy, Mapping, Placement, RecordFlags, RecordOptions, RecordScope, ResourceAllocation,
     ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo, ResourceAllocationSupport,
-    ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
-    ResourceAllocatorStats, SuballocationAlgorithm, TextureMapping, VideoMemoryInfo,
+    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceAllocatorStats,
+    SuballocationAlgorithm, TextureMapping, VideoMemoryInfo,
 };

@@ -61,41 +61,54 @@
 //!
 //! # Threads
 //!
-//! Everything here is `Send` and `Sync` and works through `&self`. No lock is held while the device creates or destroys
-//! anything.
+//! Allocators, allocations, pools, residency managers, their heaps and lists, defragmentations and moves, descriptions, reports and
+//! errors are `Send` and `Sync`. A [`Mapping`] and an [`OpenResidencyList`](residency::OpenResidencyList) are not `Send`: they stay on
+//! the thread that opened them. No lock is held while the device creates or destroys anything.
 
 #[doc(hidden)]
 #[path = "windows_interop.rs"]
 pub mod __windows_interop;
 mod adapter;
 mod allocator;
+mod buffer_desc;
+mod buffers;
 mod caps;
+pub mod defragmentation;
+mod desc;
 mod error;
 pub mod gpgmm;
 mod heap_family;
+mod heap_type;
+mod memory;
 pub mod on_windows;
+mod plan;
 pub mod report;
 mod requirements;
 pub mod residency;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    AllocationId, Decision, HeapLimits, HeapType, LiveAllocation, Mapping, MemoryTotals, Placement, Pool,
-    PoolAlgorithm, PoolDesc, Probe, ProbedMemory, Reason, RecordFlags, RecordOptions, RecordScope,
-    ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocationInfo,
-    ResourceAllocationSupport, ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, ResourceAllocatorStats, ResourceDesc, ResourceKind, SuballocationAlgorithm,
-    TexelPitches, TextureMapping, buffer_desc, defragmentation,
+    LiveAllocation, Mapping, MemoryTotals, Pool, Probe, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats,
+    TexelPitches, TextureMapping,
 };
+pub use buffer_desc::buffer_desc;
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
+pub use desc::{
+    EmptyHeapPolicy, HeapLimits, PoolDesc, RecordFlags, RecordOptions, RecordScope, ResourceAllocationFlags,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, SuballocationAlgorithm,
+};
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
+pub use heap_type::HeapType;
 pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
+pub use memory::{AllocationId, ProbedMemory};
+pub use plan::{Decision, Placement, Reason};
 pub use requirements::BufferUses;
 
 /// The README's example is a doc test.

@@ -88,14 +88,14 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
         ..HeapType::Default.into_place()
     };
     let shared = buffer(&allocator, &with(D3D12_HEAP_FLAG_SHARED), 1000);
-    let decision = shared.decision();
+    let decision = shared.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::ExtraHeapFlags));
     assert_eq!(properties_of(&shared).1 & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
     // That it need not be zeroed is a permission; and what heaps have anyway is no extra.
     let permitted = buffer(&allocator, &with(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED), 1000);
-    assert_eq!(permitted.decision().placement, Placement::SharedHeap);
+    assert_eq!(permitted.info().decision.placement, Placement::SharedHeap);
     let own = heap_of(&permitted).Flags;
-    assert_eq!(buffer(&allocator, &with(own), 1000).decision().placement, Placement::SharedHeap);
+    assert_eq!(buffer(&allocator, &with(own), 1000).info().decision.placement, Placement::SharedHeap);
     // What no heap may have is the device's to refuse, and the field is among those that are named.
     let error = try_buffer(&allocator, &with(u32::MAX), 1000).expect_err("no such flags");
     assert!(error.to_string().contains("extra_required_heap_flags"), "{error}");
@@ -141,7 +141,7 @@ fn padding_is_nobodys() {
         heap_type: Some(HeapType::Upload.into()),
         ..with(1, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE)
     };
-    assert_eq!(buffer(&allocator, &within, 1000).decision().placement, Placement::SharedHeap);
+    assert_eq!(buffer(&allocator, &within, 1000).info().decision.placement, Placement::SharedHeap);
     for padding in [u64::MAX, u64::MAX - 1000, 1 << 63] {
         let error = try_buffer(&allocator, &with(padding, none), 1000).expect_err("no heap is that large");
         assert!(error.is_out_of_memory() || error.to_string().contains("padding"), "{error}");
@@ -153,7 +153,7 @@ fn the_strategy_says_which_free_range() {
     let gpu = any_device();
     let allocator = usual(&gpu);
     let offset = |strategy| {
-        let pool = PoolDesc { heap_size: ByteSize::from_mib(8), ..Default::default() };
+        let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(8)), ..Default::default() };
         let pool = allocator.create_pool(pool).expect("sound");
         let place = ResourceAllocationDesc { pool: Some(&pool), strategy, ..Default::default() };
         // A wide gap at the lower end, and one that fits exactly behind it.
@@ -317,7 +317,7 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
     let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
     for place in [HeapType::Default.into_place(), place(HeapType::Upload, within)] {
         let made = allocator.create(&place, &resource).expect("made");
-        assert_eq!(made.decision().placement, Placement::Committed, "no part of another's resource");
+        assert_eq!(made.info().decision.placement, Placement::Committed, "no part of another's resource");
         let seen = faults.take_seen();
         let is_right = |seen: &Seen| {
             matches!(seen, Seen::Committed { call: "CreateCommittedResource1", in_session: true, .. })

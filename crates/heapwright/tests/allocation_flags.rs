@@ -10,8 +10,8 @@ use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
     Alignment, ByteSize, HeapType, Placement, PoolDesc, Reason, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocationType, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, SuballocationAlgorithm, buffer_desc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
+    SuballocationAlgorithm, buffer_desc,
 };
 use heapwright_runtime::ddi::SegmentGroup;
 use log_lines::warnings;
@@ -75,9 +75,9 @@ fn never_suballocate_heap_shares_with_nobody() {
     assert!(first.heap() != second.heap() && first.heap() != shared.heap());
     assert_eq!(heap_of(&first).SizeInBytes, 64 * KIB);
     let info = first.info();
-    assert_eq!(info.allocation_type, ResourceAllocationType::Standalone);
+    assert_eq!(info.decision.placement, Placement::OwnHeap);
     assert_eq!(info.size, ByteSize::from_kib(64), "GPGMM: that of the heap");
-    let decision = first.decision();
+    let decision = first.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::OwnHeap, Reason::AllocationFlag));
     // Later ones keep away from it, too.
     let others: Vec<_> = (0..100).map(|_| local(&allocator, 200)).collect();
@@ -106,7 +106,7 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     // A shared heap half of which is free is no reason to make another, unless one is told to.
     let sizes = ResourceAllocatorDesc {
         flags: ResourceAllocatorFlags::ALLOW_PREFETCH,
-        preferred_heap_size: ByteSize::from_mib(16),
+        preferred_heap_size: Some(ByteSize::from_mib(16)),
         ..Default::default()
     };
     let with_room = allocator(&gpu, sizes);
@@ -150,7 +150,7 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
     faults.fail_all();
     let fallen = local(&allocator, 1000);
-    let decision = fallen.decision();
+    let decision = fallen.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::OutOfMemory));
     assert_eq!(allocator.decisions(), [(decision, 1)]);
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
@@ -160,11 +160,11 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     // Nor does it forbid what is demanded.
     let demanded = ResourceAllocationFlags::NEVER_FALLBACK | ResourceAllocationFlags::ALWAYS_COMMITTED;
     assert_eq!(
-        buffer(&allocator, &place(HeapType::Default, demanded), 10).decision().placement,
+        buffer(&allocator, &place(HeapType::Default, demanded), 10).info().decision.placement,
         Placement::Committed
     );
     faults.disarm();
-    assert_eq!(buffer(&allocator, &never, 1000).decision().placement, Placement::SharedHeap);
+    assert_eq!(buffer(&allocator, &never, 1000).info().decision.placement, Placement::SharedHeap);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn never_resident_shares_no_heap_and_says_so() {
         buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT), 1000);
     assert!(left_alone.is_never_resident() && !managed.is_never_resident());
     assert_ne!(managed.heap(), left_alone.heap());
-    assert_eq!(left_alone.decision().placement, Placement::OwnHeap);
+    assert_eq!(left_alone.info().decision.placement, Placement::OwnHeap);
 }
 
 #[test]
@@ -244,11 +244,11 @@ fn always_committed_is_one_allocations_own() {
     let allocator = usual(&gpu);
     let committed =
         buffer(&allocator, &place(HeapType::Upload, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000);
-    let decision = committed.decision();
+    let decision = committed.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::AllocationFlag));
     assert_eq!(committed.heap(), None);
     assert_eq!(properties_of(&committed).0.Type, D3D12_HEAP_TYPE_UPLOAD);
-    assert_eq!(local(&allocator, 1000).decision().placement, Placement::SharedHeap);
+    assert_eq!(local(&allocator, 1000).info().decision.placement, Placement::SharedHeap);
 }
 
 #[test]
@@ -288,9 +288,9 @@ fn prefer_committed_is_placed_where_that_fails() {
     let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
     let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
     let committed = buffer(&allocator, &prefer, 1000);
-    assert_eq!(committed.decision().placement, Placement::Committed);
+    assert_eq!(committed.info().decision.placement, Placement::Committed);
     faults.fail_all();
-    assert_eq!(buffer(&allocator, &prefer, 1000).decision().placement, Placement::SharedHeap);
+    assert_eq!(buffer(&allocator, &prefer, 1000).info().decision.placement, Placement::SharedHeap);
 }
 
 #[test]
@@ -300,8 +300,8 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
     let linear = |max_heap_count| {
         let desc = PoolDesc {
             algorithm: SuballocationAlgorithm::Linear,
-            heap_size: ByteSize::from_mib(1),
-            max_heap_count,
+            heap_size: Some(ByteSize::from_mib(1)),
+            max_heap_count: Some(max_heap_count).filter(|&count| count > 0),
             ..Default::default()
         };
         allocator.create_pool(desc).expect("sound")

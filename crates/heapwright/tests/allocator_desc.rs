@@ -11,7 +11,7 @@ use faulty_device::{Call, Faults, FaultyDevice, Newest, Seen};
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapLimits, HeapType, NodeMasks, Placement, PoolAlgorithm, PoolDesc, RecordFlags,
+    ByteSize, EmptyHeapPolicy, HeapLimits, HeapType, NodeMasks, Placement, PoolDesc, RecordFlags,
     RecordOptions, RecordScope, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
     SuballocationAlgorithm,
 };
@@ -78,7 +78,7 @@ fn the_suballocation_algorithm_decides_who_shares_a_heap() {
 
     let gpu = any_device();
     let dedicated = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
-    assert_eq!(local(&dedicated, 100).decision().placement, Placement::OwnHeap);
+    assert_eq!(local(&dedicated, 100).info().decision.placement, Placement::OwnHeap);
     let error = ResourceAllocator::new(&gpu.device, None, with_algorithm(SuballocationAlgorithm::Linear))
         .expect_err("for pools");
     assert!(error.to_string().starts_with("ResourceAllocatorDesc::suballocation_algorithm"), "{error}");
@@ -87,7 +87,7 @@ fn the_suballocation_algorithm_decides_who_shares_a_heap() {
 #[test]
 fn preferred_heap_size_is_the_least_of_shared_heaps() {
     let preferred = |algorithm, preferred_heap_size| ResourceAllocatorDesc {
-        preferred_heap_size,
+        preferred_heap_size: Some(preferred_heap_size),
         ..with_algorithm(algorithm)
     };
     let size = ByteSize::from_mib(5);
@@ -100,8 +100,8 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
     let made = heap_sizes(odd, &[64 * KIB])[0];
     assert!(made >= 5 * MIB + 64 * KIB && made.is_multiple_of(64 * KIB), "{made}");
     let error = ResourceAllocatorDesc {
-        preferred_heap_size: size,
-        max_heap_size: ByteSize::from_mib(4),
+        preferred_heap_size: Some(size),
+        max_heap_size: Some(ByteSize::from_mib(4)),
         ..Default::default()
     };
     let error = ResourceAllocator::new(&any_device().device, None, error).expect_err("a contradiction");
@@ -119,7 +119,7 @@ fn max_heap_size_bounds_every_way_to_memory() {
     ];
     for algorithm in algorithms {
         let desc =
-            ResourceAllocatorDesc { max_heap_size: ByteSize::from_mib(4), ..with_algorithm(algorithm) };
+            ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_mib(4)), ..with_algorithm(algorithm) };
         let allocator = allocator(&gpu, desc);
         let held: Vec<_> = [4 * MIB, 3 * MIB, 64 * KIB].map(|size| local(&allocator, size)).into();
         assert!(held.iter().all(|one| heap_of(one).SizeInBytes <= 4 * MIB), "{algorithm}");
@@ -142,15 +142,14 @@ fn the_fragmentation_limit_is_what_a_slab_may_lose() {
         ..with_algorithm(SuballocationAlgorithm::Slab)
     };
     // Each kilobyte has a block of 64 KiB, of which 63 are lost.
-    for (limit, heap) in [(None, 512), (Some(0.0), 512), (Some(0.25), 256), (Some(0.5), 128), (Some(1.0), 64)]
-    {
+    for (limit, heap) in [(None, 512), (Some(0.25), 256), (Some(0.5), 128), (Some(1.0), 64)] {
         assert_eq!(heap_sizes(slab(limit), &[KIB]), [heap * KIB], "{limit:?}");
     }
     // Nothing is lost of a whole block.
     assert_eq!(heap_sizes(slab(None), &[64 * KIB]), [64 * KIB]);
     let gpu = any_device();
     let field = "ResourceAllocatorDesc::heap_fragmentation_limit";
-    for limit in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+    for limit in [-0.1, 0.0, 1.1, f64::NAN, f64::INFINITY] {
         let error =
             ResourceAllocator::new(&gpu.device, None, slab(Some(limit))).expect_err("no part of a heap");
         assert!(error.to_string().starts_with(field), "{limit}: {error}");
@@ -186,10 +185,10 @@ fn the_growth_factor_is_how_slabs_grow() {
 #[test]
 fn pool_algorithms_say_which_empty_heaps_are_kept() {
     let gpu = any_device();
-    let kept = |algorithm, pool_algorithm, preferred: u64| {
+    let kept = |algorithm, empty_heap_policy, preferred: u64| {
         let desc = ResourceAllocatorDesc {
-            pool_algorithm,
-            preferred_heap_size: ByteSize::new(preferred),
+            empty_heap_policy,
+            preferred_heap_size: Some(ByteSize::new(preferred)).filter(|size| !size.is_zero()),
             ..with_algorithm(algorithm)
         };
         let allocator = allocator(&gpu, desc);
@@ -201,7 +200,7 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
         assert_returns_everything(&allocator, &gpu);
         kept.get() / KIB
     };
-    use PoolAlgorithm::{Default as Usual, FixedPool, SegmentedPool};
+    use EmptyHeapPolicy::{Default as Usual, FixedPool, SegmentedPool};
     use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Slab};
     // Of 1 MB, that is 1 MiB for all of them; 5 MB are 77 units of 64 KiB.
     assert_eq!(kept(Slab, FixedPool, 1_000_000), 1024);
@@ -220,7 +219,7 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
 
 #[test]
 fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
-    for pool_algorithm in [PoolAlgorithm::SegmentedPool, PoolAlgorithm::Default] {
+    for empty_heap_policy in [EmptyHeapPolicy::SegmentedPool, EmptyHeapPolicy::Default] {
         for algorithm in [
             SuballocationAlgorithm::Default,
             SuballocationAlgorithm::Slab,
@@ -229,11 +228,11 @@ fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
         ] {
             let gpu = any_device();
             let allocator =
-                allocator(&gpu, ResourceAllocatorDesc { pool_algorithm, ..with_algorithm(algorithm) });
+                allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(algorithm) });
             for _ in 0..5 {
                 drop(local(&allocator, 64 * KIB));
             }
-            assert_eq!(allocator.stats().heaps_created, 1, "{algorithm} {pool_algorithm:?}");
+            assert_eq!(allocator.stats().heaps_created, 1, "{algorithm} {empty_heap_policy:?}");
         }
     }
 }
@@ -278,7 +277,7 @@ fn extra_required_resource_flags_are_every_resources() {
     ];
     for one in &made {
         assert_eq!(desc_of(one).Flags & flag, flag, "{one:?}");
-        assert_ne!(one.decision().placement, Placement::WithinResource);
+        assert_ne!(one.info().decision.placement, Placement::WithinResource);
     }
 }
 
@@ -329,7 +328,7 @@ fn what_is_given_back_for_a_limit_is_of_the_heap_type() {
     drop(local(&allocator, 16 * MIB));
     drop(buffer(&allocator, &HeapType::Upload.into_place(), 6 * MIB));
     let upload = buffer(&allocator, &HeapType::Upload.into_place(), 4 * MIB);
-    assert_eq!(upload.decision().placement, Placement::OwnHeap);
+    assert_eq!(upload.info().decision.placement, Placement::OwnHeap);
     assert_eq!(allocator.stats().free_heap_usage, ByteSize::from_mib(16), "DEFAULT's was no help");
 }
 
@@ -354,7 +353,7 @@ fn nodes_are_those_of_every_heap() {
     });
     assert_eq!(committed, Some((2, 3)));
     let pool = PoolDesc {
-        heap_size: ByteSize::from_mib(1),
+        heap_size: Some(ByteSize::from_mib(1)),
         min_heap_count: 1,
         nodes: Some(NodeMasks { creation: 1, visible: 1 }),
         ..Default::default()

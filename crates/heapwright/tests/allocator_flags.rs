@@ -9,8 +9,8 @@ use faulty_device::{Call, Faults, FaultyDevice, Newest};
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapType, Placement, Reason, ResourceAllocationFlags, ResourceAllocationType,
-    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm,
+    ByteSize, HeapType, Placement, Reason, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, SuballocationAlgorithm,
 };
 use heapwright_runtime::ddi::SegmentGroup;
 use log_lines::warnings;
@@ -21,8 +21,7 @@ fn always_committed_leaves_every_heap_to_d3d12() {
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
     let committed = local(&allocator, 1000);
     assert_eq!(committed.heap(), None);
-    assert_eq!(committed.info().allocation_type, ResourceAllocationType::Standalone);
-    let decision = committed.decision();
+    let decision = committed.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::AllocatorFlag));
     let stats = allocator.stats();
     assert_eq!((stats.heaps_created, stats.committed_count, stats.heap_count), (0, 1, 1));
@@ -31,7 +30,7 @@ fn always_committed_leaves_every_heap_to_d3d12() {
     // GPGMM lets parts of a resource be: the flag is about heaps of resources.
     let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
     let part = buffer(&allocator, &within, 100);
-    assert_eq!(part.info().allocation_type, ResourceAllocationType::SuballocatedWithin);
+    assert_eq!(part.info().decision.placement, Placement::WithinResource);
     drop((committed, part));
     assert_eq!(allocator.stats().committed, ByteSize::ZERO);
     assert_returns_everything(&allocator, &gpu);
@@ -138,7 +137,7 @@ fn slabs_say_when_a_heap_is_worth_making_in_advance() {
         ResourceAllocatorDesc {
             flags: ResourceAllocatorFlags::ALLOW_PREFETCH,
             suballocation_algorithm: SuballocationAlgorithm::Slab,
-            preferred_heap_size: ByteSize::from_mib(1),
+            preferred_heap_size: Some(ByteSize::from_mib(1)),
             ..Default::default()
         },
     );

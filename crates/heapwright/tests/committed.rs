@@ -95,7 +95,7 @@ fn the_books_are_what_the_adapter_counts() {
                 let made =
                     allocator.create(&place, &resource).unwrap_or_else(|error| panic!("{name}: {error}"));
                 let stats = allocator.stats();
-                assert_eq!(made.decision().placement, Placement::Committed, "{name}");
+                assert_eq!(made.info().decision.placement, Placement::Committed, "{name}");
                 assert_eq!((stats.reserved, stats.committed), (made.size(), made.size()), "{name}");
                 assert_eq!(allocator.reserved(), made.size(), "{name}");
                 assert_eq!((probe.size, probe.alignment), (made.size(), made.alignment()), "{name}");
@@ -141,7 +141,7 @@ fn an_allocator_that_always_commits_and_one_that_prefers_to() {
                     let made = allocator
                         .create(&place(HeapType::Default, flags), &ResourceDesc::new(&kind))
                         .unwrap_or_else(|error| panic!("{kind:?} on {}: {error}", profile.name));
-                    assert_eq!(made.decision().placement, Placement::Committed, "{kind:?}");
+                    assert_eq!(made.info().decision.placement, Placement::Committed, "{kind:?}");
                     assert_eq!(usage(&gpu), allocator.reserved(), "{kind:?} on {}", profile.name);
                 }
                 assert_returns_everything(&allocator, &gpu);
@@ -193,8 +193,8 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
             let made = allocator
                 .create(&place, &ResourceDesc::new(&texture(16, 16)))
                 .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
-            assert_eq!(made.decision().placement, expected, "{hresult:?} {more:?}");
-            assert_ne!(made.decision().reason, Reason::OutOfMemory);
+            assert_eq!(made.info().decision.placement, expected, "{hresult:?} {more:?}");
+            assert_ne!(made.info().decision.reason, Reason::OutOfMemory);
         }
         // What is wrong with the resource itself stays an error, and no second one is made of it.
         let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);

@@ -85,15 +85,15 @@ prop_compose! {
         ]),
         [preferred, largest, release, limit] in sizes::<4>(),
         has_limit in any::<bool>(),
-        limit_fraction in proptest::option::of(0.0..1.0_f64),
+        limit_fraction in proptest::option::of(f64::MIN_POSITIVE..1.0_f64),
         growth_factor in proptest::option::of(prop_oneof![0.001..100.0_f64, Just(f64::MAX), Just(f64::MIN_POSITIVE)]),
     ) -> ResourceAllocatorDesc {
         let limit = has_limit.then_some(limit);
         ResourceAllocatorDesc {
             flags: ResourceAllocatorFlags::from_bits_truncate(flags),
             suballocation_algorithm: algorithm,
-            preferred_heap_size: preferred,
-            max_heap_size: largest,
+            preferred_heap_size: Some(preferred).filter(|size| !size.is_zero()),
+            max_heap_size: Some(largest).filter(|size| !size.is_zero()),
             heap_fragmentation_limit: limit_fraction,
             heap_growth_factor: growth_factor,
             release_size: release,
@@ -159,9 +159,9 @@ proptest! {
         let gpu = open(profile);
         let Ok(allocator) = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc) else { return Ok(()) };
         let pool = PoolDesc {
-            heap_size,
+            heap_size: Some(heap_size).filter(|size| !size.is_zero()),
             min_heap_count: counts.0,
-            max_heap_count: counts.1,
+            max_heap_count: Some(counts.1).filter(|&count| count > 0),
             algorithm,
             min_alignment: Alignment::from_log2(alignment).expect("below 64"),
             ..Default::default()

@@ -107,9 +107,9 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
         scene.create(&place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), &resource);
     }
     let pool_desc = PoolDesc {
-        heap_size: ByteSize::from_mib(1),
+        heap_size: Some(ByteSize::from_mib(1)),
         min_heap_count: 2,
-        max_heap_count: 3,
+        max_heap_count: Some(3),
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_LOW),
         ..Default::default()
     };
@@ -122,7 +122,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     ] {
         let mut desc = PoolDesc { algorithm, ..pool_desc.clone() };
         if algorithm == SuballocationAlgorithm::Dedicated {
-            (desc.heap_size, desc.min_heap_count) = (ByteSize::ZERO, 0);
+            (desc.heap_size, desc.min_heap_count) = (None, 0);
         }
         let pool = scene.allocator.create_pool(desc);
         let Some(pool) = scene.note(pool) else { continue };

@@ -6,8 +6,8 @@ mod gpu;
 use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
-    Alignment, BufferUses, ByteSize, HeapType, HeapTypePreference, InitialState, NodeMasks, Pool,
-    PoolAlgorithm, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
+    Alignment, BufferUses, ByteSize, EmptyHeapPolicy, HeapType, HeapTypePreference, InitialState, NodeMasks,
+    Pool, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
     ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, Strategy as Placing,
     SuballocationAlgorithm, buffer_desc,
 };
@@ -73,6 +73,14 @@ fn numbers_that_make_no_sense_are_refused_with_their_field() {
     let gpu = open("discrete");
     let usual = ResourceAllocatorDesc::default;
     let cases = [
+        (
+            ResourceAllocatorDesc { preferred_heap_size: Some(ByteSize::ZERO), ..usual() },
+            "ResourceAllocatorDesc::preferred_heap_size",
+        ),
+        (
+            ResourceAllocatorDesc { max_heap_size: Some(ByteSize::ZERO), ..usual() },
+            "ResourceAllocatorDesc::max_heap_size",
+        ),
         (
             ResourceAllocatorDesc { heap_fragmentation_limit: Some(f64::NAN), ..usual() },
             "ResourceAllocatorDesc::heap_fragmentation_limit",
@@ -353,12 +361,12 @@ fn allocator_desc() -> impl Strategy<Value = ResourceAllocatorDesc> {
         SuballocationAlgorithm::Linear,
     ]);
     let pooling = prop::sample::select(vec![
-        PoolAlgorithm::Default,
-        PoolAlgorithm::FixedPool,
-        PoolAlgorithm::SegmentedPool,
+        EmptyHeapPolicy::Default,
+        EmptyHeapPolicy::FixedPool,
+        EmptyHeapPolicy::SegmentedPool,
     ]);
-    let sizes =
-        (number(&[0, 0, 1, 65_536, 1_000_000]), number(&[0, 0, 0, 1 << 26, 1 << 30]), number(&[0, 1 << 20]));
+    let size = |known: &'static [u64]| prop::option::of(number(known));
+    let sizes = (size(&[1, 65_536, 1_000_000]), size(&[1 << 26, 1 << 30]), number(&[0, 1 << 20]));
     let knob =
         || prop_oneof![5 => Just(None), 3 => (0.0..2.0).prop_map(Some), 1 => any::<f64>().prop_map(Some)];
     let tier = prop_oneof![8 => Just(None), 2 => (1..3_u8).prop_map(Some), 1 => any::<u8>().prop_map(Some)];
@@ -369,7 +377,7 @@ fn allocator_desc() -> impl Strategy<Value = ResourceAllocatorDesc> {
         |(
             flags,
             suballocation_algorithm,
-            pool_algorithm,
+            empty_heap_policy,
             (preferred, largest, release),
             fragmentation,
             growth,
@@ -381,9 +389,9 @@ fn allocator_desc() -> impl Strategy<Value = ResourceAllocatorDesc> {
             ResourceAllocatorDesc {
                 flags,
                 suballocation_algorithm,
-                pool_algorithm,
-                preferred_heap_size: ByteSize::new(preferred),
-                max_heap_size: ByteSize::new(largest),
+                empty_heap_policy,
+                preferred_heap_size: preferred.map(ByteSize::new),
+                max_heap_size: largest.map(ByteSize::new),
                 release_size: ByteSize::new(release),
                 heap_fragmentation_limit: fragmentation,
                 heap_growth_factor: growth,
@@ -411,7 +419,8 @@ fn pool_desc() -> impl Strategy<Value = PoolDesc> {
         ResourceKind::RenderTargets,
         ResourceKind::Any,
     ]);
-    let sizes = (number(&[0, 1 << 20, 1 << 16, 3 << 16]), 0..3_u32, 0..3_u32);
+    let size = prop::option::of(number(&[0, 1 << 20, 1 << 16, 3 << 16]));
+    let sizes = (size, 0..3_u32, prop::option::of(0..3_u32));
     let flags = heap_flags();
     (heap_type(), kind, algorithm, sizes, 0..24_u32, prop::bool::weighted(0.2), flags).prop_map(
         |(heap_type, resources, algorithm, (size, least, most), log2, multisampled, extra_heap_flags)| {
@@ -420,7 +429,7 @@ fn pool_desc() -> impl Strategy<Value = PoolDesc> {
                 heap_type,
                 resources,
                 algorithm,
-                heap_size: ByteSize::new(size),
+                heap_size: size.map(ByteSize::new),
                 min_heap_count: least,
                 max_heap_count: most,
                 min_alignment: Alignment::new(1 << log2).expect("a power of two"),

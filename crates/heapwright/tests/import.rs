@@ -7,7 +7,7 @@ use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
     ByteSize, Error, HeapType, Placement, PoolDesc, Reason, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocationType, ResourceAllocator, ResourceAllocatorFlags, buffer_desc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorFlags, buffer_desc,
 };
 
 fn committed(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
@@ -59,9 +59,8 @@ fn an_imported_resource_is_counted_and_handled_like_others() {
         let again = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("twice is two");
         assert_eq!(made.heap_type(), heap_type);
         assert_eq!((made.resource(), made.heap()), (&resource, None));
-        let decision = made.decision();
+        let decision = made.info().decision;
         assert_eq!((decision.placement, decision.reason), (Placement::Imported, Reason::Usual));
-        assert_eq!(made.info().allocation_type, ResourceAllocationType::Standalone);
         let stats = allocator.stats();
         assert_eq!((stats.imported_count, stats.allocation_count, stats.used_block_count), (2, 2, 0));
         let both = made.size().checked_mul(2).expect("small");

@@ -8,7 +8,7 @@ use faulty_device::{Call, Faults, FaultyDevice};
 use gpu::*;
 use heapwright::d3d12::E_OUTOFMEMORY;
 use heapwright::{
-    ByteSize, HeapLimits, HeapType, Placement, PoolAlgorithm, ResourceAllocationFlags, ResourceAllocator,
+    ByteSize, EmptyHeapPolicy, HeapLimits, HeapType, Placement, ResourceAllocationFlags, ResourceAllocator,
     ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm,
 };
 
@@ -77,17 +77,17 @@ fn flags_and_statistics_are_each_allocators_own() {
         ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_COMMITTED, ..Default::default() };
     let child = parent.create_nested(desc).expect("sound");
     let [of_parent, of_child] = [&parent, &child].map(|allocator| local(allocator, 1000));
-    assert_eq!(of_parent.decision().placement, Placement::SharedHeap);
-    assert_eq!(of_child.decision().placement, Placement::Committed);
+    assert_eq!(of_parent.info().decision.placement, Placement::SharedHeap);
+    assert_eq!(of_child.info().decision.placement, Placement::Committed);
     assert_eq!((parent.stats().allocation_count, child.stats().allocation_count), (1, 1));
     assert_eq!(child.device(), parent.device());
     // How empty heaps are pooled is the parent's to say.
     let desc = ResourceAllocatorDesc {
-        pool_algorithm: PoolAlgorithm::SegmentedPool,
+        empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
         ..with_algorithm(SuballocationAlgorithm::Dedicated)
     };
     let fixed = ResourceAllocatorDesc {
-        pool_algorithm: PoolAlgorithm::FixedPool,
+        empty_heap_policy: EmptyHeapPolicy::FixedPool,
         ..with_algorithm(SuballocationAlgorithm::Dedicated)
     };
     let keeps_none = allocator(&gpu, fixed);
@@ -138,5 +138,5 @@ fn empty_heaps_of_relatives_serve_when_the_device_has_no_more() {
     faults.fail_all();
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
     let taken = buffer(&parent, &never, MIB);
-    assert_eq!(taken.decision().placement, Placement::SharedHeap);
+    assert_eq!(taken.info().decision.placement, Placement::SharedHeap);
 }

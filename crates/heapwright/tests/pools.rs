@@ -148,7 +148,7 @@ fn extra_heap_flags_are_the_heaps() {
         ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..in_pool(&pool) };
     let made = buffer(&allocator, &place, 1000);
     assert_eq!(heap_of(&made).Flags & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
-    assert_eq!(made.decision().placement, Placement::SharedHeap, "no reason to commit it");
+    assert_eq!(made.info().decision.placement, Placement::SharedHeap, "no reason to commit it");
     let place = ResourceAllocationDesc { extra_required_heap_flags: flag, ..in_pool(&pool) };
     let error = try_buffer(&allocator, &place, 1000).expect_err("its heaps have no such flag");
     assert!(error.to_string().starts_with("ResourceAllocationDesc::extra_required_heap_flags"), "{error}");
@@ -164,9 +164,9 @@ fn heap_size_and_counts_are_bounds() {
     let gpu = any_device();
     let allocator = usual(&gpu);
     let pool = PoolDesc {
-        heap_size: ByteSize::from_mib(2),
+        heap_size: Some(ByteSize::from_mib(2)),
         min_heap_count: 2,
-        max_heap_count: 3,
+        max_heap_count: Some(3),
         ..Default::default()
     };
     let pool = allocator.create_pool(pool).expect("sound");
@@ -197,7 +197,7 @@ fn a_pool_begins_with_all_its_heaps_or_not_at_all() {
     let device = FaultyDevice::wrap(&gpu.device, &faults);
     let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
     faults.fail_nth(2);
-    let pool = PoolDesc { heap_size: ByteSize::from_mib(1), min_heap_count: 3, ..Default::default() };
+    let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 3, ..Default::default() };
     let error = allocator.create_pool(pool).expect_err("the third could not be made");
     assert!(error.is_out_of_memory(), "{error}");
     assert_eq!((allocator.stats().reserved, usage(&gpu)), (ByteSize::ZERO, ByteSize::ZERO));
@@ -211,14 +211,21 @@ fn contradicting_pools_are_refused_with_their_field() {
     let cases = [
         (PoolDesc { min_heap_count: 1, ..sound() }, "PoolDesc::min_heap_count"),
         (
-            PoolDesc { heap_size: ByteSize::from_mib(1), min_heap_count: 3, max_heap_count: 2, ..sound() },
+            PoolDesc {
+                heap_size: Some(ByteSize::from_mib(1)),
+                min_heap_count: 3,
+                max_heap_count: Some(2),
+                ..sound()
+            },
             "PoolDesc::max_heap_count",
         ),
-        (PoolDesc { heap_size: ByteSize::new(100_000), ..sound() }, "PoolDesc::heap_size"),
-        (PoolDesc { heap_size: ByteSize::new(1 << 63), ..sound() }, "PoolDesc::heap_size"),
+        (PoolDesc { heap_size: Some(ByteSize::new(100_000)), ..sound() }, "PoolDesc::heap_size"),
+        (PoolDesc { heap_size: Some(ByteSize::ZERO), ..sound() }, "PoolDesc::heap_size"),
+        (PoolDesc { max_heap_count: Some(0), ..sound() }, "PoolDesc::max_heap_count"),
+        (PoolDesc { heap_size: Some(ByteSize::new(1 << 63)), ..sound() }, "PoolDesc::heap_size"),
         (
             PoolDesc {
-                heap_size: ByteSize::from_mib(3),
+                heap_size: Some(ByteSize::from_mib(3)),
                 algorithm: SuballocationAlgorithm::BuddySystem,
                 ..sound()
             },
@@ -226,7 +233,7 @@ fn contradicting_pools_are_refused_with_their_field() {
         ),
         (
             PoolDesc {
-                heap_size: ByteSize::from_mib(1),
+                heap_size: Some(ByteSize::from_mib(1)),
                 algorithm: SuballocationAlgorithm::Dedicated,
                 ..sound()
             },
@@ -267,7 +274,7 @@ fn residency_priority_is_set_where_the_device_has_it() {
     let faults = Faults::new(None, E_FAIL);
     let desc = || PoolDesc {
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
-        heap_size: ByteSize::from_mib(1),
+        heap_size: Some(ByteSize::from_mib(1)),
         min_heap_count: 2,
         ..Default::default()
     };
@@ -293,7 +300,7 @@ fn a_session_is_every_heaps() {
     let faults = Faults::new(None, E_FAIL);
     let desc = || PoolDesc {
         protected_session: Some(Session::create()),
-        heap_size: ByteSize::from_mib(1),
+        heap_size: Some(ByteSize::from_mib(1)),
         min_heap_count: 1,
         ..Default::default()
     };
@@ -302,7 +309,7 @@ fn a_session_is_every_heaps() {
     let pool = allocator.create_pool(desc()).expect("sound");
     let seen = faults.take_seen();
     assert!(seen.iter().any(|seen| matches!(seen, Seen::Heap { in_session: true, .. })), "{seen:?}");
-    assert_eq!(buffer(&allocator, &in_pool(&pool), 100).decision().placement, Placement::SharedHeap);
+    assert_eq!(buffer(&allocator, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
     drop(local(&allocator, 100));
     assert!(faults.take_seen().iter().any(|seen| matches!(seen, Seen::Heap { in_session: false, .. })));
     let old = FaultyDevice::wrap(&gpu.device, &faults);
@@ -316,7 +323,8 @@ fn the_algorithm_is_the_pools() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
     let offsets = |algorithm, heap_size, sizes: &[u64]| {
-        let pool = PoolDesc { algorithm, heap_size: ByteSize::new(heap_size), ..Default::default() };
+        let heap_size = Some(ByteSize::new(heap_size)).filter(|size| !size.is_zero());
+        let pool = PoolDesc { algorithm, heap_size, ..Default::default() };
         let pool = allocator.create_pool(pool).expect("sound");
         let held: Vec<_> = sizes.iter().map(|&size| buffer(&allocator, &in_pool(&pool), size)).collect();
         let offsets: Vec<_> = held.iter().map(|one| one.offset().get()).collect();
@@ -340,11 +348,11 @@ fn the_algorithm_is_the_pools() {
     // What is larger than a buddy's heap has one to itself.
     let pool = PoolDesc {
         algorithm: SuballocationAlgorithm::BuddySystem,
-        heap_size: ByteSize::from_mib(1),
+        heap_size: Some(ByteSize::from_mib(1)),
         ..Default::default()
     };
     let pool = allocator.create_pool(pool).expect("sound");
-    assert_eq!(buffer(&allocator, &in_pool(&pool), 3 * MIB).decision().placement, Placement::OwnHeap);
+    assert_eq!(buffer(&allocator, &in_pool(&pool), 3 * MIB).info().decision.placement, Placement::OwnHeap);
 }
 
 #[test]
@@ -364,7 +372,7 @@ fn a_pool_never_falls_back_to_committed() {
     // Of the allocator's flags a pool is the exception.
     let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
     let pool = committing.create_pool(PoolDesc::default()).expect("sound");
-    assert_eq!(buffer(&committing, &in_pool(&pool), 100).decision().placement, Placement::SharedHeap);
+    assert_eq!(buffer(&committing, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
 }
 
 #[test]

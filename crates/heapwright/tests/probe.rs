@@ -62,11 +62,11 @@ fn check(
     allocator.audit().expect("consistent");
     match (probe, made) {
         (Ok(probe), Ok(made)) => {
-            assert_eq!(probe.decision, made.decision());
+            assert_eq!(probe.decision, made.info().decision);
             assert_eq!((probe.heap_type, probe.size), (made.heap_type(), made.size()), "{probe:?}");
             assert_eq!(probe.alignment, made.alignment());
             let created = allocator.stats().heaps_created - before.heaps_created;
-            match (probe.memory, made.decision().placement) {
+            match (probe.memory, made.info().decision.placement) {
                 (ProbedMemory::Held, _) => assert_eq!(created, 0, "{probe:?}"),
                 (ProbedMemory::NewHeap(size), Placement::Committed) => {
                     assert_eq!(allocator.reserved().get() - held.get(), size.get(), "{probe:?}");
@@ -147,7 +147,8 @@ fn empty_heaps_count_as_given_back() {
     let gpu = any_device();
     let allocator =
         ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default()).expect("sound");
-    let pool = allocator.create_pool(PoolDesc { max_heap_count: 1, ..Default::default() }).expect("sound");
+    let pool =
+        allocator.create_pool(PoolDesc { max_heap_count: Some(1), ..Default::default() }).expect("sound");
     let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
     let of = |size| ResourceDesc::new(&buffer_desc(ByteSize::from_mib(size)));
     let held = check(&allocator, &place, &of(1)).expect("the first heap");

@@ -97,7 +97,7 @@ fn unusual_decisions_are_counted_with_their_reasons() {
     let device = FaultyDevice::wrap(&gpu.device, &faults);
     let desc = ResourceAllocatorDesc {
         suballocation_algorithm: SuballocationAlgorithm::BuddySystem,
-        preferred_heap_size: ByteSize::from_mib(1),
+        preferred_heap_size: Some(ByteSize::from_mib(1)),
         ..Default::default()
     };
     let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
@@ -127,7 +127,7 @@ fn unusual_decisions_are_counted_with_their_reasons() {
         decision(Placement::Committed, Reason::ExtraHeapFlags),
         decision(Placement::Committed, Reason::OutOfMemory),
     ];
-    assert_eq!(made.iter().map(|one| one.decision()).collect::<Vec<_>>(), expected);
+    assert_eq!(made.iter().map(|one| one.info().decision).collect::<Vec<_>>(), expected);
     let mut counted = allocator.decisions();
     counted.sort();
     let mut unusual: Vec<_> = expected[1..].iter().map(|&decision| (decision, 1)).collect();
@@ -213,7 +213,7 @@ fn pools_that_do_not_change_are_not_looked_at() {
         (0..50).map(time).min().expect("there are some")
     };
     let before = quickest();
-    let desc = PoolDesc { heap_size: ByteSize::from_kib(64), min_heap_count: 1, ..Default::default() };
+    let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
     pools.extend((0..3000).map(|_| allocator.create_pool(desc.clone()).expect("there is room")));
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
@@ -298,7 +298,7 @@ proptest::proptest! {
                 PoolStep::Add => {
                     let algorithm = algorithms[pools.len() % algorithms.len()];
                     let min_heap_count = u32::try_from(pools.len() % 2).expect("small");
-                    let heap_size = ByteSize::from_mib(u64::from(min_heap_count));
+                    let heap_size = (min_heap_count > 0).then_some(ByteSize::from_mib(1));
                     let desc = PoolDesc { algorithm, min_heap_count, heap_size, ..Default::default() };
                     pools.extend(allocator.create_pool(desc).ok());
                 }

@@ -2,8 +2,14 @@
 
 use heapwright::d3d12::{ID3D12CommandAllocator, ID3D12Pageable};
 use heapwright::defragmentation::{Defragmentation, Move};
-use heapwright::residency::{PressureRegistration, ResidencyHeap, ResidencyList, ResidencyManager};
-use heapwright::{Error, Mapping, Pool, ResourceAllocation, ResourceAllocator};
+use heapwright::report::AllocatorReport;
+use heapwright::residency::{
+    OpenResidencyList, PressureRegistration, ResidencyHeap, ResidencyList, ResidencyManager,
+};
+use heapwright::{
+    DeviceCaps, Error, LiveAllocation, Mapping, Pool, PoolDesc, Probe, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc, ResourceDesc, TextureMapping,
+};
 
 const fn is_send_and_sync<T: Send + Sync>() {}
 
@@ -18,6 +24,9 @@ const _: () = {
     is_send_and_sync::<ResidencyList>();
     is_send_and_sync::<PressureRegistration>();
     is_send_and_sync::<Error>();
+    is_send_and_sync::<TextureMapping<'_>>();
+    is_send_and_sync::<(ResourceAllocationDesc<'_>, ResourceAllocatorDesc, ResourceDesc<'_>, PoolDesc)>();
+    is_send_and_sync::<(AllocatorReport, DeviceCaps, Probe, LiveAllocation)>();
 };
 
 /// Has one implementation for types that are not `Send`, and two, so that it is ambiguous, for those that are.
@@ -34,6 +43,7 @@ const _: () = {
     let () = <ID3D12CommandAllocator as NotSend<_>>::HOLDS;
     // Its pointer is the buffer's.
     let () = <Mapping<'static> as NotSend<_>>::HOLDS;
+    let () = <OpenResidencyList<'static> as NotSend<_>>::HOLDS;
 };
 
 /// A residency heap is used by any thread although `ID3D12Pageable` is not: what it holds is never a command allocator.

@@ -25,7 +25,7 @@ fn refused(
     let probed = allocator.probe(place, &resource).expect_err("no memory holds it");
     let error = allocator.create(place, &resource).expect_err("no memory holds it");
     assert_eq!(probed.hresult(), error.hresult(), "{probed} / {error}");
-    assert!(allocator.test_create(place, &resource).is_err());
+    assert!(allocator.create(place, &resource).is_err());
     error
 }
 

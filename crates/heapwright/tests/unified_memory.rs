@@ -39,7 +39,7 @@ fn probed(
     let made = try_buffer(allocator, place, size);
     match (&probe, &made) {
         (Ok(probe), Ok(made)) => {
-            assert_eq!((probe.decision, probe.size), (made.decision(), made.size()));
+            assert_eq!((probe.decision, probe.size), (made.info().decision, made.size()));
             assert_eq!(probe.heap_type, made.heap_type());
         }
         (Err(probed), Err(refused)) => assert_eq!(probed.hresult(), refused.hresult()),
@@ -227,7 +227,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
                 let resource = ResourceDesc::in_state(&desc, state);
                 let probe = allocator.probe(&inferred, &resource).expect("it can be created");
                 let made = allocator.create(&inferred, &resource).expect("as it was probed");
-                assert_eq!((probe.heap_type, probe.decision), (made.heap_type(), made.decision()));
+                assert_eq!((probe.heap_type, probe.decision), (made.heap_type(), made.info().decision));
                 made
             });
             for made in &made {
@@ -247,7 +247,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     let mut part = allocator
         .create_resource(&inferred, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
         .expect("there is memory");
-    assert_eq!(part.decision().placement, Placement::WithinResource);
+    assert_eq!(part.info().decision.placement, Placement::WithinResource);
     part.map().expect("the CPU reaches it").write(0, &[7; 100]).expect("inside");
     // Who asks for READBACK, or for heaps that keep their type, gets it.
     let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;

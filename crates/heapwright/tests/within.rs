@@ -7,7 +7,7 @@ use gpu::*;
 use heapwright::d3d12::*;
 use heapwright::{
     ByteSize, HeapOffset, HeapType, Placement, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocationType, ResourceAllocator, ResourceAllocatorFlags, ResourceDesc, buffer_desc,
+    ResourceAllocator, ResourceAllocatorFlags, ResourceDesc, buffer_desc,
 };
 
 const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
@@ -33,7 +33,7 @@ fn parts_of_one_resource_share_everything_but_their_bytes() {
             (ByteSize::new(16), 16),
             "GPGMM: its own, byte-aligned"
         );
-        assert_eq!(info.allocation_type, ResourceAllocationType::SuballocatedWithin);
+        assert_eq!(info.decision.placement, Placement::WithinResource);
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(whole) = unsafe { part.resource().GetGPUVirtualAddress() };
         let address = part.gpu_virtual_address().expect("a buffer has one").get();
@@ -69,7 +69,7 @@ fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
         let mut parts: Vec<_> =
             (1..=200_u8).map(|i| buffer(&allocator, &place(heap_type, WITHIN), u64::from(i) * 7)).collect();
         for (part, i) in parts.iter_mut().zip(1..) {
-            assert_eq!(part.decision().placement, Placement::WithinResource);
+            assert_eq!(part.info().decision.placement, Placement::WithinResource);
             let mut mapping = part.map().expect("mapped");
             assert_eq!(mapping.len(), ByteSize::new(u64::from(i) * 7));
             mapping.write(0, &vec![i; usize::from(i) * 7]).expect("inside");
@@ -152,7 +152,7 @@ fn what_may_be_no_part_is_a_resource_of_its_own() {
     ];
     for (place, desc, state, is_part) in cases {
         let made = allocator.create_resource(&place, &desc, state, None).expect("one way or the other");
-        let found = made.decision().placement == Placement::WithinResource;
+        let found = made.info().decision.placement == Placement::WithinResource;
         assert_eq!(found, is_part, "{place:?} {desc:?} {state:#x}");
         if !found {
             assert_eq!(made.offset_from_resource(), ByteSize::ZERO);
@@ -220,7 +220,7 @@ fn an_alignment_that_is_asked_for_is_a_parts_address() {
         let made = allocator
             .create_resource(&place(HeapType::Upload, WITHIN), &desc, COMMON, None)
             .expect("a part may have any power of two");
-        assert_eq!(made.decision().placement, Placement::WithinResource);
+        assert_eq!(made.info().decision.placement, Placement::WithinResource);
         let address = made.gpu_virtual_address().expect("has one").get();
         assert_eq!(address % alignment, 0, "{alignment}: {address:#x}");
     }

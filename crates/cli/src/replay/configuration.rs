@@ -1,6 +1,6 @@
 //! Configurations of the allocator for a replay.
 
-use heapwright::{PoolAlgorithm, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+use heapwright::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 use serde::Serialize;
 
 /// A configuration of the allocator.
@@ -34,7 +34,7 @@ impl Configuration {
             Self::Gpgmm => ResourceAllocatorDesc {
                 flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
                 suballocation_algorithm: SuballocationAlgorithm::Slab,
-                pool_algorithm: PoolAlgorithm::SegmentedPool,
+                empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
                 ..ResourceAllocatorDesc::default()
             },
             Self::Dedicated => ResourceAllocatorDesc {

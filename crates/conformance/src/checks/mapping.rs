@@ -126,11 +126,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("mapping/bytes-stay-across-unmap", "D3D12, ID3D12Resource::Unmap", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(4 * KIB)).ok("4 KiB")?;
         ctx.map(&resource).ok("a mapping to write")?.write(100, b"kept");
-        require_eq(
-            "bytes",
-            ctx.map(&resource).ok("a mapping to read")?.read(100, 4),
-            b"kept".to_vec(),
-        )?;
+        require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())?;
         Ok("the bytes are kept".to_owned())
     }),
     check("mapping/bytes-stay-across-resources", HEAP_MEMORY, &[], |ctx| {

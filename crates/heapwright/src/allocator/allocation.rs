@@ -3,28 +3,28 @@
 use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
 
-use super::accounts::Charge;
-use super::decision::{Decision, Placement, Reason};
-use super::mapping::map_whole;
-use super::notes::{AllocationId, Note, Ticket};
-use super::residency::{KeptResident, OwnHeap};
-use super::typed_heaps::PlacedRange;
-use super::within::WithinRange;
-use super::{HeapType, Inner, Mapping, ResourceAllocator, TextureMapping};
-use crate::Error;
+use super::live_list::LiveEntry;
+use super::mapping::{Mapping, map_whole};
+use super::texture_mapping::TextureMapping;
+use crate::buffers::BufferRange;
 use crate::heap_family::GrantedHeaps;
+use crate::memory::{
+    AllocationId, Charge, HeapSource, KeptResident, Label, OwnResource, PlacedRange, set_debug_name,
+};
+use crate::plan::{Decision, Placement, Reason};
 use crate::residency::ResidencyHeap;
+use crate::{Error, HeapType};
 
 /// A resource with the memory it lives in: `IResourceAllocation` (document GPGMM). Dropping it releases the resource and gives
 /// the memory back. O(1).
 ///
 /// The resource is an ordinary `ID3D12Resource`. Keep the allocation as long as the GPU may use it, or hand it to
-/// [`ResourceAllocator::free_after`]: dropping gives the bytes to whoever asks next, whatever references to the resource are
+/// [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after): dropping gives the bytes to whoever asks next, whatever references to the resource are
 /// still held.
 ///
 /// # Threads
@@ -45,26 +45,14 @@ pub struct ResourceAllocation {
 // Dropped in the order of their fields: the resource before the range that it lies in.
 enum Memory {
     Placed { resource: ID3D12Resource, range: PlacedRange },
-    Within(WithinRange),
-    Standalone(Standalone),
-}
-
-/// A resource whose heap is none of the allocator's.
-pub(super) struct Standalone {
-    /// Before the residency heap, which gives the last reference back.
-    pub(super) resource: ID3D12Resource,
-    pub(super) residency: Option<OwnHeap>,
-    pub(super) size: ByteSize,
-    pub(super) alignment: Alignment,
-    /// Held for its drop.
-    pub(super) _charge: Charge,
-    pub(super) allocator: Weak<Inner>,
+    Within(BufferRange),
+    Standalone(OwnResource),
 }
 
 #[derive(Default)]
 struct Extras {
-    ticket: Option<Ticket>,
-    note: Note,
+    live_entry: Option<LiveEntry>,
+    label: Label,
     kept_mapped: KeptMapped,
     /// Held for its drop.
     _charge: Option<Charge>,
@@ -77,7 +65,7 @@ enum KeptMapped {
     #[default]
     No,
     /// The next mapping stays.
-    Wanted,
+    ResourceRequest,
     /// It is mapped here, and its memory is locked.
     At(MappedAddress),
 }
@@ -92,62 +80,20 @@ unsafe impl Sync for MappedAddress {}
 /// What is known of an allocation: `RESOURCE_ALLOCATION_INFO` (document GPGMM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceAllocationInfo {
-    /// Bytes: of the heap for a standalone allocation, of its own range otherwise.
+    /// Bytes: of the heap for an allocation that has one to itself, of its own range otherwise.
     pub size: ByteSize,
     /// What its place is a multiple of.
     pub alignment: Alignment,
-    /// How it came by its memory.
-    pub allocation_type: ResourceAllocationType,
-}
-
-/// How an allocation came by its memory: `RESOURCE_ALLOCATION_TYPE` (document GPGMM). There is no UNKNOWN: an allocation that
-/// exists has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ResourceAllocationType {
-    /// It has a heap to itself: its own, a committed resource's, or an imported resource's.
-    Standalone,
-    /// It is placed in a heap that others may share.
-    Suballocated,
-    /// It is a part of a buffer.
-    SuballocatedWithin,
+    /// How it came by its memory, and why so.
+    pub decision: Decision,
 }
 
 impl ResourceAllocation {
+    /// `width` is a buffer's; zero for textures.
     #[inline]
-    fn new(memory: Memory, desc: &D3D12_RESOURCE_DESC1, granted: &GrantedHeaps, decision: Decision) -> Self {
-        let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+    fn new(memory: Memory, width: u64, granted: &GrantedHeaps, decision: Decision) -> Self {
         Self {
             memory,
-            heap_type: granted.heap_type,
-            decision,
-            is_cpu_accessible: granted.is_cpu_accessible,
-            needs_copy: granted.needs_copy,
-            width: if is_buffer { desc.Width } else { 0 },
-            extras: None,
-        }
-    }
-
-    #[inline]
-    pub(super) fn placed(
-        resource: ID3D12Resource,
-        range: PlacedRange,
-        desc: &D3D12_RESOURCE_DESC1,
-        granted: &GrantedHeaps,
-        decision: Decision,
-    ) -> Self {
-        Self::new(Memory::Placed { resource, range }, desc, granted, decision)
-    }
-
-    #[inline]
-    pub(super) fn placed_buffer(
-        resource: ID3D12Resource,
-        range: PlacedRange,
-        width: u64,
-        granted: &GrantedHeaps,
-        decision: Decision,
-    ) -> Self {
-        Self {
-            memory: Memory::Placed { resource, range },
             heap_type: granted.heap_type,
             decision,
             is_cpu_accessible: granted.is_cpu_accessible,
@@ -158,76 +104,89 @@ impl ResourceAllocation {
     }
 
     #[inline]
-    pub(super) fn within(range: WithinRange, width: ByteSize, granted: &GrantedHeaps) -> Self {
-        Self {
-            memory: Memory::Within(range),
-            heap_type: granted.heap_type,
-            decision: Decision::new(Placement::WithinResource, Reason::Usual),
-            is_cpu_accessible: true,
-            needs_copy: granted.needs_copy,
-            width: width.get(),
-            extras: None,
-        }
-    }
-
-    pub(super) fn standalone(
-        made: Standalone,
-        desc: &D3D12_RESOURCE_DESC1,
+    pub(crate) fn placed(
+        resource: ID3D12Resource,
+        range: PlacedRange,
+        width: u64,
         granted: &GrantedHeaps,
         decision: Decision,
     ) -> Self {
-        Self::new(Memory::Standalone(made), desc, granted, decision)
+        Self::new(Memory::Placed { resource, range }, width, granted, decision)
+    }
+
+    #[inline]
+    pub(crate) fn within(range: BufferRange, width: u64, granted: &GrantedHeaps) -> Self {
+        let decision = Decision::new(Placement::WithinResource, Reason::Usual);
+        Self::new(Memory::Within(range), width, granted, decision)
+    }
+
+    pub(crate) fn standalone(
+        made: OwnResource,
+        width: u64,
+        granted: &GrantedHeaps,
+        decision: Decision,
+    ) -> Self {
+        Self::new(Memory::Standalone(made), width, granted, decision)
+    }
+
+    /// The source of the heaps of the allocator that made it.
+    pub(crate) fn source(&self) -> &HeapSource {
+        match &self.memory {
+            Memory::Placed { range, .. } => &range.heaps().source,
+            Memory::Within(range) => &range.backing().heaps().source,
+            Memory::Standalone(made) => &made.source,
+        }
     }
 
     fn extras_mut(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
     }
 
-    pub(super) fn set_ticket(&mut self, ticket: Ticket) {
-        self.extras_mut().ticket = Some(ticket);
+    pub(crate) fn set_live_entry(&mut self, live_entry: LiveEntry) {
+        self.extras_mut().live_entry = Some(live_entry);
     }
 
-    pub(super) fn set_charge(&mut self, charge: Charge) {
+    pub(crate) fn set_charge(&mut self, charge: Charge) {
         self.extras_mut()._charge = Some(charge);
     }
 
-    pub(super) fn set_never_resident(&mut self) {
+    pub(crate) fn set_never_resident(&mut self) {
         self.extras_mut().never_resident = true;
     }
 
     /// Writes a note down where reports and defragmentation find it.
-    pub(super) fn set_note(&mut self, note: Note) {
+    pub(crate) fn set_label(&mut self, label: Label) {
         let id = self.id();
         match &self.memory {
-            Memory::Placed { range, .. } => range.heaps().notes.set(id, note.clone()),
-            Memory::Within(range) => range.buffers().notes.set(id, note.clone()),
+            Memory::Placed { range, .. } => range.heaps().labels.set(id, label.clone()),
+            Memory::Within(range) => range.buffers().labels.set(id, label.clone()),
             Memory::Standalone(_) => {}
         }
         let extras = self.extras_mut();
-        extras.note = note;
-        if let Some(ticket) = &extras.ticket {
-            let Note { name, user_data, .. } = extras.note.clone();
-            ticket.update(|entry| (entry.name, entry.user_data) = (name, user_data));
+        extras.label = label;
+        if let Some(live_entry) = &extras.live_entry {
+            let Label { name, user_data, .. } = extras.label.clone();
+            live_entry.update(|entry| (entry.name, entry.user_data) = (name, user_data));
         }
     }
 
-    fn note(&self) -> Option<&Note> {
-        self.extras.as_deref().map(|extras| &extras.note)
+    fn label(&self) -> Option<&Label> {
+        self.extras.as_deref().map(|extras| &extras.label)
     }
 
-    fn forget_note(&self) {
-        if self.note().is_none_or(|note| *note == Note::default()) {
+    fn forget_label(&self) {
+        if self.label().is_none_or(|label| *label == Label::default()) {
             return;
         }
         match &self.memory {
-            Memory::Placed { range, .. } => range.heaps().notes.remove(self.id()),
-            Memory::Within(range) => range.buffers().notes.remove(self.id()),
+            Memory::Placed { range, .. } => range.heaps().labels.remove(self.id()),
+            Memory::Within(range) => range.buffers().labels.remove(self.id()),
             Memory::Standalone(_) => {}
         }
     }
 
     /// Takes over a resource and its place: how a move ends. Answers what was held before.
-    pub(super) fn exchange(
+    pub(crate) fn exchange(
         &mut self,
         new_resource: ID3D12Resource,
         new_range: PlacedRange,
@@ -235,8 +194,8 @@ impl ResourceAllocation {
         if !matches!(self.memory, Memory::Placed { .. }) {
             return None;
         }
-        let note = self.note().cloned().unwrap_or_default();
-        self.forget_note();
+        let label = self.label().cloned().unwrap_or_default();
+        self.forget_label();
         self.unmap_kept();
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
         // SAFETY: the resource is a live COM object.
@@ -244,8 +203,8 @@ impl ResourceAllocation {
         // A move may end with a smaller buffer, of which no more than that is mapped.
         self.width = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
-        if note != Note::default() {
-            self.set_note(note);
+        if label != Label::default() {
+            self.set_label(label);
         }
         Some(before)
     }
@@ -257,13 +216,13 @@ impl ResourceAllocation {
             Memory::Placed { range, .. } => range.id(),
             Memory::Within(range) => range.id(),
             Memory::Standalone(_) => {
-                let ticket = self.extras.as_deref().and_then(|extras| extras.ticket.as_ref());
-                AllocationId::listed(ticket.map_or(u64::MAX, Ticket::number))
+                let live_entry = self.extras.as_deref().and_then(|extras| extras.live_entry.as_ref());
+                AllocationId::listed(live_entry.map_or(u64::MAX, LiveEntry::number))
             }
         }
     }
 
-    /// The resource. For an allocation [within a resource](ResourceAllocationType::SuballocatedWithin) it is the one that others
+    /// The resource. For an allocation [within a resource](Placement::WithinResource) it is the one that others
     /// share.
     ///
     /// Its bytes stay the allocation's: whoever maps it by `ID3D12Resource::Map`, an `unsafe fn`, keeps away from bytes that a
@@ -271,7 +230,7 @@ impl ResourceAllocation {
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
         match &self.memory {
-            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => resource,
+            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => resource,
             Memory::Within(range) => range.resource(),
         }
     }
@@ -330,7 +289,7 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.range().size(),
             Memory::Within(range) => range.range().size(),
-            Memory::Standalone(Standalone { size, .. }) => *size,
+            Memory::Standalone(OwnResource { size, .. }) => *size,
         }
     }
 
@@ -340,28 +299,18 @@ impl ResourceAllocation {
         match &self.memory {
             Memory::Placed { range, .. } => range.alignment(),
             Memory::Within(range) => range.alignment(),
-            Memory::Standalone(Standalone { alignment, .. }) => *alignment,
+            Memory::Standalone(OwnResource { alignment, .. }) => *alignment,
         }
     }
 
-    /// Size, alignment and type in one.
+    /// Returns size, alignment, and how the allocation was made.
     #[must_use]
     pub fn info(&self) -> ResourceAllocationInfo {
-        let (size, allocation_type) = match &self.memory {
-            Memory::Placed { range, .. } if range.has_own_heap() => {
-                (range.heap().size(), ResourceAllocationType::Standalone)
-            }
-            Memory::Placed { .. } => (self.size(), ResourceAllocationType::Suballocated),
-            Memory::Within(_) => (self.size(), ResourceAllocationType::SuballocatedWithin),
-            Memory::Standalone(_) => (self.size(), ResourceAllocationType::Standalone),
+        let size = match &self.memory {
+            Memory::Placed { range, .. } if range.has_own_heap() => range.heap().size(),
+            Memory::Placed { .. } | Memory::Within(_) | Memory::Standalone(_) => self.size(),
         };
-        ResourceAllocationInfo { size, alignment: self.alignment(), allocation_type }
-    }
-
-    /// How it was made, and why so.
-    #[must_use]
-    pub fn decision(&self) -> Decision {
-        self.decision
+        ResourceAllocationInfo { size, alignment: self.alignment(), decision: self.decision }
     }
 
     /// The kind of heap: of a [preference](crate::HeapTypePreference), the type that was granted.
@@ -389,23 +338,12 @@ impl ResourceAllocation {
     pub fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress> {
         match &self.memory {
             Memory::Within(range) => range.gpu_virtual_address(),
-            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
+            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
                 // SAFETY: the resource is a live COM object.
                 let D3D12_GPU_VIRTUAL_ADDRESS(address) = unsafe { resource.GetGPUVirtualAddress() };
                 GpuVirtualAddress::new(address)
             }
         }
-    }
-
-    /// The allocator that made it, unless its last handle is gone.
-    #[must_use]
-    pub fn allocator(&self) -> Option<ResourceAllocator> {
-        let allocator = match &self.memory {
-            Memory::Placed { range, .. } => &range.heaps().allocator,
-            Memory::Within(range) => &range.backing().heaps().allocator,
-            Memory::Standalone(made) => &made.allocator,
-        };
-        allocator.upgrade().map(ResourceAllocator::from_inner)
     }
 
     /// Gives it a name, for reports, and for D3D12's own tools unless it is a part of a resource.
@@ -415,11 +353,11 @@ impl ResourceAllocation {
     /// What the device answers.
     pub fn set_debug_name(&mut self, name: &str) -> Result<(), Error> {
         let user_data = self.user_data();
-        self.set_note(Note { name: Some(Arc::from(name)), user_data, backing: None });
+        self.set_label(Label { name: Some(Arc::from(name)), user_data, backing: None });
         match &self.memory {
             Memory::Within(_) => Ok(()),
-            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
-                super::debug_name::set(resource, name)
+            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
+                set_debug_name(resource, name)
             }
         }
     }
@@ -427,19 +365,19 @@ impl ResourceAllocation {
     /// The name that it was given.
     #[must_use]
     pub fn debug_name(&self) -> Option<&str> {
-        self.note()?.name.as_deref()
+        self.label()?.name.as_deref()
     }
 
     /// The owner's number for it; zero if there is none.
     #[must_use]
     pub fn user_data(&self) -> u64 {
-        self.note().map_or(0, |note| note.user_data)
+        self.label().map_or(0, |label| label.user_data)
     }
 
     /// Changes the owner's number for it.
     pub fn set_user_data(&mut self, user_data: u64) {
-        let name = self.note().and_then(|note| note.name.clone());
-        self.set_note(Note { name, user_data, backing: None });
+        let name = self.label().and_then(|label| label.name.clone());
+        self.set_label(Label { name, user_data, backing: None });
     }
 
     /// Maps the buffer for the CPU, as long as the mapping lives. A part of a resource begins at its own first byte.
@@ -528,7 +466,7 @@ impl ResourceAllocation {
                 std::mem::forget(self.keep_mappable()?);
                 range.mapped()
             }
-            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
+            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
                 let kept = self.keep_mappable()?;
                 let start = map_whole(resource)?;
                 std::mem::forget(kept);
@@ -547,7 +485,7 @@ impl ResourceAllocation {
     fn unmap_kept(&mut self) {
         let Some(extras) = self.extras.as_deref_mut() else { return };
         let KeptMapped::At(_) = extras.kept_mapped else { return };
-        extras.kept_mapped = KeptMapped::Wanted;
+        extras.kept_mapped = KeptMapped::ResourceRequest;
         if !matches!(self.memory, Memory::Within(_)) {
             // SAFETY: the resource is a live COM object, which `keep_mapped` mapped once. All of it may have been written.
             unsafe { self.resource().Unmap(0, None) };
@@ -560,7 +498,11 @@ impl ResourceAllocation {
             return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
         }
         let width = ByteSize::new(self.width);
-        if self.extras.as_deref().is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::Wanted)) {
+        if self
+            .extras
+            .as_deref()
+            .is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::ResourceRequest))
+        {
             self.keep_mapped()?;
         }
         if let Some(KeptMapped::At(start)) = self.extras.as_deref().map(|extras| &extras.kept_mapped) {
@@ -574,7 +516,7 @@ impl ResourceAllocation {
                 // SAFETY: the bytes of a part are mapped as long as it lives.
                 Ok(unsafe { Mapping::of_mapped(range.mapped(), len, readable, kept) })
             }
-            Memory::Placed { resource, .. } | Memory::Standalone(Standalone { resource, .. }) => {
+            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
                 Mapping::new(resource, width, readable, kept)
             }
         }
@@ -614,7 +556,7 @@ impl Drop for ResourceAllocation {
     fn drop(&mut self) {
         if self.extras.is_some() {
             self.unmap_kept();
-            self.forget_note();
+            self.forget_label();
         }
     }
 }

@@ -11,7 +11,7 @@ use super::allocation::ResourceAllocation;
 
 /// What waits to be freed.
 #[derive(Debug, Default)]
-pub(super) struct Deferred {
+pub(crate) struct Deferred {
     queues: Mutex<Queues>,
 }
 
@@ -40,7 +40,7 @@ impl Deferred {
     }
 
     /// Keeps an allocation until a fence has come to a value. O(log n), for n fences or allocations that wait.
-    pub(super) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
+    pub(crate) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut queues = self.lock();
         let Queues { pending, numbers, last, count } = &mut *queues;
         *last += 1;
@@ -53,7 +53,7 @@ impl Deferred {
     }
 
     /// Frees what the GPU is done with, and answers how many that were. O(fences + what is freed log n).
-    pub(super) fn collect(&self) -> usize {
+    pub(crate) fn collect(&self) -> usize {
         let mut done = Vec::new();
         {
             let mut queues = self.lock();
@@ -79,7 +79,7 @@ impl Deferred {
     }
 
     /// How many wait. O(1).
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lock().count
     }
 }

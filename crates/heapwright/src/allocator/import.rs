@@ -6,15 +6,15 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
-use super::Inner;
-use super::accounts::Charged;
-use super::allocation::{ResourceAllocation, Standalone};
-use super::create::Wanted;
-use super::decision::{Decision, Placement, Reason};
-use super::desc::{ResourceAllocationDesc, ResourceAllocationFlags, ResourceDesc};
+use super::allocation::ResourceAllocation;
+use super::allocation_desc::ResourceAllocationDesc;
+use super::inner::Inner;
 use crate::Error;
 use crate::caps::committed_info;
+use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::heap_family::HeapFamily;
+use crate::memory::{Charged, OwnResource};
+use crate::plan::{Constraints, Decision, Placement, Reason, ResourceRequest};
 use crate::residency::ResidencyHeapDesc;
 
 impl Inner {
@@ -22,9 +22,9 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// As [`ResourceAllocator::import`](super::ResourceAllocator::import).
-    pub(super) unsafe fn import(
-        self: &Arc<Self>,
+    /// As [`ResourceAllocator::import`](crate::ResourceAllocator::import).
+    pub(crate) unsafe fn import(
+        &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ID3D12Resource,
     ) -> Result<ResourceAllocation, Error> {
@@ -50,7 +50,7 @@ impl Inner {
             return refuse("resource", format!("GetHeapProperties answered {:#}", hresult::Named(hresult)));
         }
         let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
-        let granted = self.heap_families.granted(family);
+        let granted = self.heaps.families.granted(family);
         let heap_type = granted.heap_type;
         if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type)) {
             let rule = format!("{asked} is not {heap_type}, the resource's");
@@ -63,27 +63,33 @@ impl Inner {
         }
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { resource.GetDesc() };
-        let (size, alignment) = committed_info(&self.devices.device, &desc).unwrap_or_else(|| {
-            (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
-        });
-        let terms = self.terms(allocation);
-        let residency = match self.manager_for(terms) {
+        let (size, alignment) =
+            committed_info(&self.heaps.source.devices.device, &desc).unwrap_or_else(|| {
+                (ByteSize::new(desc.Width), Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE))
+            });
+        let source = &self.heaps.source;
+        let never_resident = allocation.flags.contains(ResourceAllocationFlags::NEVER_RESIDENT);
+        let constraints = Constraints { never_resident, ..source.own_constraints() };
+        let residency = match source.manager_for(constraints) {
             None => None,
-            Some(manager) => Some(self.own_memory.find_or_manage(resource, || {
+            Some(manager) => Some(source.own_memory.find_or_manage(resource, || {
                 manager.manage(&ResidencyHeapDesc::default(), &resource.clone().into())
             })?),
         };
-        let charge = self.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
+        let charge = source.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
             Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);
         let decision = Decision::new(Placement::Imported, Reason::Usual);
-        let allocator = Arc::downgrade(self);
-        let resource = resource.clone();
-        let made = Standalone { residency, resource, size, alignment, _charge: charge, allocator };
-        let mut made = ResourceAllocation::standalone(made, &desc.desc, &granted, decision);
-        let wanted = Wanted { allocation, resource: &desc, granted, terms };
-        self.note(&mut made, &wanted);
+        let (resource, source) = (resource.clone(), Arc::clone(source));
+        let made = OwnResource { residency, resource, size, alignment, _charge: charge, source };
+        let width = if desc.is_buffer() { desc.desc.Width } else { 0 };
+        let mut made = ResourceAllocation::standalone(made, width, &granted, decision);
+        let request = ResourceRequest {
+            flags: allocation.flags,
+            ..ResourceRequest::plain(&desc, granted, constraints)
+        };
+        self.record(&mut made, &request, allocation.user_data);
         Ok(made)
     }
 
@@ -93,7 +99,7 @@ impl Inner {
         // SAFETY: the resource is a live COM object, and the result is of the interface that is asked for.
         let answered = unsafe { resource.GetDevice(&mut owner) };
         let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
-        let ours = identity(&self.devices.device);
+        let ours = identity(&self.heaps.source.devices.device);
         let is_ours = answered.is_ok() && owner.as_ref().and_then(identity) == ours && ours.is_some();
         if is_ours {
             return Ok(());

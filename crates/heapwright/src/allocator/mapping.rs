@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::residency::KeptResident;
 use crate::Error;
+use crate::memory::KeptResident;
 
 /// The bytes of a mapped buffer. Dropping it unmaps, and tells the device which bytes were written (`pWrittenRange`): from the first
 /// to the last that [`write`](Self::write) wrote.
@@ -40,7 +40,7 @@ pub struct Mapping<'a> {
 
 impl<'a> Mapping<'a> {
     /// Maps a buffer of `len` bytes, of which `readable` may be read: a range of them, or `None` for all.
-    pub(super) fn new(
+    pub(crate) fn new(
         resource: &'a ID3D12Resource,
         len: ByteSize,
         readable: Option<Range<u64>>,
@@ -57,7 +57,7 @@ impl<'a> Mapping<'a> {
     /// # Safety
     ///
     /// `start` points to `len` bytes that stay mapped for `'a`.
-    pub(super) unsafe fn of_mapped(
+    pub(crate) unsafe fn of_mapped(
         start: NonNull<u8>,
         len: ByteSize,
         readable: Option<Range<u64>>,
@@ -187,7 +187,7 @@ impl Drop for Mapping<'_> {
 }
 
 /// Maps all of a buffer, which may be read and written.
-pub(super) fn map_whole(buffer: &ID3D12Resource) -> Result<NonNull<u8>, Error> {
+pub(crate) fn map_whole(buffer: &ID3D12Resource) -> Result<NonNull<u8>, Error> {
     map(buffer, None)
 }
 

@@ -6,14 +6,11 @@ use std::sync::Arc;
 use heapwright_core::placement::{HeapSurvey, SurveyedRange};
 use heapwright_core::{ByteSize, HeapOffset};
 
-use super::ResourceAllocator;
-use super::decision::Placement;
-use super::heap::Heap;
-use super::notes::{AllocationId, Note};
-use super::striped::Striped;
-use super::typed_heaps::TypedHeaps;
-use super::within::{BackingAddress, BackingBuffers};
+use super::resource_allocator::ResourceAllocator;
+use crate::buffers::BackingBuffers;
 use crate::heap_family::HeapFamily;
+use crate::memory::{AllocationId, BackingAddress, Heap, Label, Striped, TypedHeaps};
+use crate::plan::Placement;
 use crate::report::{
     AllocationKind, AllocationReport, AllocatorReport, DecisionReport, DeviceReport, HeapContents,
     HeapReport, HeapTypeName, PoolReport, ResourceReport, SegmentGroupReport,
@@ -42,25 +39,26 @@ impl ResourceAllocator {
     #[must_use]
     pub fn report(&self) -> AllocatorReport {
         let inner = self.inner();
-        let adapter = inner.adapter.as_ref().and_then(|adapter| AdapterDesc::query(adapter).ok());
+        let source = &inner.heaps.source;
+        let adapter = source.adapter.as_ref().and_then(|adapter| AdapterDesc::query(adapter).ok());
         let description = adapter.map_or_else(|| "unknown adapter".to_owned(), |desc| desc.description);
         let mut report = AllocatorReport::new(DeviceReport::from_caps(description, &inner.caps));
-        report.heaps_created = inner.accounts.heaps_created();
-        for (decision, count) in inner.decisions() {
+        report.heaps_created = source.accounts.heaps_created();
+        for (decision, count) in inner.decisions.all() {
             report.decisions.push(DecisionReport::new(decision.to_string(), count));
         }
         for group in SegmentGroup::ALL {
-            let memory = inner.video_memory(group);
+            let memory = source.video_memory(group);
             let (usage, budget) = (memory.map(|(usage, _)| usage), memory.map(|(_, budget)| budget));
             report.segment_groups.push(SegmentGroupReport::new(group, usage, budget));
         }
         let name = self.debug_name();
         report.pools.push(PoolReport::new(name.as_deref().unwrap_or("default")));
-        let parts = parts(inner.all_backing_buffers());
-        for heaps in inner.own_heaps() {
+        let parts = parts(inner.buffers.all());
+        for heaps in inner.heaps.own() {
             add_heaps(&mut report, heaps, 0, &parts);
         }
-        for heaps in inner.pools() {
+        for heaps in inner.heaps.pools() {
             let place = report.pools.len();
             let mut pool = PoolReport::new(heaps.desc.pool.as_deref().unwrap_or_default());
             pool.heap_type = Some(heaps.desc.heap_type.into());
@@ -94,7 +92,7 @@ fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>) -> Parts
     for buffers in within {
         for (address, ranges) in buffers.survey() {
             let of = |&(id, range): &(AllocationId, heapwright_core::HeapRange)| {
-                allocation(range.start(), range.size(), AllocationKind::Buffer, buffers.notes.get(id))
+                allocation(range.start(), range.size(), AllocationKind::Buffer, buffers.labels.get(id))
             };
             parts.insert(address, ranges.iter().map(of).collect());
         }
@@ -106,10 +104,10 @@ fn allocation(
     offset: HeapOffset,
     size: ByteSize,
     kind: AllocationKind,
-    note: Option<Note>,
+    label: Option<Label>,
 ) -> AllocationReport {
     let mut allocation = AllocationReport::new(offset, size, kind);
-    if let Some(Note { name, user_data, .. }) = note {
+    if let Some(Label { name, user_data, .. }) = label {
         allocation.name = name.as_deref().map(str::to_owned);
         allocation.user_data = (user_data != 0).then(|| user_data.to_string());
     }
@@ -138,15 +136,15 @@ fn add_heaps(report: &mut AllocatorReport, heaps: &TypedHeaps, pool: usize, part
             .with_flags(desc.heap.Flags);
         for range in survey.ranges {
             let SurveyedRange::Used { id, range } = range else { continue };
-            let note = heaps.notes.get(AllocationId::placed(desc.number, own, id));
-            let backing = note.as_ref().and_then(|note| note.backing);
+            let label = heaps.labels.get(AllocationId::placed(desc.number, own, id));
+            let backing = label.as_ref().and_then(|label| label.backing);
             heap.allocations.push(match backing {
                 Some(address) => {
                     let within = parts.get(&address).cloned().unwrap_or_default();
                     let kind = AllocationKind::BackingBuffer;
-                    allocation(range.start(), range.size(), kind, note).with_within(within)
+                    allocation(range.start(), range.size(), kind, label).with_within(within)
                 }
-                None => allocation(range.start(), range.size(), kind, note),
+                None => allocation(range.start(), range.size(), kind, label),
             });
         }
         report.heaps.push(heap);

@@ -8,15 +8,15 @@ use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
-use super::decision::Decision;
-use super::desc::{
-    PoolDesc, ResourceAllocationDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc,
-};
-use super::notes::LiveAllocation;
+use super::allocation_desc::ResourceAllocationDesc;
+use super::inner::Inner;
+use super::live_list::LiveAllocation;
+use super::pool::Pool;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
-use super::{HeapType, Inner, Pool};
+use crate::desc::{PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
+use crate::plan::Decision;
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
-use crate::{DeviceCaps, Error, SegmentGroup};
+use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// Allocates resources of one device: `IResourceAllocator` (document GPGMM).
 ///
@@ -44,9 +44,22 @@ pub struct ResourceAllocationSupport {
 const INTEL: u32 = 0x8086;
 
 impl ResourceAllocator {
-    /// An allocator for `device`.
+    /// Creates an allocator for `device`.
     ///
     /// The adapter is the device's own; without it, error messages lack budgets, and what needs a budget is refused.
+    ///
+    /// ```
+    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
+    /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let (device, adapter) = (gpu.device, gpu.adapter);
+    /// let allocator = ResourceAllocator::new(&device, Some(&adapter), Default::default())?;
+    /// let upload = ResourceAllocationDesc::new(HeapType::Upload);
+    /// let desc = buffer_desc(ByteSize::from_kib(4));
+    /// let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
+    /// buffer.map()?.write(0, b"vertices")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -58,6 +71,180 @@ impl ResourceAllocator {
         desc: ResourceAllocatorDesc,
     ) -> Result<Self, Error> {
         Inner::new(device, adapter, desc, None, None).map(Self::from_inner)
+    }
+
+    /// Creates a resource in a state, and the memory for it.
+    ///
+    /// The usual way, and everything else that the description does not change: it is placed in a heap that others of its kind
+    /// share, with tight alignment where that is legal. See [`create`](Self::create) for the rest of D3D12.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_resource(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &D3D12_RESOURCE_DESC,
+        initial_state: D3D12_RESOURCE_STATES,
+        clear_value: Option<&D3D12_CLEAR_VALUE>,
+    ) -> Result<ResourceAllocation, Error> {
+        let mut resource = ResourceDesc::in_state(resource, initial_state);
+        resource.clear_value = clear_value.copied();
+        self.create(allocation, &resource)
+    }
+
+    /// Creates a resource, and the memory for it.
+    ///
+    /// The ways to memory, in the order in which they are tried:
+    ///
+    /// 1. within a resource, if the allocation allows it;
+    /// 2. in a heap that others share: one that has room, an empty one that is held, a new one;
+    /// 3. in a heap of its own, if it is too large to share or wants none to;
+    /// 4. committed.
+    ///
+    /// When the device has no memory for a new heap, empty heaps of the whole allocator go back and it is asked again, then for
+    /// one as small as the request allows. [`ResourceAllocation::info`] says which way it was, and why.
+    ///
+    /// Cost: O(1); `CreatePlacedResource`, before it `GetResourceAllocationInfo` unless the answer about such a buffer is remembered,
+    /// and `CreateHeap` when no heap has room. No call of the device within a resource.
+    ///
+    /// # Errors
+    ///
+    /// * out of memory: nothing of the above found any; the message says what was tried;
+    /// * invalid argument: a description contradicts itself or the device; the message names the field;
+    /// * unsupported: the device does not have what is asked for;
+    /// * whatever else the device answers.
+    ///
+    /// Nothing is held after an error.
+    pub fn create(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) -> Result<ResourceAllocation, Error> {
+        self.inner.create(allocation, resource)
+    }
+
+    /// Makes a custom pool.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the field of the description; unsupported where the device lacks something; out of memory for
+    /// the heaps that it begins with.
+    pub fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
+        self.inner.create_pool(desc)
+    }
+
+    /// Frees an allocation once `fence` has come to `value`, which the GPU signals behind its last use.
+    ///
+    /// It happens in [`collect`](Self::collect), and before the allocator tells anyone that memory is short. What is left when the
+    /// last handle is dropped and its fence not reached is never freed, and a warning says so.
+    ///
+    /// Cost: O(log n) for n fences or allocations that wait.
+    pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
+        self.inner.deferred.add(allocation, fence, value);
+    }
+
+    /// Frees what waited for fences that are reached by now, and answers how many allocations that were: once a frame.
+    ///
+    /// O(fences + what is freed log n). A removed device's fences are all reached.
+    pub fn collect(&self) -> usize {
+        self.inner.deferred.collect()
+    }
+
+    /// Returns what the allocator holds. O(1), amortized, with a lock of each kind of heap in turn: of custom pools, those are looked at
+    /// that changed since the last call. The numbers belong to one moment unless other threads allocate meanwhile.
+    #[must_use]
+    pub fn stats(&self) -> ResourceAllocatorStats {
+        self.inner.stats()
+    }
+
+    /// Bytes of heaps and committed resources: what the device was asked for and has not got back. O(1), no lock.
+    #[must_use]
+    pub fn reserved(&self) -> ByteSize {
+        self.inner.heaps.source.accounts.reserved()
+    }
+
+    /// Returns what is held of one heap type, without imported resources. O(1), amortized, as [`stats`](Self::stats).
+    #[must_use]
+    pub fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
+        self.inner.totals_of(heap_type)
+    }
+
+    /// Returns what is held in one segment group. O(1), amortized, as [`stats`](Self::stats).
+    #[must_use]
+    pub fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
+        self.inner.totals_in(group)
+    }
+
+    /// How many allocations were made in other ways than usual, and why, since the allocator exists.
+    #[must_use]
+    pub fn decisions(&self) -> Vec<(Decision, u64)> {
+        self.inner.decisions.all()
+    }
+
+    /// Committed and imported allocations that live, and all of them with
+    /// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK), the oldest first. O(n) under a lock.
+    #[must_use]
+    pub fn live_allocations(&self) -> Vec<LiveAllocation> {
+        self.inner.live.all()
+    }
+
+    /// Gives empty heaps back to the device until `bytes` are reached, whole heaps, and answers how many bytes it was: less when
+    /// there are no more. O(what is released).
+    ///
+    /// The allocator keeps some empty heaps for what comes next ([`EmptyHeapPolicy`](crate::EmptyHeapPolicy), or what
+    /// [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says). It gives them back by itself when more memory would pass the budget or a limit,
+    /// and when the device runs out of memory.
+    pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
+        self.inner.heaps.release(bytes)
+    }
+
+    /// Gives all empty heaps back to the device, and answers how many bytes that were.
+    pub fn release_empty_heaps(&self) -> ByteSize {
+        self.release_resource_heaps(ByteSize::MAX)
+    }
+
+    /// What the device supports, as found when the allocator was made.
+    #[must_use]
+    pub fn caps(&self) -> &DeviceCaps {
+        &self.inner.caps
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &ID3D12Device {
+        &self.inner.heaps.source.devices.device
+    }
+
+    /// The residency manager, if there is one.
+    #[must_use]
+    pub fn residency_manager(&self) -> Option<&ResidencyManager> {
+        self.inner.heaps.source.residency.as_ref()
+    }
+
+    /// What the allocator was asked for.
+    #[must_use]
+    pub fn desc(&self) -> &ResourceAllocatorDesc {
+        self.inner.desc()
+    }
+
+    /// What the allocator supports: GPGMM's `CheckFeatureSupport`. O(1).
+    #[must_use]
+    pub fn resource_allocation_support(&self) -> ResourceAllocationSupport {
+        ResourceAllocationSupport {
+            is_resource_allocation_within_coherent: self.inner.vendor_id == Some(INTEL),
+        }
+    }
+
+    /// Gives it a name, for logs and reports.
+    pub fn set_debug_name(&self, name: &str) {
+        *self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+    }
+
+    /// The name that it was given.
+    #[must_use]
+    pub fn debug_name(&self) -> Option<Arc<str>> {
+        self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// An allocator whose memory `manager` makes resident and evicts: GPGMM's `CreateResourceAllocator` with a residency manager.
@@ -168,114 +355,9 @@ impl ResourceAllocator {
     /// As [`new`](Self::new).
     pub fn create_nested(&self, desc: ResourceAllocatorDesc) -> Result<Self, Error> {
         let inner = &self.inner;
-        let (adapter, residency) = (inner.adapter.as_ref(), inner.residency.as_ref());
-        Inner::new(&inner.devices.device, adapter, desc, Some(inner), residency).map(Self::from_inner)
-    }
-
-    pub(super) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
-    }
-
-    pub(super) fn from_inner(inner: Arc<Inner>) -> Self {
-        Self { inner }
-    }
-
-    /// What the device supports, as found when the allocator was made.
-    #[must_use]
-    pub fn caps(&self) -> &DeviceCaps {
-        &self.inner.caps
-    }
-
-    /// The device.
-    #[must_use]
-    pub fn device(&self) -> &ID3D12Device {
-        &self.inner.devices.device
-    }
-
-    /// The residency manager, if there is one.
-    #[must_use]
-    pub fn residency_manager(&self) -> Option<&ResidencyManager> {
-        self.inner.residency.as_ref()
-    }
-
-    /// What the allocator was asked for.
-    #[must_use]
-    pub fn desc(&self) -> &ResourceAllocatorDesc {
-        &self.inner.desc
-    }
-
-    /// What the allocator supports: GPGMM's `CheckFeatureSupport`. O(1).
-    #[must_use]
-    pub fn resource_allocation_support(&self) -> ResourceAllocationSupport {
-        ResourceAllocationSupport {
-            is_resource_allocation_within_coherent: self.inner.vendor_id == Some(INTEL),
-        }
-    }
-
-    /// Creates a resource in a state, and the memory for it.
-    ///
-    /// The usual way, and everything else that the description does not change: it is placed in a heap that others of its kind
-    /// share, with tight alignment where that is legal. See [`create`](Self::create) for the rest of D3D12.
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](Self::create).
-    pub fn create_resource(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        resource: &D3D12_RESOURCE_DESC,
-        initial_state: D3D12_RESOURCE_STATES,
-        clear_value: Option<&D3D12_CLEAR_VALUE>,
-    ) -> Result<ResourceAllocation, Error> {
-        let mut resource = ResourceDesc::in_state(resource, initial_state);
-        resource.clear_value = clear_value.copied();
-        self.create(allocation, &resource)
-    }
-
-    /// Creates a resource, and the memory for it.
-    ///
-    /// The ways to memory, in the order in which they are tried:
-    ///
-    /// 1. within a resource, if the allocation allows it;
-    /// 2. in a heap that others share: one that has room, an empty one that is held, a new one;
-    /// 3. in a heap of its own, if it is too large to share or wants none to;
-    /// 4. committed.
-    ///
-    /// When the device has no memory for a new heap, empty heaps of the whole allocator go back and it is asked again, then for
-    /// one as small as the request allows. [`ResourceAllocation::decision`] says which way it was, and why.
-    ///
-    /// Cost: O(1); `CreatePlacedResource`, before it `GetResourceAllocationInfo` unless the answer about such a buffer is remembered,
-    /// and `CreateHeap` when no heap has room. No call of the device within a resource.
-    ///
-    /// # Errors
-    ///
-    /// * out of memory: nothing of the above found any; the message says what was tried;
-    /// * invalid argument: a description contradicts itself or the device; the message names the field;
-    /// * unsupported: the device does not have what is asked for;
-    /// * whatever else the device answers.
-    ///
-    /// Nothing is held after an error.
-    pub fn create(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
-    ) -> Result<ResourceAllocation, Error> {
-        self.inner.create(allocation, resource)
-    }
-
-    /// Whether a resource could be created now: it is, and dropped. Its heap may be kept.
-    ///
-    /// [`probe`](Self::probe) answers without doing anything.
-    ///
-    /// # Errors
-    ///
-    /// As [`create`](Self::create).
-    pub fn test_create(
-        &self,
-        allocation: &ResourceAllocationDesc<'_>,
-        resource: &ResourceDesc<'_>,
-    ) -> Result<(), Error> {
-        self.create(allocation, resource).map(drop)
+        let source = &inner.heaps.source;
+        let (adapter, residency) = (source.adapter.as_ref(), source.residency.as_ref());
+        Inner::new(&source.devices.device, adapter, desc, Some(inner), residency).map(Self::from_inner)
     }
 
     /// Makes an allocation of a committed resource that exists, so that it is counted and handled like others.
@@ -310,97 +392,6 @@ impl ResourceAllocator {
         unsafe { self.inner.import(allocation, resource) }
     }
 
-    /// Makes a custom pool.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument, with the field of the description; unsupported where the device lacks something; out of memory for
-    /// the heaps that it begins with.
-    pub fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
-        self.inner.create_pool(desc)
-    }
-
-    /// Frees an allocation once `fence` has come to `value`, which the GPU signals behind its last use.
-    ///
-    /// It happens in [`collect`](Self::collect), and before the allocator tells anyone that memory is short. What is left when the
-    /// last handle is dropped and its fence not reached is never freed, and a warning says so.
-    ///
-    /// Cost: O(log n) for n fences or allocations that wait.
-    pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
-        self.inner.deferred.add(allocation, fence, value);
-    }
-
-    /// Frees what waited for fences that are reached by now, and answers how many allocations that were: once a frame.
-    ///
-    /// O(fences + what is freed log n). A removed device's fences are all reached.
-    pub fn collect(&self) -> usize {
-        self.inner.collect_deferred()
-    }
-
-    /// Returns what the allocator holds. O(1), amortized, with a lock of each kind of heap in turn: of custom pools, those are looked at
-    /// that changed since the last call. The numbers belong to one moment unless other threads allocate meanwhile.
-    #[must_use]
-    pub fn stats(&self) -> ResourceAllocatorStats {
-        self.inner.stats()
-    }
-
-    /// Bytes of heaps and committed resources: what the device was asked for and has not got back. O(1), no lock.
-    #[must_use]
-    pub fn reserved(&self) -> ByteSize {
-        self.inner.accounts.reserved()
-    }
-
-    /// Returns what is held of one heap type, without imported resources. O(1), amortized, as [`stats`](Self::stats).
-    #[must_use]
-    pub fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
-        self.inner.totals_of(heap_type)
-    }
-
-    /// Returns what is held in one segment group. O(1), amortized, as [`stats`](Self::stats).
-    #[must_use]
-    pub fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
-        self.inner.totals_in(group)
-    }
-
-    /// How many allocations were made in other ways than usual, and why, since the allocator exists.
-    #[must_use]
-    pub fn decisions(&self) -> Vec<(Decision, u64)> {
-        self.inner.decisions()
-    }
-
-    /// Committed and imported allocations that live, and all of them with
-    /// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK), the oldest first. O(n) under a lock.
-    #[must_use]
-    pub fn live_allocations(&self) -> Vec<LiveAllocation> {
-        self.inner.live.all()
-    }
-
-    /// Gives empty heaps back to the device until `bytes` are reached, whole heaps, and answers how many bytes it was: less when
-    /// there are no more. O(what is released).
-    ///
-    /// The allocator keeps some empty heaps for what comes next ([`PoolAlgorithm`](crate::PoolAlgorithm), or what
-    /// [`PoolAlgorithm`](crate::PoolAlgorithm) says). It gives them back by itself when more memory would pass the budget or a limit,
-    /// and when the device runs out of memory.
-    pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
-        self.inner.release(bytes)
-    }
-
-    /// Gives all empty heaps back to the device, and answers how many bytes that were.
-    pub fn release_empty_heaps(&self) -> ByteSize {
-        self.release_resource_heaps(ByteSize::MAX)
-    }
-
-    /// Gives it a name, for logs and reports.
-    pub fn set_debug_name(&self, name: &str) {
-        *self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
-    }
-
-    /// The name that it was given.
-    #[must_use]
-    pub fn debug_name(&self) -> Option<Arc<str>> {
-        self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Checks that the allocator's books agree with each other. Waits for heaps that are made in advance. O(heaps + allocations); for
     /// tests.
     ///
@@ -409,5 +400,21 @@ impl ResourceAllocator {
     /// What disagrees, as text for people.
     pub fn audit(&self) -> Result<(), String> {
         self.inner.audit()
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    pub(crate) fn from_inner(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+}
+
+impl ResourceAllocation {
+    /// The allocator that made it, unless its last handle is gone.
+    #[must_use]
+    pub fn allocator(&self) -> Option<ResourceAllocator> {
+        Inner::of(self.source()).map(ResourceAllocator::from_inner)
     }
 }

@@ -3,14 +3,10 @@
 use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapSetTotals;
 
-use super::accounts::Charged;
-use super::decision::Decision;
-use super::desc::ResourceAllocatorFlags;
-use super::pool_sums::HeapsShare;
-use super::typed_heaps::HeapKind;
-use super::within::{BackingBuffers, EmptyBacking};
-use super::{HeapType, Inner};
-use crate::SegmentGroup;
+use super::inner::Inner;
+use crate::desc::ResourceAllocatorFlags;
+use crate::memory::{Charged, HeapKind, HeapsShare};
+use crate::{HeapType, SegmentGroup};
 
 /// What an allocator holds: `RESOURCE_ALLOCATOR_STATS` (document GPGMM), and what it lacks.
 ///
@@ -105,40 +101,31 @@ impl From<HeapSetTotals> for MemoryTotals {
     }
 }
 
-/// The heaps in which nothing is but backing buffers that nothing is in: type and size of each.
-fn heaps_of_empty_backing_only(empty: &mut [EmptyBacking]) -> impl Iterator<Item = (HeapType, ByteSize)> {
-    empty.sort_by_key(|backing| backing.heap);
-    empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
-        let first = of_heap.first()?;
-        let is_all = u64::try_from(of_heap.len()) == Ok(first.allocations_in_heap);
-        is_all.then(|| (first.heaps.desc.heap_type, first.heap_size))
-    })
-}
-
 impl Inner {
     /// What is held of each heap type, with what is committed, in the order of [`HeapType::ALL`].
     ///
     /// O(1) with a lock of each kind of heap in turn, and O(pools that changed since the last time).
     fn all_totals(&self) -> ([MemoryTotals; HeapType::ALL.len()], HeapsShare) {
-        let mut shares = self.pool_sums.now();
-        for heaps in self.own_heaps() {
-            let share = &mut shares[heaps.desc.heap_type.index()];
-            *share = share.with(&heaps.share());
-        }
+        let shares = self.heaps.shares();
         let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));
         let mut sums = shares.map(|share| MemoryTotals::from(share.totals));
-        let mut empty_backing = Vec::new();
-        for backing in self.all_backing_buffers() {
-            sums[self.account_of(backing).index()].divide(backing.set_totals());
-            empty_backing.append(&mut backing.places_of_empty());
+        for buffers in self.buffers.all() {
+            // They are accounted for as the heaps are that they are placed in.
+            let kind = buffers.kind();
+            let account = if kind.is_custom {
+                HeapKind::account_of_custom(&self.heaps.families)
+            } else {
+                kind.heap_type
+            };
+            sums[account.index()].divide(buffers.set_totals());
         }
-        for (heap_type, size) in heaps_of_empty_backing_only(&mut empty_backing) {
+        for (heap_type, size) in self.buffers.heaps_of_empty() {
             let sum = &mut sums[heap_type.index()];
             sum.empty_heap_count += 1;
             sum.empty = sum.empty.saturating_add(size);
         }
         for heap_type in HeapType::ALL {
-            let committed = self.accounts.held(heap_type, Charged::Committed);
+            let committed = self.heaps.source.accounts.held(heap_type, Charged::Committed);
             sums[heap_type.index()].add(HeapSetTotals {
                 used: ByteSize::new(committed.bytes),
                 reserved: ByteSize::new(committed.bytes),
@@ -152,17 +139,11 @@ impl Inner {
     }
 
     /// Of the allocator's own heaps and its pools, with what is committed.
-    pub(super) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
+    pub(crate) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
         self.all_totals().0[heap_type.index()]
     }
 
-    /// What heap type backing buffers are accounted for as: that of the heaps that they are placed in.
-    fn account_of(&self, backing: &BackingBuffers) -> HeapType {
-        let kind = backing.kind();
-        if kind.is_custom { HeapKind::account_of_custom(&self.heap_families) } else { kind.heap_type }
-    }
-
-    pub(super) fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
+    pub(crate) fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
         let (all, _) = self.all_totals();
         let mut sum = MemoryTotals::default();
         for heap_type in HeapType::ALL {
@@ -173,12 +154,12 @@ impl Inner {
         sum
     }
 
-    pub(super) fn stats(&self) -> ResourceAllocatorStats {
+    pub(crate) fn stats(&self) -> ResourceAllocatorStats {
         let mut sum = MemoryTotals::default();
         let (totals, whole) = self.all_totals();
         totals.iter().for_each(|totals| sum.add_totals(totals));
         let mut stats = ResourceAllocatorStats {
-            heaps_created: self.accounts.heaps_created(),
+            heaps_created: self.heaps.source.accounts.heaps_created(),
             deferred_count: self.deferred.len() as u64,
             used: sum.used,
             reserved: sum.reserved,
@@ -191,17 +172,17 @@ impl Inner {
             ..Default::default()
         };
         for heap_type in HeapType::ALL {
-            let committed = self.accounts.held(heap_type, Charged::Committed);
+            let committed = self.heaps.source.accounts.held(heap_type, Charged::Committed);
             stats.committed = stats.committed.saturating_add(ByteSize::new(committed.bytes));
             stats.committed_count += committed.count;
-            let imported = self.accounts.held(heap_type, Charged::Imported);
+            let imported = self.heaps.source.accounts.held(heap_type, Charged::Imported);
             stats.imported = stats.imported.saturating_add(ByteSize::new(imported.bytes));
             stats.imported_count += imported.count;
         }
         stats.used_block_count = stats.allocation_count - stats.committed_count.min(stats.allocation_count);
         stats.used = stats.used.saturating_add(stats.imported);
         stats.allocation_count += stats.imported_count;
-        if self.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
+        if self.desc().flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
             stats.prefetched_heap_misses = whole.prefetch_misses;
             stats.prefetched_heap_misses_eliminated = whole.prefetch_eliminated;
         }
@@ -209,9 +190,5 @@ impl Inner {
             stats.reserved.saturating_sub(stats.free_heap_usage).saturating_add(stats.imported);
         stats.used_heap_count = stats.heap_count - stats.empty_heap_count + stats.imported_count;
         stats
-    }
-
-    pub(super) fn decisions(&self) -> Vec<(Decision, u64)> {
-        self.decisions.all()
     }
 }

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::residency::KeptResident;
 use crate::Error;
+use crate::memory::KeptResident;
 use crate::requirements::{Block, texel_block};
 
 /// A subresource of a mapped texture. Dropping it unmaps.
@@ -54,7 +54,7 @@ struct Extent {
 }
 
 impl<'a> TextureMapping<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         resource: &'a ID3D12Resource,
         subresource: u32,
         kept: Option<KeptResident<'a>>,

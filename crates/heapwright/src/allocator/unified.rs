@@ -1,70 +1,45 @@
 //! What unified memory does not hold, and what limits it has.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-use super::accounts::Charged;
 use super::allocation::ResourceAllocation;
-use super::create::{Wanted, always_attribute};
-use super::desc::{ResourceAllocationDesc, ResourceDesc};
-use super::heap_source::Refusal;
-use super::{HeapType, Inner};
-use crate::HeapTypePreference;
-use crate::error::Way;
+use super::allocation_desc::ResourceAllocationDesc;
+use super::create::always_attribute;
+use super::inner::Inner;
+use crate::desc::ResourceDesc;
+use crate::error::MemorySource;
 use crate::heap_family::{GrantedHeaps, infer_heap_type};
-
-/// Kinds of textures that the device did not create in unified memory, and created in heaps of the type that was asked for. These are
-/// not tried again: each time would be an error message of the debug layer.
-///
-/// Buffers are not remembered: that one state or flag is refused says nothing of others.
-#[derive(Debug, Default)]
-pub(super) struct RefusedInUnified(AtomicU32);
-
-/// The bit of a kind; zero for buffers.
-fn kind_of(desc: &D3D12_RESOURCE_DESC1) -> u32 {
-    if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-        return 0;
-    }
-    let flags = [
-        D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
-        D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-        D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-    ];
-    let several_samples = desc.SampleDesc.Count > 1;
-    let bits = flags.into_iter().map(|flag| desc.Flags & flag != 0).chain([several_samples]);
-    1 << bits.fold(0, |number, bit| number << 1 | u32::from(bit))
-}
+use crate::memory::{Charged, Refusal};
+use crate::plan::ResourceRequest;
+use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
     /// Whether heaps keep the type that is asked for.
     #[inline]
-    pub(super) fn attributes(
+    pub(crate) fn attributes(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> bool {
         always_attribute(allocation)
-            || self.heap_families.has_unified_memory()
-                && self.refused_in_unified.0.load(Ordering::Relaxed) & kind_of(&resource.desc) != 0
+            || self.heaps.families.has_unified_memory() && self.refused_in_unified.has(&resource.desc)
     }
 
     /// What is granted first; `None` where the device has none of the heap types.
     #[inline]
-    pub(super) fn first_granted(
+    pub(crate) fn first_granted(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Option<GrantedHeaps> {
         let attributes = self.attributes(allocation, resource);
         match (allocation.pool, &allocation.heap_type) {
-            (Some(pool), _) => Some(pool.granted()),
-            (None, Some(preference)) => self.heap_families.first_grant(preference, attributes),
+            (Some(pool), _) => Some(pool.granted),
+            (None, Some(preference)) => self.heaps.families.first_grant(preference, attributes),
             (None, None) => {
                 let preference = self.inferred_type(allocation, resource).into();
-                self.heap_families.first_grant_inferred(&preference, attributes)
+                self.heaps.families.first_grant_inferred(&preference, attributes)
             }
         }
     }
@@ -78,14 +53,15 @@ impl Inner {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> HeapType {
-        if self.heap_families.has_unified_memory() && !resource.is_buffer() && !always_attribute(allocation) {
+        if self.heaps.families.has_unified_memory() && !resource.is_buffer() && !always_attribute(allocation)
+        {
             return HeapType::Default;
         }
         infer_heap_type(resource.initial_state)
     }
 
     /// The heap types that are asked for.
-    pub(super) fn heap_types_of(
+    pub(crate) fn heap_types_of(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
@@ -101,70 +77,72 @@ impl Inner {
     ///
     /// `None` where that is not what happened, or these heaps do not hold it either.
     #[cold]
-    pub(super) fn create_attributed(
-        self: &Arc<Self>,
-        first: &Wanted<'_>,
+    pub(crate) fn create_attributed(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        first: &ResourceRequest<'_>,
         refusal: &Refusal,
     ) -> Option<ResourceAllocation> {
-        let Wanted { allocation, resource, granted, .. } = first;
+        let ResourceRequest { resource, granted, .. } = first;
         let answer = refusal.fatal.as_ref()?.hresult();
         let is_unsupported = [E_NOTIMPL, E_INVALIDARG].contains(&answer);
-        if !is_unsupported || !self.is_in_unified_memory(allocation, granted) {
+        if !is_unsupported || !self.is_in_unified_memory(first) {
             return None;
         }
         let preference = self.heap_types_of(allocation, resource);
-        let asked = self.heap_families.grants(&preference, true);
+        let asked = self.heaps.families.grants(&preference, true);
         for granted in asked.filter(|asked| asked.family != granted.family) {
-            if let Ok(made) = self.create_in(&Wanted { granted, ..*first }, None) {
+            if let Ok(made) = self.create_in(allocation, &ResourceRequest { granted, ..*first }, None) {
                 let heap_type = granted.heap_type;
                 tracing::debug!(%heap_type, "the device did not create a resource in unified memory");
-                self.refused_in_unified.0.fetch_or(kind_of(&resource.desc), Ordering::Relaxed);
+                self.refused_in_unified.add(&resource.desc);
                 return Some(made);
             }
         }
         None
     }
 
-    fn is_in_unified_memory(&self, allocation: &ResourceAllocationDesc<'_>, granted: &GrantedHeaps) -> bool {
-        allocation.pool.is_none() && self.heap_families.is_unified(granted.family)
+    #[inline]
+    fn is_in_unified_memory(&self, request: &ResourceRequest<'_>) -> bool {
+        !request.is_in_pool && self.heaps.families.is_unified(request.granted.family)
     }
 
     /// The heap type whose limit a resource in unified memory has beside that of its heaps.
     #[inline]
-    fn limited_by(&self, wanted: &Wanted<'_>) -> Option<HeapType> {
-        let heap_type = wanted.granted.heap_type;
+    fn limited_by(&self, request: &ResourceRequest<'_>) -> Option<HeapType> {
+        let heap_type = request.granted.heap_type;
         let is_limited = self.has_limits_in_unified_memory()
-            && self.is_in_unified_memory(wanted.allocation, &wanted.granted)
+            && self.is_in_unified_memory(request)
             && heap_type != HeapType::Default
-            && self.desc.limits.of(heap_type).is_some();
+            && self.desc().limits.of(heap_type).is_some();
         is_limited.then_some(heap_type)
     }
 
     /// Whether other types than DEFAULT have a limit in unified memory.
     #[inline]
-    pub(super) fn has_limits_in_unified_memory(&self) -> bool {
-        let limits = &self.desc.limits;
-        self.heap_families.has_unified_memory()
+    pub(crate) fn has_limits_in_unified_memory(&self) -> bool {
+        let limits = &self.desc().limits;
+        self.heaps.families.has_unified_memory()
             && (limits.upload.is_some() || limits.gpu_upload.is_some() || limits.readback.is_some())
     }
 
     /// Whether a resource of so many bytes is within the limit of the type that it asks for in unified memory.
     #[inline]
-    pub(super) fn check_asked(&self, wanted: &Wanted<'_>, size: ByteSize) -> Result<(), Refusal> {
-        let Some(heap_type) = self.limited_by(wanted) else { return Ok(()) };
-        let refuse = |obstacle| Refusal::of(Way::HeldMemory, obstacle);
-        self.accounts.check(heap_type, size, ByteSize::ZERO).map_err(refuse)
+    pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
+        let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
+        let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
+        self.heaps.source.accounts.check(heap_type, size, ByteSize::ZERO).map_err(refuse)
     }
 
     /// Charges a resource to the limit of the type that it asked for in unified memory.
-    pub(super) fn charge_asked(
+    pub(crate) fn charge_asked(
         &self,
         made: &mut ResourceAllocation,
-        wanted: &Wanted<'_>,
+        request: &ResourceRequest<'_>,
     ) -> Result<(), Refusal> {
-        let Some(heap_type) = self.limited_by(wanted) else { return Ok(()) };
-        let refuse = |obstacle| Refusal::of(Way::HeldMemory, obstacle);
-        let charge = self.accounts.charge(heap_type, Charged::InUnifiedMemory, made.size());
+        let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
+        let refuse = |obstacle| Refusal::of(MemorySource::HeldMemory, obstacle);
+        let charge = self.heaps.source.accounts.charge(heap_type, Charged::InUnifiedMemory, made.size());
         made.set_charge(charge.map_err(refuse)?);
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::{Error, HeapType};
 
 /// How a resource begins: a state, or a layout of enhanced barriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InitialState {
     /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like. COMMON, or a part of GENERIC_READ, in an UPLOAD or READBACK heap is
     /// GENERIC_READ or COPY_DEST on a device without `ID3D12Device10`, which takes nothing else there.

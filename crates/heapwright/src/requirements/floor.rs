@@ -14,12 +14,12 @@ const SMALL: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMEN
 const SMALL_MULTISAMPLED: Alignment = d3d12_alignment(D3D12_SMALL_MSAA_RESOURCE_PLACEMENT_ALIGNMENT);
 
 /// What a resource is aligned to without tight alignment: also the largest alignment that can be asked for.
-pub(super) fn default(desc: &D3D12_RESOURCE_DESC1) -> Alignment {
+pub(super) fn default(desc: &D3D12_RESOURCE_DESC) -> Alignment {
     if desc.SampleDesc.Count > 1 { MULTISAMPLED } else { DEFAULT }
 }
 
 /// What a small texture may be aligned to.
-pub(super) fn small(desc: &D3D12_RESOURCE_DESC1) -> Alignment {
+pub(super) fn small(desc: &D3D12_RESOURCE_DESC) -> Alignment {
     if desc.SampleDesc.Count > 1 { SMALL_MULTISAMPLED } else { SMALL }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn small(desc: &D3D12_RESOURCE_DESC1) -> Alignment {
 ///
 /// Invalid argument: `Alignment` is neither 0 nor a power of two, or above what the kind of resource is ever aligned to.
 #[inline]
-pub(super) fn of(desc: &D3D12_RESOURCE_DESC1, uses: BufferUses) -> Result<Alignment, Error> {
+pub(super) fn of(desc: &D3D12_RESOURCE_DESC, uses: BufferUses) -> Result<Alignment, Error> {
     const FIELD: &str = "D3D12_RESOURCE_DESC::Alignment";
     if desc.Alignment == 0 {
         return Ok(uses.floor());

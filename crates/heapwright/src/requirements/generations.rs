@@ -1,10 +1,9 @@
-//! The two generations of resource descriptions; they differ by a field that is zero for most.
+//! The second generation of resource descriptions, which adds one field.
 
 use heapwright_d3d12::*;
 
-/// What a description of the first generation is in the second.
-#[inline]
-pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
+/// A description with a mip region of sampler feedback, for calls that take one.
+pub(crate) fn with_mip_region(desc: &D3D12_RESOURCE_DESC, region: D3D12_MIP_REGION) -> D3D12_RESOURCE_DESC1 {
     D3D12_RESOURCE_DESC1 {
         Dimension: desc.Dimension,
         Alignment: desc.Alignment,
@@ -16,24 +15,6 @@ pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
         SampleDesc: desc.SampleDesc,
         Layout: desc.Layout,
         Flags: desc.Flags,
-        SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
+        SamplerFeedbackMipRegion: region,
     }
-}
-
-/// A description of the second generation in the first; `None` for one with a sampler feedback region, which has no place
-/// there.
-#[inline]
-pub(crate) fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> Option<D3D12_RESOURCE_DESC> {
-    (desc.SamplerFeedbackMipRegion == D3D12_MIP_REGION::default()).then_some(D3D12_RESOURCE_DESC {
-        Dimension: desc.Dimension,
-        Alignment: desc.Alignment,
-        Width: desc.Width,
-        Height: desc.Height,
-        DepthOrArraySize: desc.DepthOrArraySize,
-        MipLevels: desc.MipLevels,
-        Format: desc.Format,
-        SampleDesc: desc.SampleDesc,
-        Layout: desc.Layout,
-        Flags: desc.Flags,
-    })
 }

@@ -9,7 +9,7 @@
 //! * `buffer_uses`: how the address of a buffer must be aligned for what it is used for.
 //! * `standard_tiles`: how large a texture's most detailed mip level is, in D3D12's tiles.
 //! * `without_asking`: what is known of a resource without asking the device.
-//! * `generations`: D3D12_RESOURCE_DESC and D3D12_RESOURCE_DESC1.
+//! * `generations`: descriptions with a mip region.
 //! * `resource_class`: resources that share heaps.
 
 mod buffer_uses;
@@ -27,10 +27,9 @@ mod tight_alignment;
 mod without_asking;
 
 pub use self::buffer_uses::BufferUses;
-pub(crate) use self::generations::{downgrade, upgrade};
+pub(crate) use self::generations::with_mip_region;
 pub(crate) use self::query::RequirementsQuery;
 pub(crate) use self::requested::{Creation, RequestedResource, RequirementsOptions};
 pub(crate) use self::resource_class::ResourceClass;
 pub(crate) use self::resource_requirements::{ResourceRequirements, requirements};
 pub(crate) use self::standard_tiles::{Block, texel_block, texel_bytes};
-pub(crate) use self::tight_alignment::COMMITTED_MINIMUM;

@@ -8,7 +8,7 @@ use windows_core::Interface;
 
 use super::remembered_buffers::RememberedBuffers;
 use super::{
-    Creation, RequestedResource, RequirementsOptions, ResourceRequirements, downgrade, requirements,
+    Creation, RequestedResource, RequirementsOptions, ResourceRequirements, requirements, with_mip_region,
 };
 use crate::caps::{allocation_info, read_allocation_info};
 use crate::{DeviceCaps, Error};
@@ -62,9 +62,11 @@ impl RequirementsQuery {
         requested: &RequestedResource<'_>,
         creation: Creation,
     ) -> Result<ResourceRequirements, Error> {
-        let formats = requested.castable_formats;
         requirements(requested, creation, &self.caps, &self.options, |desc| {
-            self.remembered.get_or(desc, || self.ask(desc, formats))
+            if requested.has_mip_region() {
+                return self.ask(desc, requested);
+            }
+            self.remembered.get_or(desc, || self.ask(desc, requested))
         })
     }
 
@@ -82,13 +84,14 @@ impl RequirementsQuery {
         let is_plain = requested.desc.Alignment == 0
             && requested.uses.is_empty()
             && requested.castable_formats.is_empty()
+            && !requested.has_mip_region()
             && flags & SPECIAL == 0
             && self.is_tight_by_default;
         if !is_plain {
             return None;
         }
         let flags = flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
-        let desc = D3D12_RESOURCE_DESC1 { Flags: flags, ..requested.desc };
+        let desc = D3D12_RESOURCE_DESC { Flags: flags, ..requested.desc };
         let (size, alignment) = self.remembered.get(&desc)?;
         Some(ResourceRequirements { desc, size, alignment })
     }
@@ -97,31 +100,32 @@ impl RequirementsQuery {
     #[cold]
     fn ask(
         &self,
-        desc: &D3D12_RESOURCE_DESC1,
-        castable_formats: &[DXGI_FORMAT],
+        desc: &D3D12_RESOURCE_DESC,
+        requested: &RequestedResource<'_>,
     ) -> Result<Option<(ByteSize, Alignment)>, Error> {
-        let info = match downgrade(desc) {
-            _ if !castable_formats.is_empty() => {
-                let device = self
-                    .device12
-                    .as_ref()
-                    .ok_or_else(|| Error::unsupported("castable formats on this device (ID3D12Device12)"))?;
-                let count = u32::try_from(castable_formats.len()).map_err(|_| {
-                    Error::invalid_argument("castable formats", "there are more than 2^32 - 1")
-                })?;
-                let list = castable_formats.as_ptr();
-                // SAFETY: the device is a live COM object; the description, the count and the list, which has as many
-                // formats as are counted, outlive the call.
-                unsafe { device.GetResourceAllocationInfo3(0, 1, desc, &count, ptr::from_ref(&list), None) }
-            }
-            Some(desc) => return Ok(allocation_info(&self.device, &desc)),
-            None => {
-                let device = self.device8.as_ref().ok_or_else(|| {
-                    Error::unsupported("D3D12_RESOURCE_DESC1 on this device (ID3D12Device8)")
-                })?;
-                // SAFETY: the device is a live COM object, and the description outlives the call.
-                unsafe { device.GetResourceAllocationInfo2(0, 1, desc, None) }
-            }
+        let formats = requested.castable_formats;
+        if formats.is_empty() && !requested.has_mip_region() {
+            return Ok(allocation_info(&self.device, desc));
+        }
+        let desc = with_mip_region(desc, requested.mip_region);
+        let info = if formats.is_empty() {
+            let device = self
+                .device8
+                .as_ref()
+                .ok_or_else(|| Error::unsupported("D3D12_RESOURCE_DESC1 on this device (ID3D12Device8)"))?;
+            // SAFETY: the device is a live COM object, and the description outlives the call.
+            unsafe { device.GetResourceAllocationInfo2(0, 1, &desc, None) }
+        } else {
+            let device = self
+                .device12
+                .as_ref()
+                .ok_or_else(|| Error::unsupported("castable formats on this device (ID3D12Device12)"))?;
+            let count = u32::try_from(formats.len())
+                .map_err(|_| Error::invalid_argument("castable formats", "there are more than 2^32 - 1"))?;
+            let list = formats.as_ptr();
+            // SAFETY: the device is a live COM object; the description, the count and the list, which has as many
+            // formats as are counted, outlive the call.
+            unsafe { device.GetResourceAllocationInfo3(0, 1, &desc, &count, ptr::from_ref(&list), None) }
         };
         Ok(read_allocation_info(info))
     }
@@ -133,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::buffer_desc;
-    use crate::requirements::{BufferUses, upgrade};
+    use crate::requirements::BufferUses;
 
     fn query() -> RequirementsQuery {
         let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
@@ -141,13 +145,13 @@ mod tests {
         RequirementsQuery::new(&gpu.device, &caps, RequirementsOptions::default())
     }
 
-    fn texture(format: DXGI_FORMAT) -> D3D12_RESOURCE_DESC1 {
-        D3D12_RESOURCE_DESC1 {
+    fn texture(format: DXGI_FORMAT) -> D3D12_RESOURCE_DESC {
+        D3D12_RESOURCE_DESC {
             Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
             Height: 64,
             Format: format,
             Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
-            ..upgrade(&buffer_desc(ByteSize::new(64)))
+            ..buffer_desc(ByteSize::new(64))
         }
     }
 
@@ -158,14 +162,14 @@ mod tests {
         for (castable, is_sound) in [(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, true), (DXGI_FORMAT_R8_UNORM, false)] {
             let formats = [castable];
             let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
-            let requested = RequestedResource { desc, castable_formats: &formats, uses: BufferUses::empty() };
+            let requested = RequestedResource { castable_formats: &formats, ..RequestedResource::new(desc) };
             let found = query.requirements(&requested, Creation::Placed);
             assert_eq!(found.is_ok(), is_sound, "{found:?}");
         }
         query.device12 = None;
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
         let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
-        let requested = RequestedResource { desc, castable_formats: &formats, uses: BufferUses::empty() };
+        let requested = RequestedResource { castable_formats: &formats, ..RequestedResource::new(desc) };
         let error = query.requirements(&requested, Creation::Placed).expect_err("there is no interface");
         assert!(error.is_unsupported() && error.to_string().contains("ID3D12Device12"), "{error}");
         let without = RequestedResource { castable_formats: &[], ..requested };
@@ -191,10 +195,9 @@ mod tests {
                                 (256, BufferUses::empty()),
                                 (0, BufferUses::CONSTANT_BUFFER),
                             ] {
-                                let desc = upgrade(&buffer_desc(ByteSize::new(width)));
-                                let desc =
-                                    D3D12_RESOURCE_DESC1 { Alignment: alignment, Flags: flags, ..desc };
-                                let requested = RequestedResource { desc, castable_formats: &[], uses };
+                                let desc = buffer_desc(ByteSize::new(width));
+                                let desc = D3D12_RESOURCE_DESC { Alignment: alignment, Flags: flags, ..desc };
+                                let requested = RequestedResource { uses, ..RequestedResource::new(desc) };
                                 let decided = query.requirements(&requested, Creation::Placed);
                                 let Some(remembered) = query.remembered(&requested) else { continue };
                                 assert_eq!(decided.expect("it is remembered"), remembered, "{requested:?}");
@@ -213,9 +216,8 @@ mod tests {
     fn sampler_feedback_regions_are_passed_on_and_need_their_interface() {
         let mut query = query();
         let region = D3D12_MIP_REGION { Width: 8, Height: 8, Depth: 1 };
-        let desc =
-            D3D12_RESOURCE_DESC1 { SamplerFeedbackMipRegion: region, ..texture(DXGI_FORMAT_R8G8B8A8_UNORM) };
-        let requested = RequestedResource { desc, castable_formats: &[], uses: BufferUses::empty() };
+        let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
+        let requested = RequestedResource { mip_region: region, ..RequestedResource::new(desc) };
         // The runtime hears of the region, and refuses it for a format that has none.
         let error = query.requirements(&requested, Creation::Placed).expect_err("the format has no regions");
         assert!(error.is_invalid_argument(), "{error}");

@@ -45,12 +45,11 @@ const QUESTION_BITS: u32 = WIDTH_BITS + FLAG_BITS + ALIGNMENT_BITS;
 impl Question {
     /// `None` for a description that is no well-formed buffer, or does not fit.
     #[inline]
-    fn of(desc: &D3D12_RESOURCE_DESC1) -> Option<Self> {
+    fn of(desc: &D3D12_RESOURCE_DESC) -> Option<Self> {
         let is_plain = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
             && (desc.Height, desc.DepthOrArraySize, desc.MipLevels) == (1, 1, 1)
             && (desc.Format, desc.Layout) == (DXGI_FORMAT_UNKNOWN, D3D12_TEXTURE_LAYOUT_ROW_MAJOR)
-            && (desc.SampleDesc.Count, desc.SampleDesc.Quality) == (1, 0)
-            && desc.SamplerFeedbackMipRegion == D3D12_MIP_REGION::default();
+            && (desc.SampleDesc.Count, desc.SampleDesc.Quality) == (1, 0);
         let flags = u64::from(desc.Flags);
         let alignment = match desc.Alignment {
             0 => 0,
@@ -85,7 +84,7 @@ impl RememberedBuffers {
 
     /// What was answered to the description, if that is remembered.
     #[inline]
-    pub(super) fn get(&self, desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
+    pub(super) fn get(&self, desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
         self.find(Question::of(desc)?)
     }
 
@@ -103,7 +102,7 @@ impl RememberedBuffers {
     /// What was answered to the description, or what `ask` answers now.
     pub(super) fn get_or<E>(
         &self,
-        desc: &D3D12_RESOURCE_DESC1,
+        desc: &D3D12_RESOURCE_DESC,
         ask: impl FnOnce() -> Result<Option<(ByteSize, Alignment)>, E>,
     ) -> Result<Option<(ByteSize, Alignment)>, E> {
         let Some(question) = Question::of(desc) else { return ask() };
@@ -135,21 +134,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::requirements::upgrade;
 
-    fn buffer(width: u64, alignment: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC1 {
-        let desc = upgrade(&crate::buffer_desc(ByteSize::new(width)));
-        D3D12_RESOURCE_DESC1 { Alignment: alignment, Flags: flags, ..desc }
+    fn buffer(width: u64, alignment: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
+        let desc = crate::buffer_desc(ByteSize::new(width));
+        D3D12_RESOURCE_DESC { Alignment: alignment, Flags: flags, ..desc }
     }
 
     /// An answer that differs with everything that is asked.
-    fn answer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
+    fn answer(desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
         let mixed = desc.Width ^ desc.Alignment.rotate_left(7) ^ u64::from(desc.Flags).rotate_left(3);
         let alignment = Alignment::from_log2(u32::try_from(mixed % 17).ok()?)?;
         Some((ByteSize::new(desc.Width).align_up(alignment)?, alignment))
     }
 
-    fn asked(desc: &D3D12_RESOURCE_DESC1) -> Result<Option<(ByteSize, Alignment)>, ()> {
+    fn asked(desc: &D3D12_RESOURCE_DESC) -> Result<Option<(ByteSize, Alignment)>, ()> {
         Ok(answer(desc))
     }
 
@@ -171,13 +169,13 @@ mod tests {
         let others = [
             buffer(1000, 3, 0),
             buffer(1000, 1 << 31, 0),
-            D3D12_RESOURCE_DESC1 { Height: 2, ..plain },
-            D3D12_RESOURCE_DESC1 { DepthOrArraySize: 2, ..plain },
-            D3D12_RESOURCE_DESC1 { MipLevels: 2, ..plain },
-            D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_R8_UNORM, ..plain },
-            D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..plain },
-            D3D12_RESOURCE_DESC1 { SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 }, ..plain },
-            D3D12_RESOURCE_DESC1 { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, ..plain },
+            D3D12_RESOURCE_DESC { Height: 2, ..plain },
+            D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..plain },
+            D3D12_RESOURCE_DESC { MipLevels: 2, ..plain },
+            D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R8_UNORM, ..plain },
+            D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..plain },
+            D3D12_RESOURCE_DESC { SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 }, ..plain },
+            D3D12_RESOURCE_DESC { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, ..plain },
         ];
         for desc in large.into_iter().chain(others) {
             remembered.get_or(&desc, || asked(&desc)).expect("answered");

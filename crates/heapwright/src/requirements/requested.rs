@@ -25,7 +25,9 @@ impl Default for RequirementsOptions {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestedResource<'a> {
     /// The description. A non-zero `Alignment` is a floor, on every device.
-    pub(crate) desc: D3D12_RESOURCE_DESC1,
+    pub(crate) desc: D3D12_RESOURCE_DESC,
+    /// The mip region of sampler feedback; zero for every other resource.
+    pub(crate) mip_region: D3D12_MIP_REGION,
     /// The formats that its views may cast to; empty for a buffer.
     pub(crate) castable_formats: &'a [DXGI_FORMAT],
     /// What it is used for; empty for a texture.
@@ -42,13 +44,29 @@ pub(crate) enum Creation {
 }
 
 impl RequestedResource<'_> {
+    /// A resource without any options.
+    pub(crate) fn new(desc: D3D12_RESOURCE_DESC) -> Self {
+        Self {
+            desc,
+            mip_region: D3D12_MIP_REGION::default(),
+            castable_formats: &[],
+            uses: BufferUses::empty(),
+        }
+    }
+
+    /// Whether it has a mip region of sampler feedback.
+    #[inline]
+    pub(crate) fn has_mip_region(&self) -> bool {
+        self.mip_region != D3D12_MIP_REGION::default()
+    }
+
     /// The description with the flags and the width that it gets whatever the device says, and all its uses.
     #[inline]
     pub(super) fn effective(
         &self,
         caps: &DeviceCaps,
         options: &RequirementsOptions,
-    ) -> Result<(D3D12_RESOURCE_DESC1, BufferUses), Error> {
+    ) -> Result<(D3D12_RESOURCE_DESC, BufferUses), Error> {
         let mut desc = self.desc;
         desc.Flags |= options.extra_required_resource_flags;
         if desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER {

@@ -32,7 +32,7 @@ impl ResourceClass {
 
     /// The class of a resource on a device.
     #[inline]
-    pub(crate) fn of(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> Self {
+    pub(crate) fn of(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Self {
         let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
             Self::Buffer

@@ -3,17 +3,18 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::tight_alignment::{COMMITTED_MINIMUM, TightAlignment};
+use super::tight_alignment::TightAlignment;
 use super::{
     Creation, RequestedResource, RequirementsOptions, floor, standard_tiles, tight_alignment, without_asking,
 };
+use crate::caps::COMMITTED_MINIMUM;
 use crate::{DeviceCaps, Error};
 
 /// What a resource is created with, and what it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResourceRequirements {
     /// The description to create it with: its flags, its width and its `Alignment` may differ from what was asked for.
-    pub(crate) desc: D3D12_RESOURCE_DESC1,
+    pub(crate) desc: D3D12_RESOURCE_DESC,
     /// Bytes, a multiple of the alignment. The heap of a committed resource has as many.
     pub(crate) size: ByteSize,
     /// What its offset must be a multiple of: the largest of what the device reports and what was asked for.
@@ -42,11 +43,11 @@ pub(crate) fn requirements(
     creation: Creation,
     caps: &DeviceCaps,
     options: &RequirementsOptions,
-    mut ask: impl FnMut(&D3D12_RESOURCE_DESC1) -> Result<Option<(ByteSize, Alignment)>, Error>,
+    mut ask: impl FnMut(&D3D12_RESOURCE_DESC) -> Result<Option<(ByteSize, Alignment)>, Error>,
 ) -> Result<ResourceRequirements, Error> {
     let (desc, uses) = requested.effective(caps, options)?;
     let floor = floor::of(&desc, uses)?;
-    let with = |desc: D3D12_RESOURCE_DESC1, (size, alignment): (ByteSize, Alignment)| {
+    let with = |desc: D3D12_RESOURCE_DESC, (size, alignment): (ByteSize, Alignment)| {
         let own = Alignment::new(desc.Alignment).unwrap_or(Alignment::ONE);
         let alignment = alignment.max(own).max(floor);
         let size = size.align_up(alignment).ok_or_else(invalid)?;
@@ -55,7 +56,7 @@ pub(crate) fn requirements(
     let flags = desc.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
     let tight = tight_alignment::decide(&desc, floor, creation, caps, options.tight_alignment)?;
     if let TightAlignment::On { alignment } = tight {
-        let tight = D3D12_RESOURCE_DESC1 {
+        let tight = D3D12_RESOURCE_DESC {
             Alignment: alignment,
             Flags: flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
             ..desc
@@ -65,14 +66,15 @@ pub(crate) fn requirements(
         let least = if creation == Creation::Committed { COMMITTED_MINIMUM } else { Alignment::ONE };
         return with(tight, (size, reported.max(least)));
     }
-    let default = D3D12_RESOURCE_DESC1 { Alignment: 0, Flags: flags, ..desc };
-    if let Some(known) = without_asking::buffer(&default) {
+    let default = D3D12_RESOURCE_DESC { Alignment: 0, Flags: flags, ..desc };
+    let is_opaque = requested.has_mip_region();
+    if let Some(known) = without_asking::buffer(&default).filter(|_| !is_opaque) {
         return with(default, known);
     }
     let small = floor::small(&desc);
     let is_placed = creation == Creation::Placed;
-    if is_placed && floor <= small && without_asking::may_be_small(&default) {
-        let asked = D3D12_RESOURCE_DESC1 { Alignment: small.get(), ..default };
+    if is_placed && floor <= small && without_asking::may_be_small(&default, is_opaque) {
+        let asked = D3D12_RESOURCE_DESC { Alignment: small.get(), ..default };
         // A device that does not find it small answers with the default alignment, or that it is invalid.
         if let Some(found) = ask(&asked)?.filter(|&(_, alignment)| alignment <= small) {
             return with(asked, found);
@@ -82,7 +84,7 @@ pub(crate) fn requirements(
 }
 
 /// Why the device does not say what a resource takes: it answers the same to what is invalid and to what is too large.
-fn refused(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> Error {
+fn refused(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Error {
     let (least, largest) = (standard_tiles::least_bytes(desc), caps.max_resource_size());
     if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER || least <= largest {
         return invalid();

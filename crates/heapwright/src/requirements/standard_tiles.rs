@@ -10,7 +10,7 @@ use super::floor;
 ///
 /// A tile is a box of blocks with sides as equal as powers of two allow, the earlier ones being the longer; several samples
 /// shrink width and height in turn.
-pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC1) -> Option<u64> {
+pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC) -> Option<u64> {
     let Block { side, bytes } = texel_block(desc.Format)?;
     let tile_log2 = floor::small(desc).get().trailing_zeros();
     let log2 = tile_log2.checked_sub(bytes.next_power_of_two().trailing_zeros())?;
@@ -37,7 +37,7 @@ pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC1) -> Option<u64>
 /// Bytes that the most detailed level of a texture takes at least, in all its slices and samples.
 ///
 /// Of formats that are not known here, a texel has half a byte at least.
-pub(super) fn least_bytes(desc: &D3D12_RESOURCE_DESC1) -> ByteSize {
+pub(super) fn least_bytes(desc: &D3D12_RESOURCE_DESC) -> ByteSize {
     let (side, bytes, texels_of_a_byte) = match texel_block(desc.Format) {
         Some(Block { side, bytes }) => (side, u64::from(bytes), 1),
         None => (1, 1, 2),
@@ -53,7 +53,7 @@ pub(super) fn least_bytes(desc: &D3D12_RESOURCE_DESC1) -> ByteSize {
 }
 
 /// Bytes of all texels of a texture, in all its levels, slices and samples; `None` for formats that are not known here.
-pub(crate) fn texel_bytes(desc: &D3D12_RESOURCE_DESC1) -> Option<ByteSize> {
+pub(crate) fn texel_bytes(desc: &D3D12_RESOURCE_DESC) -> Option<ByteSize> {
     let Block { side, bytes } = texel_block(desc.Format)?;
     let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
     let depth = u64::from(desc.DepthOrArraySize);

@@ -34,12 +34,12 @@ fn alignment(bytes: u64) -> Alignment {
     Alignment::new(bytes).expect("a power of two")
 }
 
-fn buffer(width: u64) -> D3D12_RESOURCE_DESC1 {
-    upgrade(&buffer_desc(ByteSize::new(width)))
+fn buffer(width: u64) -> D3D12_RESOURCE_DESC {
+    buffer_desc(ByteSize::new(width))
 }
 
-fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC1 {
-    D3D12_RESOURCE_DESC1 {
+fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
         Height: height,
         Format: DXGI_FORMAT_R8G8B8A8_UNORM,
@@ -48,16 +48,16 @@ fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC1 {
     }
 }
 
-fn multisampled(width: u64, height: u32) -> D3D12_RESOURCE_DESC1 {
-    D3D12_RESOURCE_DESC1 {
+fn multisampled(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
         SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
         Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
         ..texture(width, height)
     }
 }
 
-fn requested(desc: D3D12_RESOURCE_DESC1) -> RequestedResource<'static> {
-    RequestedResource { desc, castable_formats: &[], uses: BufferUses::empty() }
+fn requested(desc: D3D12_RESOURCE_DESC) -> RequestedResource<'static> {
+    RequestedResource::new(desc)
 }
 
 /// What is decided when the device answers with `answers`, in turn, and what it was asked.
@@ -66,7 +66,7 @@ fn with_answers(
     creation: Creation,
     caps: &DeviceCaps,
     answers: &[Option<(u64, u64)>],
-) -> (Result<ResourceRequirements, Error>, Vec<D3D12_RESOURCE_DESC1>) {
+) -> (Result<ResourceRequirements, Error>, Vec<D3D12_RESOURCE_DESC>) {
     let asked = RefCell::new(Vec::new());
     let result = requirements(requested, creation, caps, &RequirementsOptions::default(), |desc| {
         let index = asked.borrow().len();
@@ -95,9 +95,9 @@ fn the_flag_is_decided_by_the_table() {
     let off = Some(TightAlignment::Off);
     let (placed, committed) = (Creation::Placed, Creation::Committed);
     let swizzled =
-        D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..texture(4, 4) };
-    let crossing = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(8) };
-    let asking = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 { Flags: desc.Flags | TIGHT, ..desc };
+        D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..texture(4, 4) };
+    let crossing = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(8) };
+    let asking = |desc: D3D12_RESOURCE_DESC| D3D12_RESOURCE_DESC { Flags: desc.Flags | TIGHT, ..desc };
     // The description, its floor, how it is created, on which device, by default or not; None is an error.
     let table = [
         (buffer(8), 1, placed, &none, true, off),
@@ -153,7 +153,7 @@ fn an_alignment_that_no_resource_has_names_the_field_and_the_rule() {
         (multisampled(4, 4), 2 * MIB_4, "8.00 MiB is above the 4.00 MiB of a multisampled texture"),
         (buffer(8), 1 << 63, "8.00 EiB is above the 64.00 KiB of a buffer"),
     ] {
-        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
+        let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..desc };
         for creation in [Creation::Placed, Creation::Committed] {
             let (result, asked) = with_answers(&requested(desc), creation, &caps, &[]);
             let error = result.expect_err("is refused");
@@ -172,7 +172,7 @@ fn the_larger_of_the_floor_and_the_devices_answer_counts() {
         (KIB_64, 8, 8, (KIB_64, KIB_64)),
         (0, 100, 8, (104, 8)),
     ] {
-        let desc = D3D12_RESOURCE_DESC1 { Alignment: floor, ..buffer(100) };
+        let desc = D3D12_RESOURCE_DESC { Alignment: floor, ..buffer(100) };
         let (result, asked) =
             with_answers(&requested(desc), Creation::Placed, &caps, &[Some((size, reported))]);
         let ResourceRequirements { desc, size, alignment } = result.expect("is sound");
@@ -184,7 +184,7 @@ fn the_larger_of_the_floor_and_the_devices_answer_counts() {
 
 #[test]
 fn a_size_that_overflows_is_an_error() {
-    let desc = D3D12_RESOURCE_DESC1 { Alignment: KIB_64, ..texture(4, 4) };
+    let desc = D3D12_RESOURCE_DESC { Alignment: KIB_64, ..texture(4, 4) };
     let answers = [Some((u64::MAX - 1, 8))];
     let (result, _) = with_answers(&requested(desc), Creation::Placed, &caps("discrete"), &answers);
     assert!(result.expect_err("it has more than 64 bits").is_invalid_argument());
@@ -206,11 +206,11 @@ fn a_buffer_without_tight_alignment_is_known_without_asking() {
     }
     // What is not documented is asked about, and refused where the device refuses it.
     for odd in [
-        D3D12_RESOURCE_DESC1 { Width: 0, ..buffer(1) },
-        D3D12_RESOURCE_DESC1 { Height: 2, ..buffer(1) },
-        D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_R8_UNORM, ..buffer(1) },
-        D3D12_RESOURCE_DESC1 { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..buffer(1) },
-        D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(1) },
+        D3D12_RESOURCE_DESC { Width: 0, ..buffer(1) },
+        D3D12_RESOURCE_DESC { Height: 2, ..buffer(1) },
+        D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R8_UNORM, ..buffer(1) },
+        D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..buffer(1) },
+        D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(1) },
     ] {
         let (result, asked) = with_answers(&requested(odd), Creation::Placed, &old, &[None]);
         assert_eq!(asked, [odd]);
@@ -236,15 +236,15 @@ fn a_texture_is_asked_about_once_or_twice() {
     assert_eq!(result.expect("is sound").alignment.get(), KIB_4);
     // Of a format of which nothing is known, and perhaps small, but it is not: twice, however the device says so.
     for answers in [&answers, &large_answer] {
-        let unknown = D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_NV12, ..texture(200, 200) };
+        let unknown = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_NV12, ..texture(200, 200) };
         let (result, asked) = with_answers(&requested(unknown), placed, &old, answers);
         assert_eq!((asked.len(), asked[1].Alignment), (2, 0));
         assert_eq!(result.expect("is sound").desc, asked[1]);
     }
     // Small for sure not: once.
-    let target = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
-    let explicit = D3D12_RESOURCE_DESC1 { Alignment: KIB_64, ..small };
-    let crossing = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..small };
+    let target = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
+    let explicit = D3D12_RESOURCE_DESC { Alignment: KIB_64, ..small };
+    let crossing = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..small };
     for desc in [texture(2048, 2048), texture(200, 200), target, explicit, crossing] {
         let (result, asked) = with_answers(&requested(desc), placed, &old, &[Some((KIB_64, KIB_64))]);
         assert_eq!((asked.len(), asked[0].Alignment), (1, 0));
@@ -281,12 +281,4 @@ fn a_buffer_that_is_too_large_names_its_width() {
             assert!(error.to_string().starts_with("D3D12_RESOURCE_DESC::Width"), "{error}");
         }
     }
-}
-
-#[test]
-fn descriptions_change_generation_and_back() {
-    let desc = multisampled(12, 34);
-    assert_eq!(downgrade(&desc).map(|desc| upgrade(&desc)), Some(desc));
-    let feedback = D3D12_MIP_REGION { Width: 4, Height: 4, Depth: 1 };
-    assert_eq!(downgrade(&D3D12_RESOURCE_DESC1 { SamplerFeedbackMipRegion: feedback, ..desc }), None);
 }

@@ -5,10 +5,8 @@ use heapwright_d3d12::*;
 
 use super::buffer_uses::d3d12_alignment;
 use super::{Creation, floor};
+use crate::caps::COMMITTED_MINIMUM;
 use crate::{AlignmentBesideTight, DeviceCaps, Error};
-
-/// Committed resources are aligned to VidMm's pages, with tight alignment too.
-pub(crate) const COMMITTED_MINIMUM: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT);
 
 /// TIGHT's largest alignment of a placed buffer.
 const BUFFER_MAXIMUM: Alignment = d3d12_alignment(256);
@@ -37,7 +35,7 @@ pub(super) enum TightAlignment {
 /// floors of buffers that the device reaches by itself, of which it would say so for each resource.
 #[inline]
 pub(super) fn decide(
-    desc: &D3D12_RESOURCE_DESC1,
+    desc: &D3D12_RESOURCE_DESC,
     floor: Alignment,
     creation: Creation,
     caps: &DeviceCaps,
@@ -66,7 +64,7 @@ pub(super) fn decide(
 
 /// The floor where the device takes it, or 0.
 fn told_to_device(
-    desc: &D3D12_RESOURCE_DESC1,
+    desc: &D3D12_RESOURCE_DESC,
     floor: Alignment,
     creation: Creation,
     caps: &DeviceCaps,

@@ -12,10 +12,10 @@ use super::{floor, standard_tiles};
 /// the documents say more. With tight alignment nothing is known: the driver decides between 8 and 256 bytes, and may
 /// decide by width and flags.
 #[inline]
-pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment)> {
+pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
     const PLAIN_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
-    let D3D12_RESOURCE_DESC1 { Width, Flags, .. } = *desc;
-    let well_formed = D3D12_RESOURCE_DESC1 {
+    let D3D12_RESOURCE_DESC { Width, Flags, .. } = *desc;
+    let well_formed = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
         Alignment: 0,
         Width,
@@ -26,7 +26,6 @@ pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment
         SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
         Flags: Flags & PLAIN_FLAGS,
-        SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
     };
     if *desc != well_formed || Width == 0 {
         return None;
@@ -39,20 +38,16 @@ pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC1) -> Option<(ByteSize, Alignment
 /// It decides by the most detailed mip level, which may take 64 KiB in tiles of 4 KiB, or 4 MiB in tiles of 64 KiB with several
 /// samples ([`standard_tiles`]). Asking in vain is an error message of the debug layer, so that it is done only about formats
 /// whose blocks are not known here; those have no texels of less than half a byte, and sampler feedback is opaque.
-pub(super) fn may_be_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
+pub(super) fn may_be_small(desc: &D3D12_RESOURCE_DESC, is_opaque: bool) -> bool {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
     let is_texture = desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER;
     let is_plain = desc.Flags & target == 0 || desc.SampleDesc.Count > 1;
     let is_free = desc.Layout == D3D12_TEXTURE_LAYOUT_UNKNOWN
         && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0;
-    is_texture && is_plain && is_free && (is_opaque(desc) || fits_small(desc))
+    is_texture && is_plain && is_free && (is_opaque || fits_small(desc))
 }
 
-fn is_opaque(desc: &D3D12_RESOURCE_DESC1) -> bool {
-    desc.SamplerFeedbackMipRegion != D3D12_MIP_REGION::default()
-}
-
-fn fits_small(desc: &D3D12_RESOURCE_DESC1) -> bool {
+fn fits_small(desc: &D3D12_RESOURCE_DESC) -> bool {
     let most = floor::default(desc).get();
     if let Some(tiles) = standard_tiles::over_most_detailed_mip(desc) {
         return tiles.saturating_mul(floor::small(desc).get()) <= most;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use heapwright_core::residency::ManagedHeapId;
 
 use super::heap::ResidencyHeap;
-use crate::{Error, ResourceAllocation};
+use crate::Error;
 
 /// The heaps that a command list uses: `IResidencyList` (document GPGMM).
 ///
@@ -80,15 +80,6 @@ impl ResidencyList {
         self.entries()?.add(heap)
     }
 
-    /// Adds the heap of an allocation; nothing if its allocator has no residency manager. O(1), amortized.
-    ///
-    /// # Errors
-    ///
-    /// As [`add`](Self::add).
-    pub fn add_allocation(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
-        self.open()?.add_allocation(allocation)
-    }
-
     /// Removes all heaps: `IResidencyList::Reset`. O(1); the list keeps its memory.
     ///
     /// # Errors
@@ -151,18 +142,6 @@ impl OpenResidencyList<'_> {
     #[inline]
     pub fn add(&mut self, heap: &ResidencyHeap) -> Result<(), Error> {
         self.entries.add(heap)
-    }
-
-    /// Adds the heap of an allocation, as [`ResidencyList::add_allocation`].
-    ///
-    /// # Errors
-    ///
-    /// As [`add`](Self::add).
-    pub fn add_allocation(&mut self, allocation: &ResourceAllocation) -> Result<(), Error> {
-        match allocation.memory() {
-            Some(heap) => self.add(heap),
-            None => Ok(()),
-        }
     }
 
     /// Removes all heaps.

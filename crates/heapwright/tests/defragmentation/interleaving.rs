@@ -93,7 +93,8 @@ fn bytes_of(key: u64, size: usize) -> Vec<u8> {
 impl Owner {
     fn new(profile: &str, flags: ResourceAllocatorFlags) -> Self {
         let scene = Scene::with(profile, ResourceAllocatorDesc { flags, ..Default::default() });
-        let pool = PoolDesc { heap_size: ByteSize::from_mib(2), min_heap_count: 1, ..Default::default() };
+        let pool =
+            PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 1, ..Default::default() };
         let pool = scene.allocator.create_pool(pool).expect("sound");
         let fence = unsafe { scene.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
         let (runs, moves, signalled, uploads) = (Vec::new(), Vec::new(), 0, Vec::new());

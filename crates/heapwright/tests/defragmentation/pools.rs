@@ -36,8 +36,12 @@ fn defragment(scene: &mut Scene, pool: Option<&Pool>) {
 
 #[test]
 fn a_pool_of_one_heap_size_is_emptied_into_its_own_heaps() {
-    let (mut scene, pool) =
-        scene(PoolDesc { heap_size: HEAP, min_heap_count: 2, max_heap_count: 40, ..Default::default() });
+    let (mut scene, pool) = scene(PoolDesc {
+        heap_size: Some(HEAP),
+        min_heap_count: 2,
+        max_heap_count: Some(40),
+        ..Default::default()
+    });
     let (before, others) = (pool.totals(), scene.allocator.reserved().get() - pool.totals().reserved.get());
     assert!(before.reserved.get() > 2 * before.used.get());
     defragment(&mut scene, Some(&pool));
@@ -71,7 +75,8 @@ fn a_pool_whose_heaps_have_any_size_comes_as_far_as_the_allocators_own() {
 
 #[test]
 fn a_pool_keeps_the_heaps_that_it_is_to_have_at_least() {
-    let (mut scene, pool) = scene(PoolDesc { heap_size: HEAP, min_heap_count: 5, ..Default::default() });
+    let (mut scene, pool) =
+        scene(PoolDesc { heap_size: Some(HEAP), min_heap_count: 5, ..Default::default() });
     let before = pool.totals();
     assert!(before.heap_count > 5);
     // Nothing is left in them.
@@ -100,7 +105,7 @@ fn a_pool_keeps_the_heaps_that_it_is_to_have_at_least() {
 
 #[test]
 fn the_allocators_own_heaps_are_defragmented_without_its_pools() {
-    let (mut scene, pool) = scene(PoolDesc { heap_size: HEAP, ..Default::default() });
+    let (mut scene, pool) = scene(PoolDesc { heap_size: Some(HEAP), ..Default::default() });
     let before = pool.totals();
     defragment(&mut scene, None);
     assert_eq!(pool.totals(), before);

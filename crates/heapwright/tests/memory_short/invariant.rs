@@ -80,8 +80,8 @@ pub(crate) fn check(profile: &HostProfile, setup: Setup, steps: &[Step]) {
     let open = |desc| ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
     let allocator = open(desc);
     let pool = PoolDesc {
-        max_heap_count: setup.pool_heaps,
-        heap_size: ByteSize::new(setup.pool_heap_size),
+        max_heap_count: Some(setup.pool_heaps).filter(|&count| count > 0),
+        heap_size: Some(ByteSize::new(setup.pool_heap_size)).filter(|size| !size.is_zero()),
         ..Default::default()
     };
     let pool = allocator.create_pool(pool).expect("sound");

@@ -59,11 +59,11 @@ fn sizes_that_are_kept_apart_share_the_one_heap_of_a_pool() {
     for profile in HostProfile::all() {
         let gpu = open(profile.name);
         let allocator = usual(&gpu);
-        for heap_size in [ByteSize::from_mib(16), ByteSize::ZERO] {
-            let desc = PoolDesc { heap_size, max_heap_count: 1, ..Default::default() };
+        for heap_size in [Some(ByteSize::from_mib(16)), None] {
+            let desc = PoolDesc { heap_size, max_heap_count: Some(1), ..Default::default() };
             let pool = allocator.create_pool(desc).expect("sound");
             let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-            if !heap_size.is_zero() {
+            if heap_size.is_some() {
                 assert_sizes_share(&allocator, &place);
             }
         }

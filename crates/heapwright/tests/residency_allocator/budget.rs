@@ -257,7 +257,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     scene.end();
 
     let allocator = ResourceAllocatorDesc {
-        pool_algorithm: heapwright::PoolAlgorithm::SegmentedPool,
+        empty_heap_policy: heapwright::EmptyHeapPolicy::SegmentedPool,
         ..Default::default()
     };
     let scene = Scene::new(Setup { allocator, ..Setup::default() });

@@ -65,7 +65,7 @@ fn a_heap_that_begins_evicted_evicts_nothing() {
         .allocator
         .create_pool(heapwright::PoolDesc {
             extra_heap_flags: heapwright::d3d12::D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
-            heap_size: ByteSize::from_mib(2),
+            heap_size: Some(ByteSize::from_mib(2)),
             min_heap_count: 3,
             ..Default::default()
         })

@@ -173,7 +173,7 @@ fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
             PoolDesc {
                 extra_heap_flags: D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
                 residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
-                heap_size: ByteSize::from_mib(1),
+                heap_size: Some(ByteSize::from_mib(1)),
                 min_heap_count: 1,
                 ..Default::default()
             },
@@ -187,7 +187,7 @@ fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
         (
             PoolDesc {
                 algorithm: SuballocationAlgorithm::Linear,
-                heap_size: ByteSize::from_mib(1),
+                heap_size: Some(ByteSize::from_mib(1)),
                 ..Default::default()
             },
             buffer_desc(ByteSize::new(5000)),

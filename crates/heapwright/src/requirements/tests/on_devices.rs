@@ -49,13 +49,16 @@ impl Gpu {
     }
 
     /// What the device itself says.
-    fn info(&self, desc: &D3D12_RESOURCE_DESC1, formats: &[DXGI_FORMAT]) -> Option<(ByteSize, Alignment)> {
+    fn info(&self, desc: &D3D12_RESOURCE_DESC, formats: &[DXGI_FORMAT]) -> Option<(ByteSize, Alignment)> {
         let Some(device) = self.device::<ID3D12Device12>() else {
-            let desc = downgrade(desc).filter(|_| formats.is_empty())?;
-            return crate::caps::allocation_info(&self.gpu.device, &desc);
+            return formats
+                .is_empty()
+                .then(|| crate::caps::allocation_info(&self.gpu.device, desc))
+                .flatten();
         };
         let count = u32::try_from(formats.len()).expect("a few");
         let list = formats.as_ptr();
+        let desc = &with_mip_region(desc, D3D12_MIP_REGION::default());
         // SAFETY: the device is live; description, count and list outlive the call.
         read_allocation_info(unsafe { device.GetResourceAllocationInfo3(0, 1, desc, &count, &list, None) })
     }
@@ -77,14 +80,15 @@ impl Gpu {
         unsafe {
             device.CreateHeap(&heap_desc, &mut heap)?;
             let heap = heap.as_ref().expect("created");
-            match downgrade(&found.desc) {
-                Some(desc) if formats.is_empty() => {
+            match formats {
+                [] => {
                     let state = D3D12_RESOURCE_STATE_COMMON;
-                    device.CreatePlacedResource(heap, offset, &desc, state, None, &mut resource)?;
+                    device.CreatePlacedResource(heap, offset, &found.desc, state, None, &mut resource)?;
                 }
                 _ => {
                     let layout = D3D12_BARRIER_LAYOUT_COMMON;
-                    let (desc, list) = (&found.desc, formats.as_ptr());
+                    let desc = &with_mip_region(&found.desc, D3D12_MIP_REGION::default());
+                    let list = formats.as_ptr();
                     let count = u32::try_from(formats.len()).expect("a few");
                     let device: ID3D12Device10 = self.device().expect("formats were granted");
                     device.CreatePlacedResource2(
@@ -114,19 +118,21 @@ impl Gpu {
         let before = self.local_usage();
         let mut resource: Option<ID3D12Resource> = None;
         let Some(device) = self.device::<ID3D12Device10>() else {
-            let desc = downgrade(&found.desc).expect("a first device grants nothing else");
             let (device, flags, state) =
                 (&self.gpu.device, D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
             // SAFETY: as below.
-            unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }?;
+            unsafe {
+                device.CreateCommittedResource(&properties, flags, &found.desc, state, None, &mut resource)
+            }?;
             return Ok(self.local_usage() - before);
         };
+        let desc = with_mip_region(&found.desc, D3D12_MIP_REGION::default());
         // SAFETY: all objects are live, what is pointed to outlives the call, the result goes to its interface.
         unsafe {
             device.CreateCommittedResource3(
                 &properties,
                 D3D12_HEAP_FLAG_NONE,
-                &found.desc,
+                &desc,
                 layout,
                 None,
                 None,
@@ -142,7 +148,7 @@ impl Gpu {
 /// What is asked for in one case.
 #[derive(Debug, Clone)]
 struct Case {
-    desc: D3D12_RESOURCE_DESC1,
+    desc: D3D12_RESOURCE_DESC,
     castable_formats: Vec<DXGI_FORMAT>,
     uses: BufferUses,
 }
@@ -171,7 +177,7 @@ fn buffers() -> impl Strategy<Value = Case> {
     let widths = prop_oneof![0_u64..600, 0_u64..300_000];
     (widths, flags, alignments(), 0..=BufferUses::all().bits()).prop_map(|(width, flags, alignment, uses)| {
         Case {
-            desc: D3D12_RESOURCE_DESC1 { Flags: flags, Alignment: alignment, ..buffer(width) },
+            desc: D3D12_RESOURCE_DESC { Flags: flags, Alignment: alignment, ..buffer(width) },
             castable_formats: Vec::new(),
             // Few uses more often than all.
             uses: BufferUses::from_bits_truncate(uses & (uses >> 3) & (uses << 2)),
@@ -237,7 +243,7 @@ fn textures() -> impl Strategy<Value = Case> {
                 false => (mips, flags),
             };
             Case {
-                desc: D3D12_RESOURCE_DESC1 {
+                desc: D3D12_RESOURCE_DESC {
                     Dimension: dimension,
                     Alignment: alignment,
                     Width: width.into(),
@@ -248,7 +254,6 @@ fn textures() -> impl Strategy<Value = Case> {
                     SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
                     Layout: layout,
                     Flags: flags | own,
-                    SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
                 },
                 castable_formats: if target { castable } else { Vec::new() },
                 uses: BufferUses::empty(),
@@ -258,7 +263,7 @@ fn textures() -> impl Strategy<Value = Case> {
 }
 
 /// Whether the flag may be set, by document TIGHT.
-fn flag_is_legal(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> bool {
+fn flag_is_legal(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> bool {
     let is_fixed = [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
         .contains(&desc.Layout);
     let is_zero = desc.Alignment == 0 || caps.alignment_beside_tight == AlignmentBesideTight::Floor;
@@ -272,7 +277,7 @@ fn flag_is_legal(desc: &D3D12_RESOURCE_DESC1, caps: &DeviceCaps) -> bool {
 fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creation: Creation) -> u32 {
     let Case { desc, castable_formats, uses } = case;
     let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-    let wanted = RequestedResource { desc: *desc, castable_formats, uses: *uses };
+    let wanted = RequestedResource { castable_formats, uses: *uses, ..RequestedResource::new(*desc) };
     let found = query.requirements(&wanted, creation);
     let text = format!(
         "{creation:?} on {}, tight {tight}: {desc:?} {uses:?} {castable_formats:?}: {found:?}",
@@ -286,10 +291,10 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
     let alignment_is_sound =
         desc.Alignment == 0 || desc.Alignment.is_power_of_two() && desc.Alignment <= most;
     let asks_for_tight = desc.Flags & TIGHT != 0;
-    let plain = D3D12_RESOURCE_DESC1 { Alignment: 0, Flags: desc.Flags & !TIGHT, ..*desc };
+    let plain = D3D12_RESOURCE_DESC { Alignment: 0, Flags: desc.Flags & !TIGHT, ..*desc };
     let default = gpu.info(&plain, castable_formats);
     let tight_is_sound = !asks_for_tight
-        || flag_is_legal(&D3D12_RESOURCE_DESC1 { Alignment: 0, ..plain }, &gpu.caps)
+        || flag_is_legal(&D3D12_RESOURCE_DESC { Alignment: 0, ..plain }, &gpu.caps)
         || desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 && gpu.caps.tight_alignment_tier >= 1;
     let Ok(found) = found else {
         assert!(!alignment_is_sound || !tight_is_sound || default.is_none(), "refused without need: {text}");
@@ -315,8 +320,8 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
         assert_eq!(found.desc.Width, width, "{text}");
         assert!(found.size.get() >= width, "{text}");
     }
-    let unchanged = D3D12_RESOURCE_DESC1 { Alignment: 0, Flags: found.desc.Flags & !TIGHT, ..found.desc };
-    assert_eq!(unchanged, D3D12_RESOURCE_DESC1 { Width: found.desc.Width, ..plain }, "{text}");
+    let unchanged = D3D12_RESOURCE_DESC { Alignment: 0, Flags: found.desc.Flags & !TIGHT, ..found.desc };
+    assert_eq!(unchanged, D3D12_RESOURCE_DESC { Width: found.desc.Width, ..plain }, "{text}");
 
     let (size, alignment) =
         gpu.info(&found.desc, castable_formats).expect("the device takes what was decided");
@@ -372,7 +377,7 @@ fn what_is_decided_is_what_every_device_creates() {
     assert!(buffers > 2000 && textures > 1000, "too few sound cases: {buffers} buffers, {textures} textures");
 }
 
-fn placed(gpu: &Gpu, desc: D3D12_RESOURCE_DESC1, uses: BufferUses) -> (u64, u64) {
+fn placed(gpu: &Gpu, desc: D3D12_RESOURCE_DESC, uses: BufferUses) -> (u64, u64) {
     let wanted = RequestedResource { uses, ..requested(desc) };
     let found = gpu.queries[0].requirements(&wanted, Creation::Placed).expect("is sound");
     (found.size.get(), found.alignment.get())
@@ -435,7 +440,7 @@ fn known_formats_are_asked_about_only_where_they_are_small() {
                 (1024, 1024, 1),
             ] {
                 let is_3d = dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
-                let desc = D3D12_RESOURCE_DESC1 {
+                let desc = D3D12_RESOURCE_DESC {
                     Dimension: dimension,
                     Format: format,
                     MipLevels: 1,
@@ -444,16 +449,15 @@ fn known_formats_are_asked_about_only_where_they_are_small() {
                     Flags: if samples > 1 { D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET } else { 0 },
                     ..texture(width, if dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D { 1 } else { height })
                 };
-                let plain = downgrade(&desc).expect("no feedback");
-                if crate::caps::allocation_info(&gpu.device, &plain).is_none() {
+                if crate::caps::allocation_info(&gpu.device, &desc).is_none() {
                     continue;
                 }
-                let asked = D3D12_RESOURCE_DESC { Alignment: floor::small(&desc).get(), ..plain };
+                let asked = D3D12_RESOURCE_DESC { Alignment: floor::small(&desc).get(), ..desc };
                 let is_small = crate::caps::allocation_info(&gpu.device, &asked).is_some();
                 small += u32::from(is_small);
                 if standard_tiles::over_most_detailed_mip(&desc).is_some() {
                     known += 1;
-                    assert_eq!(without_asking::may_be_small(&desc), is_small, "{desc:?}");
+                    assert_eq!(without_asking::may_be_small(&desc, false), is_small, "{desc:?}");
                 }
             }
         }
@@ -469,12 +473,14 @@ fn no_small_texture_is_taken_for_a_large_one() {
     let formats = [DXGI_FORMAT_BC1_UNORM, DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_NV12, DXGI_FORMAT_R8G8B8A8_UNORM];
     for format in formats {
         for (width, height) in (2..=14).flat_map(|log2| (2..=14).map(move |other| (1 << log2, 1 << other))) {
-            let desc = D3D12_RESOURCE_DESC1 { Format: format, MipLevels: 1, ..texture(width, height) };
-            let asked = D3D12_RESOURCE_DESC1 { Alignment: KIB_4, ..desc };
-            let asked = downgrade(&asked).expect("no feedback");
+            let desc = D3D12_RESOURCE_DESC { Format: format, MipLevels: 1, ..texture(width, height) };
+            let asked = D3D12_RESOURCE_DESC { Alignment: KIB_4, ..desc };
             let is_small = crate::caps::allocation_info(&gpu.device, &asked).is_some();
             small += u32::from(is_small);
-            assert!(!is_small || without_asking::may_be_small(&desc), "{width} x {height}, format {format}");
+            assert!(
+                !is_small || without_asking::may_be_small(&desc, false),
+                "{width} x {height}, format {format}"
+            );
         }
     }
     assert!(small > 100, "{small} small textures");
@@ -501,7 +507,7 @@ fn the_description_of_a_resource_makes_another_one() {
         for query in &gpu.queries {
             for desc in [buffer(1000), texture(64, 64), texture(512, 512), multisampled(64, 64)] {
                 let first = query.requirements(&requested(desc), Creation::Placed).expect("is sound");
-                let filled = D3D12_RESOURCE_DESC1 { Alignment: first.alignment.get(), ..first.desc };
+                let filled = D3D12_RESOURCE_DESC { Alignment: first.alignment.get(), ..first.desc };
                 let again = query.requirements(&requested(filled), Creation::Placed).expect("is sound");
                 assert_eq!((again.size, again.alignment), (first.size, first.alignment), "{}", gpu.name);
             }

@@ -3,7 +3,7 @@
 use heapwright_runtime::{HostProfile, Instance};
 
 use super::*;
-use crate::allocator::buffer_desc;
+use crate::buffer_desc;
 use crate::residency::desc::ResidencyHeapFlags;
 
 const KIB: u64 = 1 << 10;

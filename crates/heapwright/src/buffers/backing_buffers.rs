@@ -1,0 +1,432 @@
+//! Small buffers that share one resource.
+//!
+//! A *backing buffer* is placed like any other, mapped once for as long as it lives, and divided by the same slabs and TLSFs as
+//! heaps are. What is handed out is a range of it: no call of the device is made.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use heapwright_core::placement::{
+    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, PlacementError, Room, SharedHeapSet, SharedPlaced,
+    SharedPlacementId, SurveyedRange,
+};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
+use heapwright_d3d12::*;
+
+use super::eligibility::{BELOW, canonical_state};
+use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
+use crate::heap_family::{GrantedHeaps, HeapFamily};
+use crate::memory::{
+    AllocationId, BackingAddress, HeapKinds, KeptResident, Label, Labels, PlacedRange, ProbedMemory, Refusal,
+    Stripe, Striped, TypedHeaps, next_number,
+};
+use crate::plan::{Constraints, ResourceRequest};
+use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
+use crate::{Error, HeapType};
+
+/// The backing buffers of one kind.
+#[derive(Debug)]
+pub(crate) struct BackingBuffers {
+    pub(crate) number: u64,
+    kind: BackingKind,
+    set: SharedHeapSet<BackingRef>,
+    pub(crate) labels: Labels,
+}
+
+/// Which backing buffers: those of a heap type, as itself or as CUSTOM heaps that stand in for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BackingKind {
+    pub(crate) heap_type: HeapType,
+    pub(crate) is_custom: bool,
+}
+
+impl BackingKind {
+    pub(crate) const COUNT: usize = 2 * HeapType::ALL.len();
+
+    #[inline]
+    pub(crate) fn of(granted: &GrantedHeaps) -> Self {
+        let is_custom = matches!(granted.family, HeapFamily::Custom(_));
+        Self { heap_type: granted.heap_type, is_custom }
+    }
+
+    /// Its place among all kinds.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.heap_type.index() + if self.is_custom { HeapType::ALL.len() } else { 0 }
+    }
+}
+
+/// A buffer that others are parts of. Dropping it releases it and gives its range back.
+#[derive(Debug)]
+pub(crate) struct BackingBuffer {
+    resource: ID3D12Resource,
+    gpu_virtual_address: u64,
+    /// Where the CPU sees it, as long as it lives.
+    mapped: NonNull<u8>,
+    range: PlacedRange,
+}
+
+/// A backing buffer in its set.
+///
+/// # Invariants
+///
+/// It points to a `BackingBuffer` that `Box` made. The set owns it: it is alive while it is in the set, and whoever takes it
+/// out of the set (`free` and `take_empty` do, each buffer once, and only when no range of it is live) turns it back into the
+/// `Box`. So a holder of a live range may use it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BackingRef(NonNull<BackingBuffer>);
+
+// SAFETY: it stands for a `BackingBuffer`, which is `Send` and `Sync`: resource and heap are free-threaded COM objects, and the
+// mapped bytes are reached through `Mapping` alone, which keeps to one range.
+unsafe impl Send for BackingRef {}
+// SAFETY: as above.
+unsafe impl Sync for BackingRef {}
+// SAFETY: the mapped pointer is what keeps it from being `Send`, see above.
+unsafe impl Send for BackingBuffer {}
+// SAFETY: as above.
+unsafe impl Sync for BackingBuffer {}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(ID3D12Resource, PlacedRange)>();
+};
+
+impl Drop for BackingBuffer {
+    fn drop(&mut self) {
+        self.range.heaps().labels.remove(self.range.id());
+    }
+}
+
+impl BackingRef {
+    fn new(buffer: BackingBuffer) -> Self {
+        let reference = Self(NonNull::from(Box::leak(Box::new(buffer))));
+        // SAFETY: it was made just now, and nobody else has it.
+        let range = unsafe { &reference.0.as_ref().range };
+        range
+            .heaps()
+            .labels
+            .set(range.id(), Label { backing: Some(reference.address()), ..Label::default() });
+        reference
+    }
+
+    fn address(self) -> BackingAddress {
+        BackingAddress::of(self.0.as_ptr())
+    }
+
+    /// Takes the buffer back from a set that gave it up.
+    ///
+    /// # Safety
+    ///
+    /// The set must have returned it as one that left, and this must be the only call for it.
+    unsafe fn into_buffer(self) -> Box<BackingBuffer> {
+        // SAFETY: made by `Box::leak` (type invariant); the caller promises that this is its end.
+        unsafe { Box::from_raw(self.0.as_ptr()) }
+    }
+}
+
+/// Where a backing buffer lies that nothing is in.
+#[derive(Debug)]
+pub(crate) struct EmptyBacking {
+    pub(crate) heaps: Arc<TypedHeaps>,
+    /// Which heap: to compare with.
+    pub(crate) heap: usize,
+    pub(crate) heap_size: ByteSize,
+    pub(crate) allocations_in_heap: u64,
+}
+
+/// A part of a backing buffer that belongs to one allocation until dropped.
+#[derive(Debug)]
+pub(crate) struct BufferRange {
+    buffers: Arc<Stripe<BackingBuffers>>,
+    buffer: BackingRef,
+    id: SharedPlacementId,
+    range: HeapRange,
+    alignment: Alignment,
+}
+
+impl BufferRange {
+    fn buffer(&self) -> &BackingBuffer {
+        // SAFETY: this range is live, so the buffer is in its set (type invariant of `BackingRef`).
+        unsafe { self.buffer.0.as_ref() }
+    }
+
+    pub(crate) fn resource(&self) -> &ID3D12Resource {
+        &self.buffer().resource
+    }
+
+    /// Where the backing buffer lies.
+    pub(crate) fn backing(&self) -> &PlacedRange {
+        &self.buffer().range
+    }
+
+    pub(crate) fn range(&self) -> HeapRange {
+        self.range
+    }
+
+    pub(crate) fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    pub(crate) fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress> {
+        GpuVirtualAddress::new(self.buffer().gpu_virtual_address + self.range.start().get())
+    }
+
+    /// Where the CPU sees the first byte.
+    pub(crate) fn mapped(&self) -> NonNull<u8> {
+        let offset = self.range.start().get();
+        // SAFETY: the range lies in the buffer, whose bytes are all mapped, so the offset is within what is mapped and its
+        // size fits into the address space.
+        #[expect(clippy::cast_possible_truncation, reason = "what is mapped fits into the address space")]
+        unsafe {
+            self.buffer().mapped.add(offset as usize)
+        }
+    }
+
+    pub(crate) fn buffers(&self) -> &BackingBuffers {
+        &self.buffers
+    }
+
+    pub(crate) fn id(&self) -> AllocationId {
+        AllocationId::placed(self.buffers.number, false, self.id)
+    }
+}
+
+impl Drop for BufferRange {
+    #[inline]
+    fn drop(&mut self) {
+        match self.buffers.set.free(self.id) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => release(left),
+            Err(error) => debug_assert!(false, "a range is freed once: {error}"),
+        }
+    }
+}
+
+/// Releases buffers that left their set.
+#[cold]
+fn release(left: Vec<BackingRef>) {
+    for buffer in left {
+        // SAFETY: each caller just got it from its set as one that left.
+        drop(unsafe { buffer.into_buffer() });
+    }
+}
+
+impl BackingBuffers {
+    pub(crate) fn new(kind: BackingKind) -> Arc<Self> {
+        // Backing buffers are ranges of heaps that are shared anyway, so small ones lose little: as many as a batch of
+        // requests needs.
+        let sizing = HeapSizing { minimum: ByteSize::from_kib(64), ..HeapSizing::default() };
+        let set = SharedHeapSet::new(
+            sizing,
+            HeapRetention::default(),
+            SharedHeapSet::<BackingRef>::SLOTS_UP_TO,
+            SharedHeapSet::<BackingRef>::LANES,
+        );
+        Arc::new(Self { number: next_number(), kind, set, labels: Labels::default() })
+    }
+
+    pub(crate) fn kind(&self) -> BackingKind {
+        self.kind
+    }
+
+    /// The backing buffers, and what lives in each.
+    pub(crate) fn survey(&self) -> Vec<(BackingAddress, Vec<(AllocationId, HeapRange)>)> {
+        let id = |id| AllocationId::placed(self.number, false, id);
+        let used = |survey: HeapSurvey<BackingRef>| {
+            let ranges = survey.ranges.into_iter().filter_map(|range| match range {
+                SurveyedRange::Used { id: placed, range } => Some((id(placed), range)),
+                SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) | SurveyedRange::Free(_) => None,
+            });
+            // The buffer may be gone by now: it is named, and not looked at.
+            (survey.heap.address(), ranges.collect())
+        };
+        self.set.survey().into_iter().map(used).collect()
+    }
+
+    pub(crate) fn set_totals(&self) -> HeapSetTotals {
+        self.set.totals()
+    }
+
+    /// Where the backing buffers lie that nothing is in. O(n) for n of them.
+    pub(crate) fn places_of_empty(&self) -> Vec<EmptyBacking> {
+        self.set.map_empty(|buffer| {
+            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
+            let BackingBuffer { range, .. } = unsafe { buffer.0.as_ref() };
+            EmptyBacking {
+                heaps: Arc::clone(range.heaps()),
+                heap: std::ptr::from_ref(range.heap()) as usize,
+                heap_size: range.heap().size(),
+                allocations_in_heap: range.allocations_in_heap(),
+            }
+        })
+    }
+
+    /// Releases the backing buffers that nothing is in.
+    pub(crate) fn release_empty(&self) {
+        release(self.set.take_empty());
+    }
+
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        self.set.audit().map_err(|error| format!("backing buffers of {:?}: {error}", self.kind))
+    }
+}
+
+impl Drop for BackingBuffers {
+    fn drop(&mut self) {
+        // No range is live: each holds a reference to the set.
+        release(self.set.take_empty());
+    }
+}
+
+/// A buffer's description, and what it is placed on: heaps, what the device says, and constraints.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BackingSource<'a> {
+    pub(crate) heaps: &'a HeapKinds,
+    pub(crate) requirements: &'a RequirementsQuery,
+    pub(crate) granted: GrantedHeaps,
+    pub(crate) constraints: Constraints,
+}
+
+impl BackingSource<'_> {
+    /// Has `place` place a buffer of a size, in heaps that are shared if that is possible.
+    ///
+    /// Parts are aligned within the buffer, so it must be itself, to what the largest of them may ask for.
+    fn place<T>(
+        &self,
+        size: ByteSize,
+        place: impl Fn(&Arc<TypedHeaps>, &ResourceRequest<'_>, &ResourceRequirements, bool) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let aligned = D3D12_RESOURCE_DESC { Alignment: BELOW, ..crate::buffer_desc(size) };
+        let desc = ResourceDesc::in_state(&aligned, canonical_state(self.granted.heap_type));
+        let request = ResourceRequest::plain(&desc, self.granted, self.constraints);
+        let placed = self.requirements.requirements(&request.requested(), Creation::Placed)?;
+        let heaps = self.heaps.of(self.granted.family, ResourceClass::Buffer);
+        let place = |own_heap| place(heaps, &request, &placed, own_heap);
+        match place(heaps.is_dedicated()) {
+            Err(refusal) if refusal.is_about_size() => place(true),
+            placed => placed,
+        }
+    }
+
+    /// Does `make` with a size, or with the least that holds a part of `part` bytes where there is no memory for it.
+    fn or_least<T>(
+        size: ByteSize,
+        part: ByteSize,
+        make: impl Fn(ByteSize) -> Result<T, Refusal>,
+    ) -> Result<(ByteSize, T), Refusal> {
+        let least = part.align_up(HEAP_GRANULARITY).unwrap_or(size);
+        match make(size) {
+            Err(refusal) if least < size && refusal.is_shortage() => make(least).map(|made| (least, made)),
+            made => made.map(|made| (size, made)),
+        }
+    }
+
+    fn create(&self, size: ByteSize) -> Result<BackingBuffer, Refusal> {
+        let (resource, range) = self.place(size, |heaps, request, placed, own_heap| {
+            self.heaps.place(heaps, request, placed, own_heap)
+        })?;
+        let kept = range.heap().residency().map(KeptResident::new).transpose()?;
+        let mut mapped = std::ptr::null_mut();
+        // SAFETY: the resource is a live COM object, a buffer, whose only subresource is 0; the pointer is writable. It stays
+        // mapped until it is released, which D3D12 allows.
+        let hresult = unsafe { resource.Map(0, None, &mut mapped) };
+        let mapped = NonNull::new(mapped.cast()).filter(|_| hresult.is_ok()).ok_or_else(|| {
+            let answer = if hresult.is_err() { hresult } else { E_POINTER };
+            Error::device("ID3D12Resource::Map", answer)
+        })?;
+        // SAFETY: the resource is a live COM object.
+        let D3D12_GPU_VIRTUAL_ADDRESS(gpu_virtual_address) = unsafe { resource.GetGPUVirtualAddress() };
+        drop(kept);
+        Ok(BackingBuffer { resource, gpu_virtual_address, mapped, range })
+    }
+}
+
+impl BackingBuffers {
+    /// A part of a buffer that there is or that is made.
+    pub(crate) fn allocate(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+        source: &BackingSource<'_>,
+    ) -> Result<SharedPlaced<BackingRef>, Refusal> {
+        match self.set.allocate(size, alignment).map_err(refused)? {
+            Some(placed) => Ok(placed),
+            None => self.allocate_in_new(size, alignment, source),
+        }
+    }
+
+    #[cold]
+    fn allocate_in_new(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+        source: &BackingSource<'_>,
+    ) -> Result<SharedPlaced<BackingRef>, Refusal> {
+        let wanted = self.set.plan(size, alignment).map_err(refused)?;
+        release(wanted.release);
+        let made = BackingSource::or_least(wanted.size, size, |size| source.create(size));
+        let (buffer_size, buffer) = match made {
+            Ok(made) => made,
+            Err(refusal) if refusal.is_shortage() => {
+                let any = self.set.allocate_anywhere(size, alignment).map_err(refused)?;
+                return any.ok_or(refusal);
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        let reference = BackingRef::new(buffer);
+        let placed = self.set.allocate_in_new(buffer_size, reference, size, alignment);
+        placed.map_err(|error| {
+            if !matches!(error, PlacementError::TooLarge { .. }) {
+                // SAFETY: the set refused it, so it is not in there, and nobody else has it.
+                drop(unsafe { reference.into_buffer() });
+            }
+            refused(error).into()
+        })
+    }
+
+    /// What [`allocate`](Self::allocate) would do.
+    pub(crate) fn probe(
+        &self,
+        size: ByteSize,
+        alignment: Alignment,
+        source: &BackingSource<'_>,
+    ) -> Result<ProbedMemory, Refusal> {
+        let Room::NewHeap { size: buffer } = self.set.room_for(size, alignment).map_err(refused)? else {
+            return Ok(ProbedMemory::Held);
+        };
+        let probe = |size| {
+            source.place(size, |heaps, request, placed, own_heap| {
+                Ok(source.heaps.probe(heaps, request, placed, own_heap)?.1)
+            })
+        };
+        match BackingSource::or_least(buffer, size, probe) {
+            // For when there can be no new one.
+            Err(refusal)
+                if refusal.is_shortage()
+                    && self.set.has_room_anywhere(size, alignment).map_err(refused)? =>
+            {
+                Ok(ProbedMemory::Held)
+            }
+            probed => probed.map(|(_, memory)| memory),
+        }
+    }
+}
+
+impl Striped<BackingBuffers> {
+    /// A part of a buffer that there is, that has room at hand: nearly always.
+    #[inline(always)]
+    pub(crate) fn take(&self, size: ByteSize, alignment: Alignment) -> Option<BufferRange> {
+        let placed = self.set.allocate_at_hand(size, alignment, |&buffer| buffer)?;
+        Some(self.range(placed, alignment))
+    }
+
+    #[inline]
+    pub(crate) fn range(&self, placed: SharedPlaced<BackingRef>, alignment: Alignment) -> BufferRange {
+        let SharedPlaced { id, range, heap: buffer } = placed;
+        BufferRange { buffers: self.reference(), buffer, id, range, alignment }
+    }
+}
+
+fn refused(error: PlacementError) -> Error {
+    Error::invalid_argument("D3D12_RESOURCE_DESC::Width", error.to_string())
+}

@@ -1,0 +1,47 @@
+//! The backing buffers of an allocator, of all kinds.
+
+use std::sync::OnceLock;
+
+use heapwright_core::ByteSize;
+
+use super::backing_buffers::{BackingBuffers, BackingKind, EmptyBacking};
+use crate::HeapType;
+use crate::heap_family::GrantedHeaps;
+use crate::memory::Striped;
+
+/// The backing buffers of an allocator. Those of a kind are made when they are first used.
+#[derive(Debug, Default)]
+pub(crate) struct BufferSets {
+    sets: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],
+}
+
+impl BufferSets {
+    /// The buffers in the heaps that were granted.
+    #[inline]
+    pub(crate) fn of(&self, granted: &GrantedHeaps) -> &Striped<BackingBuffers> {
+        let kind = BackingKind::of(granted);
+        self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind)))
+    }
+
+    /// The buffers of each kind, as far as any was ever wanted.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Striped<BackingBuffers>> {
+        self.sets.iter().filter_map(OnceLock::get)
+    }
+
+    /// Releases the buffers that nothing is in.
+    pub(crate) fn release_empty(&self) {
+        self.all().for_each(|buffers| buffers.release_empty());
+    }
+
+    /// The heaps in which nothing is but buffers that nothing is in: type and size of each. O(n log n) for n such buffers.
+    pub(crate) fn heaps_of_empty(&self) -> Vec<(HeapType, ByteSize)> {
+        let mut empty: Vec<EmptyBacking> = self.all().flat_map(|buffers| buffers.places_of_empty()).collect();
+        empty.sort_by_key(|backing| backing.heap);
+        let heaps = empty.chunk_by(|one, other| one.heap == other.heap).filter_map(|of_heap| {
+            let first = of_heap.first()?;
+            let is_all = u64::try_from(of_heap.len()) == Ok(first.allocations_in_heap);
+            is_all.then(|| (first.heaps.desc.heap_type, first.heap_size))
+        });
+        heaps.collect()
+    }
+}

@@ -1,0 +1,124 @@
+//! What a custom pool is asked for.
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::SuballocationAlgorithm;
+use crate::{Error, HeapType, NodeMasks};
+
+/// Which resources a pool's heaps are for: what `D3D12_HEAP_FLAGS` says by ALLOW and DENY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ResourceKind {
+    /// Buffers.
+    #[default]
+    Buffers,
+    /// Textures that are neither render target nor depth-stencil.
+    Textures,
+    /// Render targets and depth-stencils.
+    RenderTargets,
+    /// Everything; needs resource heap tier 2.
+    Any,
+}
+
+/// A custom pool: heaps of one kind, apart from the allocator's own (D3D12MA's `POOL_DESC`).
+#[derive(Debug, Clone)]
+pub struct PoolDesc {
+    /// For reports and errors.
+    pub name: String,
+    /// The kind of heaps.
+    pub heap_type: HeapType,
+    /// CUSTOM heaps of this memory instead of a heap type, which is the one most like it then.
+    pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
+    /// What they are for.
+    pub resources: ResourceKind,
+    /// Flags beside those that `resources` implies: SHARED, ALLOW_WRITE_WATCH, CREATE_NOT_ZEROED and the like. The last is a
+    /// permission, of which nothing comes on a device without `ID3D12Device8`; CREATE_NOT_RESIDENT is unsupported there.
+    pub extra_heap_flags: D3D12_HEAP_FLAGS,
+    /// How they are divided.
+    pub algorithm: SuballocationAlgorithm,
+    /// The size of each heap, a multiple of 64 KiB, with a buddy system a power of two. `None` lets the allocator choose by what
+    /// is asked for; linear heaps are then of 64 MiB, unless the allocator has a preferred size. Not with dedicated heaps.
+    pub heap_size: Option<ByteSize>,
+    /// Heaps that are created with the pool and kept; needs a `heap_size`.
+    pub min_heap_count: u32,
+    /// Heaps that there may be at once; `None` is no bound.
+    pub max_heap_count: Option<u32>,
+    /// What every allocation is aligned to at least.
+    pub min_alignment: Alignment,
+    /// For the residency manager, and for `SetResidencyPriority`, where the device has it; `None` leaves it alone.
+    pub residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    /// `D3D12_HEAP_DESC::Alignment` is 4 MiB, so that multisampled textures fit in.
+    pub multisampled: bool,
+    /// Nodes of the adapter; `None` is the allocator's.
+    pub nodes: Option<NodeMasks>,
+    /// Heaps are created in this session; needs an `ID3D12Device4`.
+    pub protected_session: Option<ID3D12ProtectedResourceSession>,
+}
+
+impl Default for PoolDesc {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            heap_type: HeapType::Default,
+            custom_heap: None,
+            resources: ResourceKind::Buffers,
+            extra_heap_flags: D3D12_HEAP_FLAG_NONE,
+            algorithm: SuballocationAlgorithm::Default,
+            heap_size: None,
+            min_heap_count: 0,
+            max_heap_count: None,
+            min_alignment: Alignment::ONE,
+            residency_priority: None,
+            multisampled: false,
+            nodes: None,
+            protected_session: None,
+        }
+    }
+}
+
+impl PoolDesc {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
+        if self.min_heap_count > 0 && self.heap_size.is_none() {
+            return error(
+                "PoolDesc::min_heap_count",
+                "heaps are made in advance, so heap_size is needed".into(),
+            );
+        }
+        let least = self.min_heap_count;
+        if let Some(most) = self.max_heap_count.filter(|&most| most < least.max(1)) {
+            return error(
+                "PoolDesc::max_heap_count",
+                format!("{most} is below 1 or min_heap_count, {least}"),
+            );
+        }
+        let is_whole =
+            |size: ByteSize| !size.is_zero() && size.is_aligned(super::allocator::HEAP_GRANULARITY);
+        if let Some(size) = self.heap_size.filter(|&size| !is_whole(size)) {
+            return error("PoolDesc::heap_size", format!("{size} is no multiple of 64 KiB"));
+        }
+        match (self.algorithm, self.heap_size) {
+            (SuballocationAlgorithm::BuddySystem, Some(size)) if !size.get().is_power_of_two() => {
+                let rule = format!("{size} is no power of two, which a buddy system divides");
+                return error("PoolDesc::heap_size", rule);
+            }
+            (SuballocationAlgorithm::Dedicated, Some(_)) => {
+                return error("PoolDesc::heap_size", "each resource has a heap of its own size".into());
+            }
+            _ => {}
+        }
+        let kinds = D3D12_HEAP_FLAG_DENY_BUFFERS
+            | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
+            | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
+        if self.extra_heap_flags & kinds != 0 {
+            return error("PoolDesc::extra_heap_flags", "what a heap is for is said by `resources`".into());
+        }
+        if self.min_alignment.get() > 4 << 20 {
+            return error("PoolDesc::min_alignment", format!("{} is above 4 MiB", self.min_alignment.get()));
+        }
+        if self.multisampled && self.resources == ResourceKind::Buffers {
+            return error("PoolDesc::multisampled", "buffers have one sample".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! What is held, by heap type, and what may be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use heapwright_core::ByteSize;
+
+use crate::HeapType;
+use crate::desc::HeapLimits;
+use crate::error::Obstacle;
+
+/// What an allocator's heaps and committed resources take.
+///
+/// A charge is made before the device is asked, so that threads which create heaps at the same time cannot pass a limit
+/// together. Every number is an atomic of its own: no lock.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    limits: HeapLimits,
+    types: [TypeAccount; HeapType::ALL.len()],
+    /// Heaps that the device was made to create.
+    heaps_created: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct TypeAccount {
+    /// What a limit is about: heaps and committed resources, and of unified memory what the type is asked for in.
+    held: AtomicU64,
+    heaps: Tally,
+    committed: Tally,
+    imported: Tally,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    bytes: AtomicU64,
+    count: AtomicU64,
+}
+
+/// How many, and how many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Held {
+    pub(crate) bytes: u64,
+    pub(crate) count: u64,
+}
+
+impl Tally {
+    fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Held {
+        Held { bytes: self.bytes.load(Ordering::Relaxed), count: self.count.load(Ordering::Relaxed) }
+    }
+}
+
+/// What a charge is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Charged {
+    Heap,
+    Committed,
+    /// Made by someone else: no limit applies.
+    Imported,
+    /// A resource in unified memory, whose heaps are charged to DEFAULT: the limit of the type that was asked for applies, and nothing
+    /// more is held.
+    InUnifiedMemory,
+}
+
+/// Bytes that an account was charged with; they come back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    accounts: Arc<Accounts>,
+    heap_type: HeapType,
+    what: Charged,
+    size: ByteSize,
+}
+
+impl Accounts {
+    pub(crate) fn new(limits: HeapLimits) -> Arc<Self> {
+        Arc::new(Self { limits, types: Default::default(), heaps_created: AtomicU64::new(0) })
+    }
+
+    /// Charges `size` bytes, or says which limit they would pass.
+    pub(crate) fn charge(
+        self: &Arc<Self>,
+        heap_type: HeapType,
+        what: Charged,
+        size: ByteSize,
+    ) -> Result<Charge, Obstacle> {
+        let account = &self.types[heap_type.index()];
+        if what != Charged::Imported {
+            let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX).get();
+            let within = |held: u64| held.checked_add(size.get()).filter(|&held| held <= limit);
+            account
+                .held
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
+                .map_err(|held| Obstacle::Limit { limit: ByteSize::new(limit), held: ByteSize::new(held) })?;
+        }
+        if let Some(tally) = account.tally(what) {
+            tally.add(size.get());
+        }
+        Ok(Charge { accounts: Arc::clone(self), heap_type, what, size })
+    }
+
+    /// Whether `size` bytes more would stay within the limit of a heap type once `given_back` bytes are given back.
+    pub(crate) fn check(
+        &self,
+        heap_type: HeapType,
+        size: ByteSize,
+        given_back: ByteSize,
+    ) -> Result<(), Obstacle> {
+        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
+        let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
+        match held.saturating_sub(given_back).checked_add(size) {
+            Some(sum) if sum <= limit => Ok(()),
+            _ => Err(Obstacle::Limit { limit, held }),
+        }
+    }
+
+    /// How far `size` bytes more would go beyond the limit of a heap type.
+    pub(crate) fn bytes_over_limit(&self, heap_type: HeapType, size: ByteSize) -> ByteSize {
+        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
+        let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
+        held.saturating_add(size).saturating_sub(limit)
+    }
+
+    pub(crate) fn count_created_heap(&self) {
+        self.heaps_created.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn heaps_created(&self) -> u64 {
+        self.heaps_created.load(Ordering::Relaxed)
+    }
+
+    /// What a heap type holds of one sort.
+    pub(crate) fn held(&self, heap_type: HeapType, what: Charged) -> Held {
+        self.types[heap_type.index()].tally(what).map(Tally::get).unwrap_or_default()
+    }
+
+    /// Bytes of heaps and committed resources. O(1).
+    pub(crate) fn reserved(&self) -> ByteSize {
+        let of = |account: &TypeAccount| {
+            ByteSize::new(account.heaps.get().bytes)
+                .saturating_add(ByteSize::new(account.committed.get().bytes))
+        };
+        self.types.iter().map(of).fold(ByteSize::ZERO, ByteSize::saturating_add)
+    }
+}
+
+impl TypeAccount {
+    fn tally(&self, what: Charged) -> Option<&Tally> {
+        match what {
+            Charged::Heap => Some(&self.heaps),
+            Charged::Committed => Some(&self.committed),
+            Charged::Imported => Some(&self.imported),
+            Charged::InUnifiedMemory => None,
+        }
+    }
+}
+
+impl Charge {
+    pub(crate) fn is_on(&self, accounts: &Arc<Accounts>) -> bool {
+        Arc::ptr_eq(&self.accounts, accounts)
+    }
+
+    /// The same bytes on another account, when a heap changes hands; the other's limit decides.
+    pub(crate) fn transferred(&self, accounts: &Arc<Accounts>) -> Result<Self, Obstacle> {
+        accounts.charge(self.heap_type, self.what, self.size)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let account = &self.accounts.types[self.heap_type.index()];
+        if let Some(tally) = account.tally(self.what) {
+            tally.subtract(self.size.get());
+        }
+        if self.what != Charged::Imported {
+            account.held.fetch_sub(self.size.get(), Ordering::Relaxed);
+        }
+    }
+}

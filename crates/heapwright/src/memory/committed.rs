@@ -1,0 +1,109 @@
+//! Resources that are memory of their own: committed ones, whose heap D3D12 makes, and imported ones.
+
+use std::sync::Arc;
+
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::accounts::{Charge, Charged};
+use super::device_resource::{Refused, create_committed};
+use super::heap_kinds::HeapKinds;
+use super::heap_plan::GivenBack;
+use super::managed::{NewMemory, OwnHeap, create_managed};
+use super::refusal::Refusal;
+use super::source::HeapSource;
+use super::typed_heaps::TypedHeaps;
+use crate::error::{MemorySource, Obstacle};
+use crate::plan::{Constraints, ResourceRequest};
+use crate::requirements::ResourceRequirements;
+
+/// A resource whose heap is none of the allocator's.
+pub(crate) struct OwnResource {
+    /// Before the residency heap, which gives the last reference back.
+    pub(crate) resource: ID3D12Resource,
+    pub(crate) residency: Option<OwnHeap>,
+    pub(crate) size: ByteSize,
+    pub(crate) alignment: Alignment,
+    /// Held for its drop.
+    pub(crate) _charge: Charge,
+    pub(crate) source: Arc<HeapSource>,
+}
+
+impl HeapKinds {
+    /// What a committed resource must keep to, as far as nothing is given back for it.
+    fn check_committed(&self, size: ByteSize, constraints: Constraints) -> Result<(), Refusal> {
+        let limit = self.source.max_heap_size;
+        let obstacle = match constraints {
+            Constraints { may_create_heap: false, .. } => Obstacle::NoRoom,
+            _ if size > limit => Obstacle::HeapSize { limit },
+            _ => return Ok(()),
+        };
+        Err(Refusal::of(MemorySource::Committed(size), obstacle))
+    }
+
+    /// Whether a committed resource of a size may be asked for, beside `heaps` of the same memory.
+    pub(crate) fn may_commit(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<(), Refusal> {
+        self.check_committed(size, constraints)?;
+        let mut may_take = self.may_take(heaps, size, constraints, GivenBack::Nothing);
+        if may_take.is_err() && !self.source.never_over_allocates() {
+            self.return_unused_memory();
+            may_take = self.may_take(heaps, size, constraints, GivenBack::EmptyHeaps);
+        }
+        may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
+    }
+
+    /// Creates a committed resource, charged as `heaps` of the same memory are.
+    pub(crate) fn commit(
+        &self,
+        heaps: &TypedHeaps,
+        request: &ResourceRequest<'_>,
+        requirements: &ResourceRequirements,
+    ) -> Result<OwnResource, Refusal> {
+        let (source, constraints) = (&self.source, request.constraints);
+        let (heap_type, group) = (heaps.desc.heap_type, request.granted.segment_group);
+        let &ResourceRequirements { desc, size, alignment } = requirements;
+        self.check_committed(size, constraints)?;
+        let committed = MemorySource::Committed(size);
+        let refuse = |obstacle| Refusal::of(committed, obstacle);
+        let properties = self.families.properties(request.granted.family);
+        let mut flags = source.devices.known_heap_flags(request.heap_flags) | source.extra_heap_flags;
+        if flags & D3D12_HEAP_FLAG_SHARED != 0 {
+            // A shared heap's first bytes are for others to see, so D3D12 zeroes it and keeps it resident.
+            flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
+        }
+        let of_device = |refused: Refused| match refused.hresult {
+            E_OUTOFMEMORY => refuse(Obstacle::Device(refused.hresult)),
+            _ => refused.into_error().into(),
+        };
+        let create = || create_committed(&source.devices, &properties, flags, request.resource, &desc);
+        let charge = || source.accounts.charge(heap_type, Charged::Committed, size).map_err(refuse);
+        let attempt = || {
+            let Some(manager) = source.manager_for(constraints) else {
+                source.check_budget(group, size, constraints, ByteSize::ZERO).map_err(refuse)?;
+                let charge = charge()?;
+                return create().map(|made| (made, None, charge)).map_err(of_device);
+            };
+            let charge = charge()?;
+            let within_budget = constraints.within_budget;
+            let new = NewMemory { group, size, flags, within_budget, priority: None };
+            let (made, managed) = create_managed(manager, new, create)
+                .map_err(|not_created| not_created.into_refusal(committed, of_device))?;
+            let managed = source.own_memory.enter(&made, managed)?;
+            Ok((made, Some(managed), charge))
+        };
+        self.give_back_for((heap_type, group), size, flags, constraints);
+        let mut made = attempt();
+        let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
+        // As for a heap: empty ones go back, and the device is asked again.
+        if is_short && !source.never_over_allocates() && !self.make_room(size, heap_type, group).is_zero() {
+            made = attempt();
+        }
+        let (resource, residency, charge) = made?;
+        Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source: Arc::clone(source) })
+    }
+}

@@ -1,0 +1,84 @@
+//! What an allocator's description makes of placement's engines.
+
+use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
+use heapwright_core::{Alignment, ByteSize};
+
+use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+
+/// The size of linear heaps where none is given: D3D12MA's usual block.
+const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
+
+/// The knobs of an algorithm.
+///
+/// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` is a pool's, as is that it has one heap at most.
+pub(crate) fn engine_desc(
+    desc: &ResourceAllocatorDesc,
+    retention: HeapRetention,
+    max_heap_size: ByteSize,
+    algorithm: SuballocationAlgorithm,
+    heap_alignment: u64,
+    heap_size: Option<ByteSize>,
+    one_heap: bool,
+) -> EngineDesc {
+    let granularity = granularity_of(heap_alignment);
+    let preferred = heap_size.or(desc.preferred_heap_size);
+    let minimum = least_heap(preferred, granularity);
+    match algorithm {
+        SuballocationAlgorithm::Default => {
+            let usual = HeapSizing::default();
+            let minimum = if preferred.is_none() { usual.minimum } else { minimum };
+            let sizing = HeapSizing { minimum: minimum.min(max_heap_size), ..usual };
+            let on_demand = desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
+            let retention = if on_demand { HeapRetention { decay_log2: 0 } } else { retention };
+            EngineDesc::Default {
+                sizing,
+                retention,
+                slots_up_to: SharedHeapSet::<()>::SLOTS_UP_TO,
+                lanes: SharedHeapSet::<()>::LANES,
+            }
+        }
+        SuballocationAlgorithm::Dedicated => EngineDesc::Dedicated { granularity },
+        SuballocationAlgorithm::Slab => {
+            let usual = SlabSizing::default();
+            EngineDesc::SlabBySize(SlabSizing {
+                minimum,
+                maximum: max_heap_size,
+                granularity,
+                fragmentation_limit: desc.heap_fragmentation_limit.unwrap_or(usual.fragmentation_limit),
+                growth_factor: desc.heap_growth_factor.unwrap_or(usual.growth_factor),
+            })
+        }
+        SuballocationAlgorithm::BuddySystem => {
+            EngineDesc::BuddySystem { preferred: minimum, maximum: max_heap_size, granularity }
+        }
+        SuballocationAlgorithm::Linear => {
+            let heap_size = if preferred.is_none() { LINEAR_HEAP } else { minimum };
+            EngineDesc::Linear { heap_size: heap_size.min(max_heap_size), one_heap }
+        }
+    }
+}
+
+fn granularity_of(heap_alignment: u64) -> Alignment {
+    Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
+}
+
+/// GPGMM's least heap is one unit of its alignment.
+fn least_heap(preferred: Option<ByteSize>, granularity: Alignment) -> ByteSize {
+    let preferred = preferred.unwrap_or_default();
+    preferred.max(ByteSize::new(granularity.get())).align_up(granularity).unwrap_or(preferred)
+}
+
+/// The size of the heaps that a fixed pool keeps: what the algorithm makes of the preferred size for what is small.
+pub(crate) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> ByteSize {
+    let least = least_heap(desc.preferred_heap_size, granularity_of(heap_alignment));
+    match desc.suballocation_algorithm {
+        SuballocationAlgorithm::Slab | SuballocationAlgorithm::BuddySystem => {
+            least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
+        }
+        SuballocationAlgorithm::Default => {
+            let sizing = HeapSizing { minimum: least, ..HeapSizing::default() };
+            sizing.heap_size(ByteSize::new(1), ByteSize::ZERO).unwrap_or(least)
+        }
+        SuballocationAlgorithm::Dedicated | SuballocationAlgorithm::Linear => least,
+    }
+}

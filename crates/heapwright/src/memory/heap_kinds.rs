@@ -1,0 +1,421 @@
+//! All heaps of an allocator: its own of each kind, and its pools'.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use heapwright_core::placement::{HeapRetention, PlacementAlgorithm, PlacementRequest};
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::engine_desc::engine_desc;
+use super::heap::Heap;
+use super::labels::next_number;
+use super::nesting::{Nesting, Owner, SharedKind};
+use super::pool_sums::{Counted, HeapsShare, PoolSums};
+use super::prefetcher::Prefetcher;
+use super::refusal::Refusal;
+use super::source::HeapSource;
+use super::striped::Striped;
+use super::typed_heaps::{Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use crate::desc::SuballocationAlgorithm;
+use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use crate::error::MemorySource;
+use crate::heap_family::{HeapFamilies, HeapFamily};
+use crate::plan::Constraints;
+use crate::requirements::ResourceClass;
+use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
+
+/// All heaps of an allocator.
+#[derive(Debug)]
+pub(crate) struct HeapKinds {
+    pub(crate) source: Arc<HeapSource>,
+    pub(crate) families: HeapFamilies,
+    /// The device's, with what the allocator's description says of the device.
+    pub(crate) caps: DeviceCaps,
+    /// Those of a kind are made when they are first used: each takes 16 KiB.
+    kinds: [OnceLock<Striped<TypedHeaps>>; HeapKind::COUNT],
+    pools: Mutex<Vec<Weak<TypedHeaps>>>,
+    pub(crate) pool_sums: Arc<PoolSums>,
+    nesting: Arc<Nesting>,
+    prefetcher: Option<Prefetcher>,
+    owner: Weak<dyn Owner>,
+}
+
+impl HeapKinds {
+    /// Heaps of `source`, whose allocator is `owner`; nested with those of a `parent`, if there is one.
+    pub(crate) fn new(
+        source: Arc<HeapSource>,
+        families: HeapFamilies,
+        caps: DeviceCaps,
+        parent: Option<&Self>,
+        owner: Weak<dyn Owner>,
+    ) -> Self {
+        let prefetches = source.desc.flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
+        Self {
+            nesting: parent.map_or_else(
+                || Nesting::of_root(&source.desc, &source.accounts, &owner, HeapKind::COUNT),
+                |parent| parent.nesting.joined(&owner),
+            ),
+            prefetcher: prefetches.then(Prefetcher::start).flatten(),
+            families,
+            caps,
+            source,
+            kinds: Default::default(),
+            pools: Mutex::default(),
+            pool_sums: Arc::default(),
+            owner,
+        }
+    }
+
+    /// The allocator's own heaps of a kind.
+    #[inline]
+    pub(crate) fn of(&self, family: HeapFamily, class: ResourceClass) -> &Striped<TypedHeaps> {
+        self.at(HeapKind::index_of(family, class))
+    }
+
+    /// The allocator's own heaps of the kind of an [index](HeapKind::index_of).
+    #[inline]
+    pub(crate) fn at(&self, index: usize) -> &Striped<TypedHeaps> {
+        self.kinds[index].get_or_init(|| self.new_heaps(index))
+    }
+
+    #[cold]
+    fn new_heaps(&self, index: usize) -> Striped<TypedHeaps> {
+        let HeapKind { family, heap_type, class } = HeapKind::of(index, &self.families, &self.caps);
+        let source = &self.source;
+        let alignment = class.heap_alignment();
+        let typed = TypedHeapsDesc {
+            number: next_number(),
+            pool: None,
+            pool_sums: None,
+            heap_type,
+            segment_group: family.segment_group(self.caps.architecture),
+            class,
+            holds_everything: false,
+            heap: D3D12_HEAP_DESC {
+                SizeInBytes: 0,
+                Properties: self.families.properties(family),
+                Alignment: alignment,
+                Flags: class.heap_flags(&self.caps) | source.extra_heap_flags,
+            },
+            protected_session: None,
+            residency_priority: None,
+            heap_size: ByteSize::ZERO,
+            max_heap_size: source.max_heap_size,
+            min_heap_count: 0,
+            max_heap_count: 0,
+            min_alignment: Alignment::ONE,
+            recycling: recycling(&source.desc),
+            engine: engine_desc(
+                &source.desc,
+                retention(&source.desc),
+                source.max_heap_size,
+                source.desc.suballocation_algorithm,
+                alignment,
+                None,
+                false,
+            ),
+        };
+        // The outermost allocator counts what waits in the pool, so it has heaps of each kind that any has.
+        if let Some(root) = self.nesting.root_of(&self.owner) {
+            root.make_kind(index);
+        }
+        let SharedKind { spare, siblings } = self.nesting.kind(index, alignment);
+        Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
+    }
+
+    /// The allocator's own heaps, as far as any of a kind was ever wanted.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Striped<TypedHeaps>> {
+        self.kinds.iter().filter_map(OnceLock::get)
+    }
+
+    /// The heaps of the pools that there are.
+    pub(crate) fn pools(&self) -> Vec<Arc<TypedHeaps>> {
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn add_pool(&self, heaps: &Arc<TypedHeaps>) {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        // As often as the list is full, so that a pool costs O(1) however many there are.
+        if pools.len() == pools.capacity() {
+            pools.retain(|pool| pool.strong_count() > 0);
+            let count = pools.len();
+            pools.reserve(count + 8);
+        }
+        pools.push(Arc::downgrade(heaps));
+    }
+
+    /// The allocator's own heaps, and those of its pools.
+    pub(crate) fn all(&self) -> Vec<Arc<TypedHeaps>> {
+        self.own().map(|heaps| Arc::clone(heaps)).chain(self.pools()).collect()
+    }
+
+    /// The heaps of this allocator and its pools, and those of allocators that are nested with it.
+    fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
+        let mut heaps = self.all();
+        heaps.extend(self.nesting.heaps_of_others(&self.owner));
+        heaps
+    }
+
+    /// What the heaps hold, by heap type, in the order of [`HeapType::ALL`].
+    ///
+    /// O(1) with a lock of each kind of heap in turn, and O(pools that changed since the last time).
+    pub(crate) fn shares(&self) -> [HeapsShare; HeapType::ALL.len()] {
+        let mut shares = self.pool_sums.now();
+        for heaps in self.own() {
+            let share = &mut shares[heaps.desc.heap_type.index()];
+            *share = share.with(&heaps.share());
+        }
+        shares
+    }
+
+    /// Bytes of heaps of a type that nothing is in.
+    pub(crate) fn empty_of(&self, heap_type: HeapType) -> ByteSize {
+        let empty = self.shares()[heap_type.index()].totals.empty;
+        let beneath = self.owner.upgrade().map(|owner| owner.empty_beneath_buffers(heap_type));
+        empty.saturating_add(beneath.unwrap_or_default())
+    }
+
+    /// Bytes of heaps in a segment group that nothing is in, of this allocator and of those that are nested with it.
+    pub(crate) fn empty_in(&self, group: SegmentGroup) -> ByteSize {
+        let heaps = self.of_family();
+        let in_group = heaps.iter().filter(|heaps| heaps.desc.segment_group == group);
+        in_group.map(|heaps| heaps.totals().empty).fold(ByteSize::ZERO, ByteSize::saturating_add)
+    }
+
+    /// Gives back what empty heaps hold beyond the limit and the budget once `size` bytes more are taken: for the limit, this
+    /// allocator's heaps of the type; for the budget, any of the segment group, those of pools and nested allocators among them.
+    ///
+    /// With `NEVER_OVER_ALLOCATE` nothing is given back.
+    pub(crate) fn give_back_for(
+        &self,
+        (heap_type, group): (HeapType, SegmentGroup),
+        size: ByteSize,
+        flags: D3D12_HEAP_FLAGS,
+        constraints: Constraints,
+    ) {
+        if self.source.never_over_allocates() {
+            return;
+        }
+        let over_budget = self.source.bytes_over_budget(group, size, flags, constraints);
+        let over_limit = self.source.accounts.bytes_over_limit(heap_type, size);
+        let release_size = self.source.desc.release_size;
+        let mut released = ByteSize::ZERO;
+        if !over_limit.is_zero() {
+            self.return_unused_memory();
+            let own = self.all();
+            let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
+            released = release_from(of_type, over_limit.max(release_size));
+        }
+        if over_budget > released {
+            self.return_unused_memory();
+            let family = self.of_family();
+            let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
+            let bytes = over_budget.saturating_sub(released).max(release_size);
+            released = released.saturating_add(release_from(of_group, bytes));
+        }
+        if !released.is_zero() {
+            tracing::debug!(%size, %released, "empty heaps were given back before more memory is taken");
+        }
+    }
+
+    /// Gives empty heaps back because the device has no memory for `size` bytes, and returns their bytes. What helps goes first:
+    /// memory is that of a segment group.
+    pub(crate) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
+        if let Some(owner) = self.owner.upgrade() {
+            owner.collect_deferred();
+        }
+        self.return_unused_memory();
+        let mut heaps = self.of_family();
+        heaps.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
+        release_from(heaps.iter(), size.max(self.source.desc.release_size))
+    }
+
+    /// Gives empty heaps of the allocator and its pools back to the device, whole ones until so many bytes are reached, and returns
+    /// their bytes.
+    pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
+        self.return_unused_memory();
+        release_from(self.all().iter(), bytes)
+    }
+
+    /// Has buffers and slabs that nothing is in return their memory to the heaps.
+    pub(crate) fn return_unused_memory(&self) {
+        if let Some(owner) = self.owner.upgrade() {
+            owner.release_unused_buffers();
+        }
+        for heaps in self.of_family() {
+            heaps.shared().give_up_unused_slabs();
+            heaps.note_change();
+        }
+    }
+
+    /// Creates a heap after what stands in its way was given back.
+    pub(crate) fn create_heap(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<Arc<Heap>, Refusal> {
+        let (heap_type, group) = (heaps.desc.heap_type, heaps.desc.segment_group);
+        self.give_back_for((heap_type, group), size, heaps.desc.heap.Flags, constraints);
+        heaps.make_room_for_heap();
+        if self.source.manager_for(constraints).is_none() {
+            // A manager makes room; whoever it leaves alone takes what there is.
+            let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
+            self.source.check_budget(group, size, constraints, ByteSize::ZERO).map_err(refuse)?;
+        }
+        heaps.create_heap(size, constraints)
+    }
+
+    /// Creates a heap for which memory was short at first, or adds to the refusal why not.
+    pub(crate) fn create_after_refusal(
+        &self,
+        heaps: &TypedHeaps,
+        wanted: ByteSize,
+        least: ByteSize,
+        constraints: Constraints,
+        refusal: &mut Refusal,
+    ) -> Result<Option<Arc<Heap>>, Refusal> {
+        let mut attempt = |size: ByteSize| match self.create_heap(heaps, size, constraints) {
+            Ok(heap) => Ok(Some(heap)),
+            Err(other) if other.fatal.is_none() => {
+                refusal.append(other);
+                Ok(None)
+            }
+            Err(fatal) => Err(fatal),
+        };
+        if !self.source.never_over_allocates() {
+            let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
+            tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
+            if !released.is_zero() {
+                if let Some(heap) = attempt(wanted)? {
+                    return Ok(Some(heap));
+                }
+            }
+        }
+        if least < wanted { attempt(least) } else { Ok(None) }
+    }
+
+    /// Creates a heap that a pool begins with.
+    pub(crate) fn create_empty_heap(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<(), Refusal> {
+        let heap = match self.create_heap(heaps, size, constraints) {
+            Ok(heap) => heap,
+            Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
+            Err(mut refusal) => {
+                let made = self.create_after_refusal(heaps, size, size, constraints, &mut refusal)?;
+                made.ok_or(refusal)?
+            }
+        };
+        heaps
+            .insert_empty(heap)
+            .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
+    }
+
+    /// Has the next heap made in advance when it is likely to be needed soon, or if the allocation wants it.
+    ///
+    /// Likely: the heaps that there are have less free than half of the next one's size, or what slabs say. Nobody asks unless
+    /// prefetching is allowed, and nothing is made that the budget has no room for, where it matters.
+    #[inline]
+    pub(crate) fn prefetch_after(
+        &self,
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+        flags: ResourceAllocationFlags,
+    ) {
+        let Some(prefetcher) = &self.prefetcher else { return };
+        if sharing == Sharing::Unmanaged || flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
+            return;
+        }
+        let always = flags.contains(ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP);
+        let next = if always || heaps.shared().algorithm() == PlacementAlgorithm::Default {
+            let planned = heaps.new_heap_size(sharing, request).ok();
+            planned.filter(|next| always || heaps.free_in_heaps() < ByteSize::new(next.get() / 2))
+        } else {
+            heaps.shared().next_heap(request)
+        };
+        let Some(next) = next else { return };
+        let own = self.source.own_constraints();
+        let within_budget = own.within_budget || flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
+        let constraints = Constraints { within_budget, ..own };
+        if self.source.may_prefetch(heaps.desc.segment_group, next, constraints) {
+            prefetcher.request(heaps, sharing, next, constraints);
+        }
+    }
+}
+
+fn release_from<'a>(heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>, bytes: ByteSize) -> ByteSize {
+    let mut released = ByteSize::ZERO;
+    for heaps in heaps {
+        if released >= bytes {
+            break;
+        }
+        released = released.saturating_add(heaps.release(bytes.saturating_sub(released)));
+    }
+    released
+}
+
+/// Which of the allocator's own heaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeapKind {
+    pub(crate) family: HeapFamily,
+    /// What it is accounted for as.
+    pub(crate) heap_type: HeapType,
+    pub(crate) class: ResourceClass,
+}
+
+impl HeapKind {
+    pub(crate) const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
+
+    /// The kind of an [index](Self::index_of): those of the heap types, and the one of CUSTOM heaps, which are DEFAULT's and UPLOAD's
+    /// with unified memory and GPU_UPLOAD's otherwise.
+    pub(crate) fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
+        let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
+        let class = ResourceClass::ALL[class];
+        match HeapType::ALL.get(place) {
+            Some(&heap_type) => Self { family: HeapFamily::Type(heap_type), heap_type, class },
+            None => Self {
+                family: families.custom(caps.architecture),
+                heap_type: Self::account_of_custom(families),
+                class,
+            },
+        }
+    }
+
+    /// What CUSTOM heaps are accounted for as.
+    pub(crate) fn account_of_custom(families: &HeapFamilies) -> HeapType {
+        if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload }
+    }
+
+    #[inline]
+    pub(crate) fn index_of(family: HeapFamily, class: ResourceClass) -> usize {
+        let place = match family {
+            HeapFamily::Type(heap_type) => heap_type.index(),
+            HeapFamily::Custom(_) => HeapType::ALL.len(),
+        };
+        place * ResourceClass::ALL.len() + class.index()
+    }
+}
+
+/// How long an engine keeps empty heaps that the pool is not for.
+fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
+    match desc.empty_heap_policy {
+        EmptyHeapPolicy::Default => HeapRetention::default(),
+        EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool => HeapRetention { decay_log2: 0 },
+    }
+}
+
+fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
+    let keeps_by_retention = desc.empty_heap_policy == EmptyHeapPolicy::Default
+        && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+    if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
+        Recycling::Never
+    } else {
+        Recycling::IntoPool
+    }
+}

@@ -1,0 +1,78 @@
+//! Names and numbers that users give to allocations.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use heapwright_core::placement::SharedPlacementId;
+
+/// Names an allocation as long as it lives where it is. A move of a defragmentation gives it a new one.
+///
+/// It is a plain value, and none is ever used twice within a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AllocationId(Place);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    InHeap { heaps: u64, own: bool, id: SharedPlacementId },
+    Listed(u64),
+}
+
+impl AllocationId {
+    pub(crate) const fn placed(heaps: u64, own: bool, id: SharedPlacementId) -> Self {
+        Self(Place::InHeap { heaps, own, id })
+    }
+
+    pub(crate) const fn listed(number: u64) -> Self {
+        Self(Place::Listed(number))
+    }
+}
+
+/// What the user noted of an allocation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) user_data: u64,
+    /// It is a buffer that others are parts of: no defragmentation moves it, and reports show what lies in it.
+    pub(crate) backing: Option<BackingAddress>,
+}
+
+/// The labels of the allocations in heaps of one kind. Only what has a label has an entry; each call is O(1) under a lock.
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    labels: Mutex<HashMap<AllocationId, Label>>,
+}
+
+impl Labels {
+    fn lock(&self) -> MutexGuard<'_, HashMap<AllocationId, Label>> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, id: AllocationId, note: Label) {
+        self.lock().insert(id, note);
+    }
+
+    pub(crate) fn get(&self, id: AllocationId) -> Option<Label> {
+        self.lock().get(&id).cloned()
+    }
+
+    pub(crate) fn remove(&self, id: AllocationId) {
+        self.lock().remove(&id);
+    }
+}
+
+/// Numbers of entries and of heaps: never the same twice in a process.
+pub(crate) fn next_number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Which backing buffer, without a way to it: to compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct BackingAddress(usize);
+
+impl BackingAddress {
+    pub(crate) fn of<T>(buffer: *const T) -> Self {
+        Self(buffer as usize)
+    }
+}

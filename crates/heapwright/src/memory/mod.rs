@@ -1,0 +1,59 @@
+//! Memory of a device: heaps of each kind, and where they come from.
+//!
+//! From the device up; each file uses those above it alone.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `devices`, `device_resource`, `debug_name` | calls of the device |
+//! | `accounts`, `refusal`, `managed` | limits and sums; why there is no memory; memory that a residency manager knows |
+//! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
+//! | `heap`, `placed_range`, `labels`, `striped` | a heap; a range of one; names and numbers; references that each thread counts for itself |
+//! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, an engine that divides them, and where empty ones wait |
+//! | `prefetch`, `nesting` | heaps made in advance; what nested allocators share |
+//! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and which of them go back to the device first |
+//! | `heap_plan`, `heap_request`, `committed` | where the memory of one request comes from, decided; the same carried out; a committed resource |
+
+mod accounts;
+mod committed;
+mod debug_name;
+mod device_resource;
+mod devices;
+mod engine_desc;
+mod heap;
+mod heap_kinds;
+mod heap_plan;
+mod heap_request;
+mod labels;
+mod managed;
+mod nesting;
+mod placed_range;
+mod placing;
+mod pool_sums;
+mod prefetch;
+mod prefetcher;
+mod refusal;
+mod siblings;
+mod source;
+mod spare_heaps;
+mod striped;
+mod typed_heaps;
+
+pub(crate) use self::accounts::{Charge, Charged};
+pub(crate) use self::committed::OwnResource;
+pub(crate) use self::debug_name::set as set_debug_name;
+pub(crate) use self::device_resource::{Refused, check_interfaces, create_placed};
+pub(crate) use self::engine_desc::engine_desc;
+pub(crate) use self::heap::Heap;
+pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
+pub use self::heap_plan::ProbedMemory;
+pub use self::labels::AllocationId;
+pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
+pub(crate) use self::managed::{KeptResident, place_resident};
+pub(crate) use self::nesting::Owner;
+pub(crate) use self::placed_range::PlacedRange;
+pub(crate) use self::pool_sums::HeapsShare;
+pub(crate) use self::refusal::Refusal;
+pub(crate) use self::source::HeapSource;
+pub(crate) use self::spare_heaps::SpareHeaps;
+pub(crate) use self::striped::{Stripe, Striped};
+pub(crate) use self::typed_heaps::{Recycling, Sharing, TypedHeaps, TypedHeapsDesc};

@@ -1,0 +1,112 @@
+//! What allocators share that are nested with one another.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::HeapPooling;
+
+use super::accounts::Accounts;
+use super::engine_desc::fixed_heap_size;
+use super::siblings::Siblings;
+use super::spare_heaps::SpareHeaps;
+use super::typed_heaps::TypedHeaps;
+use crate::HeapType;
+use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags};
+
+/// An allocator, as its heaps know it: what it holds, and what it can give back before memory is short.
+pub(crate) trait Owner: fmt::Debug + Send + Sync {
+    /// Its own heaps and those of its pools.
+    fn all_heaps(&self) -> Vec<Arc<TypedHeaps>>;
+
+    /// Makes its own heaps of the kind of this index, if there are none yet.
+    fn make_kind(&self, index: usize);
+
+    /// Has buffers that nothing is in return their memory to the heaps.
+    fn release_unused_buffers(&self);
+
+    /// Frees allocations whose fence is reached, and returns their number.
+    fn collect_deferred(&self) -> usize;
+
+    /// Bytes of heaps in which nothing is but buffers that nothing is in.
+    fn empty_beneath_buffers(&self, heap_type: HeapType) -> ByteSize;
+}
+
+/// An allocator, those that are nested in it, and what they share.
+#[derive(Debug)]
+pub(crate) struct Nesting {
+    /// The outermost allocator. How empty heaps are pooled is its decision, and what is pooled is charged to it.
+    root: Weak<dyn Owner>,
+    root_desc: ResourceAllocatorDesc,
+    root_accounts: Arc<Accounts>,
+    kinds: Box<[OnceLock<SharedKind>]>,
+    members: Mutex<Vec<Weak<dyn Owner>>>,
+}
+
+/// What the heaps of one kind share with those of the other allocators.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedKind {
+    pub(crate) spare: Arc<SpareHeaps>,
+    pub(crate) siblings: Arc<Siblings<TypedHeaps>>,
+}
+
+impl Nesting {
+    /// The outermost allocator alone, of `kind_count` kinds of heaps.
+    pub(crate) fn of_root(
+        desc: &ResourceAllocatorDesc,
+        accounts: &Arc<Accounts>,
+        root: &Weak<dyn Owner>,
+        kind_count: usize,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            root: Weak::clone(root),
+            root_desc: desc.clone(),
+            root_accounts: Arc::clone(accounts),
+            kinds: (0..kind_count).map(|_| OnceLock::new()).collect(),
+            members: Mutex::new(vec![Weak::clone(root)]),
+        })
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Weak<dyn Owner>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same with another member.
+    pub(crate) fn joined(self: &Arc<Self>, member: &Weak<dyn Owner>) -> Arc<Self> {
+        let mut members = self.members();
+        members.retain(|member| member.strong_count() > 0);
+        members.push(Weak::clone(member));
+        Arc::clone(self)
+    }
+
+    /// The outermost allocator, for one that is nested in it.
+    pub(crate) fn root_of(&self, member: &Weak<dyn Owner>) -> Option<Arc<dyn Owner>> {
+        self.root.upgrade().filter(|_| !self.root.ptr_eq(member))
+    }
+
+    pub(crate) fn kind(&self, index: usize, heap_alignment: u64) -> SharedKind {
+        let new = || SharedKind {
+            spare: SpareHeaps::new(pooling(&self.root_desc, heap_alignment), &self.root_accounts),
+            siblings: Arc::default(),
+        };
+        self.kinds[index].get_or_init(new).clone()
+    }
+
+    /// The heaps of all members but one, and those of their pools.
+    pub(crate) fn heaps_of_others(&self, but: &Weak<dyn Owner>) -> Vec<Arc<TypedHeaps>> {
+        let members: Vec<_> =
+            self.members().iter().filter(|member| !member.ptr_eq(but)).filter_map(Weak::upgrade).collect();
+        members.iter().flat_map(|member| member.all_heaps()).collect()
+    }
+}
+
+/// Which empty heaps wait in the pool that the allocator and those nested in it share. With the default algorithms the allocator's own
+/// heaps stay in their sets, and the pool is for nested allocators alone.
+fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
+    match desc.empty_heap_policy {
+        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,
+        EmptyHeapPolicy::Default | EmptyHeapPolicy::SegmentedPool => HeapPooling::Segmented,
+        EmptyHeapPolicy::FixedPool if desc.preferred_heap_size.is_none() => HeapPooling::None,
+        EmptyHeapPolicy::FixedPool => HeapPooling::Fixed(fixed_heap_size(desc, heap_alignment)),
+    }
+}

@@ -1,0 +1,204 @@
+//! A range of a heap that one allocation has.
+
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use heapwright_core::placement::{PlacementError, PlacementRequest, SharedPlaced, SharedPlacementId};
+use heapwright_core::{Alignment, HeapRange};
+
+use super::heap::Heap;
+use super::labels::AllocationId;
+use super::striped::{Stripe, Striped};
+use super::typed_heaps::{Sharing, TypedHeaps};
+
+/// What keeps the heaps of a range alive.
+#[derive(Debug)]
+enum HeapsReference {
+    Counted(Arc<TypedHeaps>),
+    /// Without anything that other threads use.
+    Striped(Arc<Stripe<TypedHeaps>>),
+}
+
+impl Deref for HeapsReference {
+    type Target = Arc<TypedHeaps>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<TypedHeaps> {
+        match self {
+            Self::Counted(heaps) => heaps,
+            Self::Striped(stripe) => stripe,
+        }
+    }
+}
+
+/// A range of a heap that belongs to one allocation until dropped.
+///
+/// # Invariants
+///
+/// `heap` points to a heap that an engine of `heaps` holds an `Arc` of: it does until nothing is in the heap, which the range is until it
+/// is freed.
+#[derive(Debug)]
+pub(crate) struct PlacedRange {
+    heaps: HeapsReference,
+    heap: NonNull<Heap>,
+    id: SharedPlacementId,
+    range: HeapRange,
+    sharing: Sharing,
+    alignment: Alignment,
+    /// Whether dropping it frees the range.
+    is_held: bool,
+}
+
+// SAFETY: the pointer stands for an `Arc` of what is `Send` and `Sync`, and everything else in it is both.
+unsafe impl Send for PlacedRange {}
+// SAFETY: as above.
+unsafe impl Sync for PlacedRange {}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(Arc<TypedHeaps>, Arc<Heap>)>();
+};
+
+impl PlacedRange {
+    pub(crate) fn new(
+        heaps: Arc<TypedHeaps>,
+        sharing: Sharing,
+        placed: SharedPlaced<Arc<Heap>>,
+        alignment: Alignment,
+    ) -> Self {
+        let SharedPlaced { id, range, heap } = placed;
+        if heap.take_prefetched() {
+            heaps.prefetch.count_eliminated();
+        }
+        let heap = NonNull::from(&*heap);
+        Self { heaps: HeapsReference::Counted(heaps), heap, id, range, sharing, alignment, is_held: true }
+    }
+
+    /// Finds room in the heaps that there are.
+    #[inline]
+    pub(crate) fn find(
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<Option<Self>, PlacementError> {
+        let placed = heaps.engine(sharing).allocate(request);
+        Self::of(heaps, sharing, placed, request)
+    }
+
+    /// Finds room in the heaps that there are, whatever it wastes of an empty one.
+    pub(crate) fn find_anywhere(
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<Option<Self>, PlacementError> {
+        let placed = heaps.engine(sharing).allocate_anywhere(request);
+        Self::of(heaps, sharing, placed, request)
+    }
+
+    /// Takes room in a heap that joins the others.
+    pub(crate) fn in_new(
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        heap: Arc<Heap>,
+        request: &PlacementRequest,
+    ) -> Result<Self, PlacementError> {
+        let placed = heaps.engine(sharing).allocate_in_new(heap.size(), heap, request);
+        heaps.note_change();
+        Ok(Self::new(Arc::clone(heaps), sharing, placed?, request.alignment))
+    }
+
+    #[inline]
+    fn of(
+        heaps: &Arc<TypedHeaps>,
+        sharing: Sharing,
+        placed: Result<Option<SharedPlaced<Arc<Heap>>>, PlacementError>,
+        request: &PlacementRequest,
+    ) -> Result<Option<Self>, PlacementError> {
+        heaps.note_change();
+        Ok(placed?.map(|placed| Self::new(Arc::clone(heaps), sharing, placed, request.alignment)))
+    }
+
+    /// Ends it without freeing the range: somebody else does.
+    pub(crate) fn forget(mut self) {
+        self.is_held = false;
+    }
+
+    pub(crate) fn range(&self) -> HeapRange {
+        self.range
+    }
+
+    pub(crate) fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    #[inline]
+    pub(crate) fn heap(&self) -> &Heap {
+        // SAFETY: it came of a reference of an `Arc` and is alive (type invariant); only shared references are ever made of it.
+        unsafe { self.heap.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn heaps(&self) -> &Arc<TypedHeaps> {
+        &self.heaps
+    }
+
+    /// Whether nothing else can be in the heap.
+    pub(crate) fn has_own_heap(&self) -> bool {
+        self.sharing != Sharing::Shared
+    }
+
+    /// How many allocations are in the heap, this one among them.
+    pub(crate) fn allocations_in_heap(&self) -> u64 {
+        match self.heaps().engine(self.sharing).as_default() {
+            Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
+            None if self.has_own_heap() => 1,
+            // Other algorithms do not count them.
+            None => u64::MAX,
+        }
+    }
+
+    pub(crate) fn id(&self) -> AllocationId {
+        let is_in_dedicated = !self.heaps().is_in_shared_engine(self.sharing);
+        AllocationId::placed(self.heaps().desc.number, is_in_dedicated, self.id)
+    }
+}
+
+impl Drop for PlacedRange {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_held {
+            return;
+        }
+        match self.heaps.engine(self.sharing).free(self.id) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => self.heaps.recycle(left),
+            Err(error) => debug_assert!(false, "a placed range is freed once: {error}"),
+        }
+        self.heaps.note_change();
+    }
+}
+
+impl Striped<TypedHeaps> {
+    /// Room that is found at once, in heaps that something is in as a rule. It takes no reference to the heap.
+    #[inline(always)]
+    pub(crate) fn find_room_at_hand(&self, request: &PlacementRequest) -> Option<PlacedRange> {
+        let of_heap = |heap: &Arc<Heap>| {
+            if heap.take_prefetched() {
+                self.prefetch.count_eliminated();
+            }
+            NonNull::from(&**heap)
+        };
+        let placed = self.shared().allocate_at_hand(request, of_heap)?;
+        let SharedPlaced { id, range, heap } = placed;
+        Some(PlacedRange {
+            heaps: HeapsReference::Striped(self.reference()),
+            heap,
+            id,
+            range,
+            sharing: Sharing::Shared,
+            alignment: request.alignment,
+            is_held: true,
+        })
+    }
+}

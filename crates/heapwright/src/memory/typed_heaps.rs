@@ -1,0 +1,495 @@
+//! The heaps of one kind: an engine that divides them, and where empty ones wait.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use heapwright_core::placement::{
+    EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
+    Room,
+};
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use super::accounts::Charged;
+use super::heap::{Heap, HeapPermit};
+use super::labels::Labels;
+use super::managed::{NewMemory, create_managed};
+use super::pool_sums::{Counted, HeapsShare, PoolEntry, PoolSums};
+use super::prefetch::Prefetch;
+use super::refusal::Refusal;
+use super::siblings::Siblings;
+use super::source::HeapSource;
+use super::spare_heaps::SpareHeaps;
+use crate::desc::HEAP_GRANULARITY;
+use crate::error::{MemorySource, Obstacle};
+use crate::plan::Constraints;
+use crate::requirements::ResourceClass;
+use crate::{Error, HeapType, SegmentGroup};
+
+/// Heaps of one kind, which the resources of one class share.
+///
+/// Its lock is that of the engine and of the pool, and neither is held while a heap is created or destroyed.
+#[derive(Debug)]
+pub(crate) struct TypedHeaps {
+    pub(crate) desc: TypedHeapsDesc,
+    /// Resources that share heaps; with the default algorithm those with a heap of their own, too.
+    shared: HeapEngine<Arc<Heap>>,
+    /// Resources with a heap of their own that is not one of the shared engine's.
+    dedicated: HeapEngine<Arc<Heap>>,
+    /// Empty heaps that no engine keeps. Nested allocators have their parent's.
+    spare: Arc<SpareHeaps>,
+    /// The same of allocators that are nested with this one.
+    siblings: Arc<Siblings<Self>>,
+    pub(crate) source: Arc<HeapSource>,
+    pub(crate) labels: Labels,
+    pub(crate) prefetch: Prefetch,
+    /// Heaps that there are, for a pool's bounds.
+    heap_count: Arc<AtomicU64>,
+    this: Weak<Self>,
+    /// Of a custom pool: its part in the sums over all pools.
+    pub(crate) pool_entry: Option<PoolEntry>,
+}
+
+/// What heaps of one kind are like.
+#[derive(Debug)]
+pub(crate) struct TypedHeapsDesc {
+    /// Among all that this process made.
+    pub(crate) number: u64,
+    /// A custom pool's name.
+    pub(crate) pool: Option<Arc<str>>,
+    /// Of a custom pool: what the pools of its allocator hold together.
+    pub(crate) pool_sums: Option<Arc<PoolSums>>,
+    pub(crate) heap_type: HeapType,
+    pub(crate) segment_group: SegmentGroup,
+    pub(crate) class: ResourceClass,
+    /// A pool for buffers and textures alike; its `class` is that of buffers.
+    pub(crate) holds_everything: bool,
+    /// Everything but the size.
+    pub(crate) heap: D3D12_HEAP_DESC,
+    pub(crate) protected_session: Option<ID3D12ProtectedResourceSession>,
+    pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
+    /// Zero: what is asked for decides.
+    pub(crate) heap_size: ByteSize,
+    pub(crate) max_heap_size: ByteSize,
+    pub(crate) min_heap_count: u64,
+    pub(crate) max_heap_count: u64,
+    pub(crate) min_alignment: Alignment,
+    pub(crate) engine: EngineDesc,
+    /// What becomes of heaps that an engine gives up.
+    pub(crate) recycling: Recycling,
+}
+
+/// What becomes of empty heaps that an engine gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recycling {
+    /// The pool takes what it is for; the device gets the rest.
+    IntoPool,
+    /// The device gets them.
+    Never,
+}
+
+/// With what a resource shares its heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Sharing {
+    /// With others.
+    Shared,
+    /// With nothing.
+    Own,
+    /// With nothing, and the residency manager does not know the heap: it is nobody else's, before and after.
+    Unmanaged,
+}
+
+impl TypedHeaps {
+    pub(crate) fn new(
+        desc: TypedHeapsDesc,
+        spare: Arc<SpareHeaps>,
+        siblings: Arc<Siblings<Self>>,
+        source: Arc<HeapSource>,
+    ) -> Arc<Self> {
+        let granularity =
+            Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
+        let dedicated = EngineDesc::Dedicated { granularity };
+        let pool_entry = desc.pool_sums.as_ref().map(|sums| PoolEntry::new(sums, desc.heap_type));
+        let heaps = Arc::new_cyclic(|this| Self {
+            shared: HeapEngine::new(&desc.engine),
+            dedicated: HeapEngine::new(&dedicated),
+            desc,
+            spare,
+            siblings,
+            source,
+            labels: Labels::default(),
+            prefetch: Prefetch::default(),
+            heap_count: Arc::default(),
+            this: Weak::clone(this),
+            pool_entry,
+        });
+        heaps.siblings.join(&heaps);
+        heaps
+    }
+
+    #[inline]
+    pub(crate) fn engine(&self, sharing: Sharing) -> &HeapEngine<Arc<Heap>> {
+        if self.is_in_shared_engine(sharing) { &self.shared } else { &self.dedicated }
+    }
+
+    #[inline]
+    pub(crate) fn is_in_shared_engine(&self, sharing: Sharing) -> bool {
+        match sharing {
+            Sharing::Shared => true,
+            Sharing::Own => self.shared.algorithm() == PlacementAlgorithm::Default,
+            Sharing::Unmanaged => false,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &HeapEngine<Arc<Heap>> {
+        &self.shared
+    }
+
+    pub(crate) fn dedicated(&self) -> &HeapEngine<Arc<Heap>> {
+        &self.dedicated
+    }
+
+    /// Gives back the empty heaps that are not worth keeping beside a new one for a request.
+    pub(crate) fn make_way(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<(), PlacementError> {
+        let planned = self.engine(sharing).plan(request)?;
+        self.recycle(planned.release);
+        if self.desc.recycling == Recycling::IntoPool {
+            let members = self.siblings.members();
+            let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
+            let in_use = in_use.fold(ByteSize::ZERO, ByteSize::saturating_add);
+            drop(self.spare.pool.make_way(in_use, planned.size));
+        }
+        self.note_change();
+        Ok(())
+    }
+
+    /// Bytes of the heaps that go to the pool once nothing is in them.
+    fn bytes_of_pooled_kind(&self) -> ByteSize {
+        match self.desc.recycling {
+            Recycling::IntoPool => {
+                self.shared.totals().reserved.saturating_add(self.dedicated.totals().reserved)
+            }
+            Recycling::Never => ByteSize::ZERO,
+        }
+    }
+
+    /// The size of the heap that a request would need, with nothing changed.
+    pub(crate) fn new_heap_size(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<ByteSize, PlacementError> {
+        if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() {
+            return Ok(self.desc.heap_size);
+        }
+        self.engine(sharing).new_heap_size(request)
+    }
+
+    /// An empty heap of a fitting size that is held already: pooled, or held by an allocator that is nested with this one.
+    pub(crate) fn take_spare(&self, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+        if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => self.spare.put(heap),
+            }
+        }
+        self.take_empty_of_siblings(least, wanted)
+    }
+
+    /// Whether there is room for a request, or the size of the heap that it would take. Nothing is placed.
+    pub(crate) fn room_for(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<Room, PlacementError> {
+        let room = self.engine(sharing).room_for(request)?;
+        Ok(match room {
+            Room::NewHeap { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
+                Room::NewHeap { size: self.desc.heap_size }
+            }
+            room => room,
+        })
+    }
+
+    /// Whether there is room for a request, whatever it wastes of an empty heap.
+    pub(crate) fn has_any_room(
+        &self,
+        sharing: Sharing,
+        request: &PlacementRequest,
+    ) -> Result<bool, PlacementError> {
+        self.engine(sharing).has_room_anywhere(request)
+    }
+
+    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands.
+    pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
+        self.spare.pool.has_fitting(least, wanted)
+            || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
+    }
+
+    /// Checks whether there may be one heap more, once `empty` of those that there are have gone.
+    pub(crate) fn check_heap_count(&self, empty: u64) -> Result<(), Obstacle> {
+        let limit = self.desc.max_heap_count;
+        let needed = self.heap_count.load(Ordering::Relaxed).saturating_sub(empty);
+        let least = if empty == 0 { 0 } else { self.desc.min_heap_count };
+        if self.desc.pool.is_some() && limit != 0 && needed.max(least) >= limit {
+            return Err(Obstacle::HeapCount { limit });
+        }
+        Ok(())
+    }
+
+    /// Gives an empty heap back if the pool has as many heaps as it may have.
+    pub(crate) fn make_room_for_heap(&self) {
+        if self.check_heap_count(0).is_err() {
+            let _released = self.release(ByteSize::new(1));
+        }
+    }
+
+    /// Has the device create a heap, for which a residency manager makes room.
+    pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
+        let new_heap = MemorySource::NewHeap(size);
+        let refuse = |obstacle| Refusal::of(new_heap, obstacle);
+        let of_device = |hresult| match hresult {
+            E_OUTOFMEMORY => refuse(Obstacle::Device(hresult)),
+            _ => Error::device("ID3D12Device::CreateHeap", hresult).into(),
+        };
+        let charge = self.source.accounts.charge(self.desc.heap_type, Charged::Heap, size).map_err(refuse)?;
+        let permit =
+            self.desc.pool.as_ref().map(|_| HeapPermit::take(&self.heap_count, self.desc.max_heap_count));
+        let permit = permit.transpose().map_err(refuse)?;
+        let (heap, residency) = match self.source.manager_for(constraints) {
+            None => (self.create_d3d12_heap(size).map_err(of_device)?, None),
+            Some(manager) => {
+                let new = NewMemory {
+                    group: self.desc.segment_group,
+                    size,
+                    flags: self.desc.heap.Flags,
+                    within_budget: constraints.within_budget,
+                    priority: self.desc.residency_priority,
+                };
+                let made = create_managed(manager, new, || self.create_d3d12_heap(size));
+                let (heap, residency) = made.map_err(|not| not.into_refusal(new_heap, of_device))?;
+                (heap, Some(residency))
+            }
+        };
+        self.source.accounts.count_created_heap();
+        let (heap_type, class) = (self.desc.heap_type, self.desc.class);
+        tracing::debug!(%heap_type, ?class, %size, "created a heap");
+        Ok(Heap::new(heap, residency, size, charge, permit))
+    }
+
+    fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
+        let devices = &self.source.devices;
+        let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
+        let mut heap: Option<ID3D12Heap> = None;
+        match &self.desc.protected_session {
+            None => {
+                // SAFETY: the device is a live COM object, the description outlives the call, and the result is written to
+                // a variable of the interface that is asked for.
+                unsafe { devices.device.CreateHeap(&desc, &mut heap) }
+            }
+            Some(session) => {
+                // A pool with a session is refused where the device lacks the interface.
+                let device = devices.device4.as_ref().ok_or(E_NOINTERFACE)?;
+                // SAFETY: as above; the session is a live COM object.
+                unsafe { device.CreateHeap1(&desc, session, &mut heap) }
+            }
+        }
+        .map_err(|error| error.code())?;
+        let heap = heap.ok_or(E_POINTER)?;
+        // A manager tells the device.
+        let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());
+        if let (Some(priority), Some(device)) = (priority, &devices.device1) {
+            let pageable = Some(heap.clone().into());
+            // SAFETY: one object and one priority, both readable; the object is a live heap.
+            let set = unsafe { device.SetResidencyPriority(1, &pageable, &priority) };
+            if set.is_err() {
+                tracing::warn!(
+                    priority,
+                    "the device did not take the residency priority: {:#}",
+                    hresult::Named(set)
+                );
+            }
+        }
+        Ok(heap)
+    }
+
+    /// Adds a heap that nothing is in.
+    pub(crate) fn insert_empty(&self, heap: Arc<Heap>) -> Result<(), PlacementError> {
+        let inserted = self.shared.insert(heap.size(), heap);
+        self.note_change();
+        inserted
+    }
+
+    /// Adds a heap that was made in advance for requests of this kind. One that cannot be numbered goes back to the device.
+    pub(crate) fn insert_prefetched(&self, sharing: Sharing, heap: Arc<Heap>) {
+        let _refused = self.engine(sharing).insert(heap.size(), heap);
+        self.note_change();
+    }
+
+    /// What becomes of heaps that nothing is in any more.
+    pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
+        for heap in heaps {
+            self.recycle_one(heap);
+        }
+    }
+
+    /// Whether a pool would have fewer heaps than it is to have without this one.
+    pub(crate) fn is_needed(&self, heap: &Heap) -> bool {
+        self.desc.pool.is_some()
+            && self.heap_count.load(Ordering::Relaxed) <= self.desc.min_heap_count
+            && heap.size() == self.desc.heap_size
+    }
+
+    fn recycle_one(&self, heap: Arc<Heap>) {
+        if self.source.residency.is_some() && heap.residency().is_none() {
+            // What the manager does not know is for nobody else.
+            return;
+        }
+        if self.is_needed(&heap) {
+            // Refused only when there are as many heaps as can be numbered; the heap goes back to the device then.
+            let _refused = self.insert_empty(heap);
+        } else if self.desc.recycling == Recycling::IntoPool {
+            self.spare.put(heap);
+        }
+    }
+
+    /// The sizes of empty heaps that no engine keeps.
+    pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
+        self.own_spare().map(HeapPool::sizes).unwrap_or_default()
+    }
+
+    /// Whether a heap of any size that holds a request will do for it.
+    pub(crate) fn takes_any_heap(&self) -> bool {
+        self.shared.algorithm() == PlacementAlgorithm::Default && self.desc.heap_size.is_zero()
+    }
+
+    /// Whether no two resources share a heap.
+    pub(crate) fn is_dedicated(&self) -> bool {
+        self.shared.algorithm() == PlacementAlgorithm::Dedicated
+    }
+
+    /// Bytes of heaps that are shared and that nothing is in.
+    pub(crate) fn free_in_heaps(&self) -> ByteSize {
+        let totals = self.shared.totals();
+        totals.reserved.saturating_sub(totals.used)
+    }
+
+    /// Gives empty heaps of at least so many bytes back to the device, or all there are, and answers how many that was.
+    pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
+        let mut released = ByteSize::ZERO;
+        let left = |released: ByteSize| bytes.saturating_sub(released);
+        for (size, heap) in self.spare.pool.release(bytes) {
+            released = released.saturating_add(size);
+            drop(heap);
+        }
+        if released < bytes {
+            for (size, heap) in self.dedicated.take_empty(left(released)) {
+                released = released.saturating_add(size);
+                drop(heap);
+            }
+        }
+        if released < bytes {
+            let mut kept = Vec::new();
+            for (size, heap) in self.shared.take_empty(left(released)) {
+                let is_needed = self.desc.pool.is_some()
+                    && self.heap_count.load(Ordering::Relaxed) <= self.desc.min_heap_count;
+                if is_needed {
+                    kept.push(heap);
+                } else {
+                    released = released.saturating_add(size);
+                    drop(heap);
+                }
+            }
+            for heap in kept {
+                let _refused = self.insert_empty(heap);
+            }
+        }
+        self.note_change();
+        released
+    }
+
+    /// The pooled heaps, if they are charged to this allocator, and not to the one that it is nested in.
+    fn own_spare(&self) -> Option<&HeapPool<Arc<Heap>>> {
+        self.spare.owned_by(&self.source.accounts)
+    }
+
+    /// An empty heap of an allocator that is nested with this one.
+    fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
+        for other in self.siblings.others(self) {
+            let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
+            match heap.transfer_to(&self.source.accounts) {
+                Ok(()) => return Some(heap),
+                Err(_) => drop(other.insert_empty(heap)),
+            }
+        }
+        None
+    }
+
+    /// Has those who sum up all pools look at this one again; to be called behind each change of what the heaps hold.
+    #[inline]
+    pub(crate) fn note_change(&self) {
+        if let Some(entry) = &self.pool_entry {
+            entry.note_change(|| self.this.clone());
+        }
+    }
+
+    /// What is in the heaps, and the heaps that are held empty as well.
+    pub(crate) fn totals(&self) -> HeapSetTotals {
+        let [shared, own] = [self.shared.totals(), self.dedicated.totals()];
+        let spare = self.own_spare().map(HeapPool::totals).unwrap_or_default();
+        HeapSetTotals {
+            used: shared.used.saturating_add(own.used),
+            reserved: shared.reserved.saturating_add(own.reserved).saturating_add(spare.bytes),
+            allocation_count: shared.allocation_count + own.allocation_count,
+            heap_count: shared.heap_count + own.heap_count + spare.heap_count,
+            empty_heap_count: shared.empty_heap_count + own.empty_heap_count + spare.heap_count,
+            empty: shared.empty.saturating_add(own.empty).saturating_add(spare.bytes),
+        }
+    }
+
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        self.prefetch.wait();
+        for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
+            engine.audit().map_err(|error| {
+                format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
+            })?;
+        }
+        // Another thread may be between a change and its note.
+        let is_counted = |entry: &PoolEntry| {
+            (0..1000).any(|_| {
+                let is_counted = entry.is_counted(|| self.share());
+                if !is_counted {
+                    std::thread::yield_now();
+                }
+                is_counted
+            })
+        };
+        if !self.pool_entry.as_ref().is_none_or(is_counted) {
+            return Err("the sums over all pools miss a change of one".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Counted for TypedHeaps {
+    fn entry(&self) -> Option<&PoolEntry> {
+        self.pool_entry.as_ref()
+    }
+
+    fn share(&self) -> HeapsShare {
+        let (prefetch_misses, prefetch_eliminated) = self.prefetch.misses_and_eliminated();
+        let cache = self.shared.size_cache();
+        HeapsShare {
+            totals: self.totals(),
+            prefetch_misses,
+            prefetch_eliminated,
+            size_cache_hits: cache.hits,
+            size_cache_misses: cache.misses,
+        }
+    }
+}

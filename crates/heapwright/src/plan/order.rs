@@ -1,0 +1,110 @@
+//! Which placements an allocation may have, in the order in which they are tried.
+
+use super::decision::{Decision, Placement, Reason};
+
+/// What decides which placements an allocation may have. The names are those of the flags.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Facts {
+    pub(crate) allocator_always_committed: bool,
+    pub(crate) always_committed: bool,
+    pub(crate) prefer_committed: bool,
+    /// Heap flags that the allocator's heaps do not have.
+    pub(crate) foreign_heap_flags: bool,
+    /// NEVER_SUBALLOCATE_HEAP or NEVER_RESIDENT.
+    pub(crate) own_heap: bool,
+    pub(crate) never_allocate_heap: bool,
+    pub(crate) never_fallback: bool,
+    /// A pool, padding, or a session: what no committed resource has.
+    pub(crate) placed_only: bool,
+    /// The allocator's algorithm gives every resource a heap of its own.
+    pub(crate) dedicated: bool,
+}
+
+/// At most three placements, each with its reason.
+pub(crate) type Order = [Option<Decision>; 3];
+
+/// Returns the placements to try, in order; none when the flags leave none.
+///
+/// | case | first | then | at last |
+/// |---|---|---|---|
+/// | as a rule | shared | own heap, if too large to share | committed |
+/// | NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | own heap | | committed |
+/// | ALWAYS_COMMITTED, foreign heap flags | committed | | |
+/// | PREFER_COMMITTED | committed | shared | own heap, if too large to share |
+/// | PREFER_COMMITTED with NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | committed | own heap | |
+///
+/// Nothing is committed at last with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
+#[inline]
+pub(crate) fn order(facts: &Facts) -> Order {
+    let committed = |reason| Some(Decision::new(Placement::Committed, reason));
+    if facts.always_committed {
+        return [committed(Reason::AllocationFlag), None, None];
+    }
+    if facts.foreign_heap_flags {
+        return [committed(Reason::ExtraHeapFlags), None, None];
+    }
+    if facts.allocator_always_committed && !facts.placed_only {
+        return [committed(Reason::AllocatorFlag), None, None];
+    }
+    let shared = Some(Decision::new(Placement::SharedHeap, Reason::Usual));
+    let own = Some(Decision::new(Placement::OwnHeap, Reason::TooLargeToShare));
+    let alone = match facts {
+        Facts { own_heap: true, .. } => Some(Decision::new(Placement::OwnHeap, Reason::AllocationFlag)),
+        Facts { dedicated: true, .. } => Some(Decision::new(Placement::OwnHeap, Reason::Usual)),
+        _ => None,
+    };
+    if facts.prefer_committed {
+        let first = committed(Reason::AllocationFlag);
+        return if alone.is_some() { [first, alone, None] } else { [first, shared, own] };
+    }
+    let may_fall_back = !facts.never_fallback && !facts.never_allocate_heap && !facts.placed_only;
+    let last = if may_fall_back { committed(Reason::OutOfMemory) } else { None };
+    if alone.is_some() {
+        return [alone, last, None];
+    }
+    [shared, own, last]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placements(facts: Facts) -> Vec<Placement> {
+        order(&facts).into_iter().flatten().map(|decision| decision.placement).collect()
+    }
+
+    #[test]
+    fn every_fact_changes_the_order() {
+        use Placement::{Committed, OwnHeap as Own, SharedHeap as Shared};
+        let facts = Facts::default();
+        let cases: [(Facts, &[Placement]); 13] = [
+            (facts, &[Shared, Own, Committed]),
+            (Facts { always_committed: true, ..facts }, &[Committed]),
+            (Facts { allocator_always_committed: true, ..facts }, &[Committed]),
+            (Facts { allocator_always_committed: true, placed_only: true, ..facts }, &[Shared, Own]),
+            (Facts { foreign_heap_flags: true, ..facts }, &[Committed]),
+            (Facts { prefer_committed: true, ..facts }, &[Committed, Shared, Own]),
+            (Facts { prefer_committed: true, own_heap: true, ..facts }, &[Committed, Own]),
+            (Facts { prefer_committed: true, dedicated: true, ..facts }, &[Committed, Own]),
+            (Facts { own_heap: true, ..facts }, &[Own, Committed]),
+            (Facts { never_allocate_heap: true, ..facts }, &[Shared, Own]),
+            (Facts { never_fallback: true, ..facts }, &[Shared, Own]),
+            (Facts { placed_only: true, ..facts }, &[Shared, Own]),
+            (Facts { dedicated: true, ..facts }, &[Own, Committed]),
+        ];
+        for (facts, expected) in cases {
+            assert_eq!(placements(facts), expected, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn the_reason_says_what_decided() {
+        let first = |facts: Facts| order(&facts)[0].map(|decision| decision.reason);
+        let facts = Facts::default();
+        assert_eq!(first(facts), Some(Reason::Usual));
+        assert_eq!(first(Facts { always_committed: true, ..facts }), Some(Reason::AllocationFlag));
+        assert_eq!(first(Facts { allocator_always_committed: true, ..facts }), Some(Reason::AllocatorFlag));
+        assert_eq!(first(Facts { foreign_heap_flags: true, ..facts }), Some(Reason::ExtraHeapFlags));
+        assert_eq!(order(&facts)[2], Some(Decision::new(Placement::Committed, Reason::OutOfMemory)));
+    }
+}

@@ -1,0 +1,132 @@
+//! A request for a resource, with the kind of heaps that it was granted.
+
+use heapwright_core::placement::PlacementRequest;
+use heapwright_core::suballoc::Strategy;
+use heapwright_core::{Alignment, ByteSize};
+use heapwright_d3d12::*;
+
+use super::order::Facts;
+use crate::desc::{ResourceAllocationFlags, ResourceDesc};
+use crate::heap_family::GrantedHeaps;
+use crate::requirements::{RequestedResource, ResourceRequirements};
+use crate::{BufferUses, Error};
+
+/// Constraints on where memory may come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constraints {
+    pub(crate) may_create_heap: bool,
+    pub(crate) within_budget: bool,
+    /// No residency manager knows of the memory.
+    pub(crate) never_resident: bool,
+}
+
+/// A resource that is asked for, in heaps of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResourceRequest<'a> {
+    pub(crate) resource: &'a ResourceDesc<'a>,
+    pub(crate) flags: ResourceAllocationFlags,
+    pub(crate) heap_flags: D3D12_HEAP_FLAGS,
+    pub(crate) padding: ByteSize,
+    pub(crate) strategy: Strategy,
+    pub(crate) uses: BufferUses,
+    /// It is for a custom pool.
+    pub(crate) is_in_pool: bool,
+    pub(crate) granted: GrantedHeaps,
+    pub(crate) constraints: Constraints,
+}
+
+impl<'a> ResourceRequest<'a> {
+    /// A request without any options.
+    pub(crate) fn plain(
+        resource: &'a ResourceDesc<'a>,
+        granted: GrantedHeaps,
+        constraints: Constraints,
+    ) -> Self {
+        Self {
+            resource,
+            flags: ResourceAllocationFlags::empty(),
+            heap_flags: D3D12_HEAP_FLAG_NONE,
+            padding: ByteSize::ZERO,
+            strategy: Strategy::default(),
+            uses: BufferUses::empty(),
+            is_in_pool: false,
+            granted,
+            constraints,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn requested(&self) -> RequestedResource<'a> {
+        RequestedResource {
+            desc: self.resource.desc,
+            mip_region: self.resource.sampler_feedback_mip_region,
+            castable_formats: self.resource.castable_formats,
+            uses: self.uses,
+        }
+    }
+
+    /// The bytes that the resource asks heaps for, whose allocations are aligned to `min_alignment` at least.
+    #[inline]
+    pub(crate) fn placement(
+        &self,
+        placed: &ResourceRequirements,
+        min_alignment: Alignment,
+        own_heap: bool,
+    ) -> Result<PlacementRequest, Error> {
+        let padding = self.padding;
+        let alignment = placed.alignment.max(min_alignment);
+        // A multiple of the alignment: a move of a defragmentation relies on it.
+        let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
+        let size = size.ok_or_else(|| {
+            let rule = format!("{padding} beyond {} have more than 64 bits", placed.size);
+            Error::too_large("ResourceAllocationDesc::extra_required_resource_padding", rule)
+        })?;
+        let width = ByteSize::new(if self.resource.is_buffer() { placed.desc.Width } else { u64::MAX });
+        let rounding = size.saturating_sub(width.saturating_add(padding));
+        Ok(PlacementRequest {
+            rounding: if rounding.get() < alignment.get() { rounding } else { ByteSize::ZERO },
+            strategy: self.strategy,
+            own_heap,
+            upper: self.flags.contains(ResourceAllocationFlags::UPPER_ADDRESS),
+            cache_size: self.flags.contains(ResourceAllocationFlags::ALWAYS_CACHE_SIZE),
+            ..PlacementRequest::new(size, alignment)
+        })
+    }
+
+    /// What decides which placements the resource may have, beside heaps with these flags.
+    #[inline]
+    pub(crate) fn facts(
+        &self,
+        heap_flags: D3D12_HEAP_FLAGS,
+        allocator_always_committed: bool,
+        dedicated: bool,
+    ) -> Facts {
+        let has = |flags| self.flags.intersects(flags);
+        let foreign = foreign_heap_flags(self.heap_flags, heap_flags);
+        if foreign != 0 && !self.is_in_pool {
+            tracing::debug!("heap flags {foreign:#x} make the resource committed");
+        }
+        Facts {
+            allocator_always_committed,
+            always_committed: has(ResourceAllocationFlags::ALWAYS_COMMITTED)
+                || self.resource.protected_session.is_some() && !self.is_in_pool,
+            prefer_committed: has(ResourceAllocationFlags::PREFER_COMMITTED),
+            foreign_heap_flags: foreign != 0 && !self.is_in_pool,
+            own_heap: has(
+                ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_RESIDENT
+            ),
+            never_allocate_heap: has(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+            never_fallback: has(ResourceAllocationFlags::NEVER_FALLBACK),
+            placed_only: self.is_in_pool || !self.padding.is_zero(),
+            dedicated,
+        }
+    }
+}
+
+/// Flags that heaps do not have and that make a difference to their resources.
+#[inline]
+pub(crate) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
+    // Permissions that need not be used.
+    let permissions = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
+    required & !permissions & !flags
+}
