@@ -13,7 +13,7 @@ use heapwright::{
     ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags,
     SuballocationAlgorithm, buffer_desc,
 };
-use heapwright_runtime::ddi::SegmentGroup;
+use heapwright_runtime::SegmentGroup;
 use log_lines::warnings;
 
 fn usual(gpu: &impl Opened) -> ResourceAllocator {

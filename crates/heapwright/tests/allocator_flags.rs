@@ -12,7 +12,7 @@ use heapwright::{
     ByteSize, HeapType, Placement, Reason, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
     ResourceAllocatorFlags, SuballocationAlgorithm,
 };
-use heapwright_runtime::ddi::SegmentGroup;
+use heapwright_runtime::SegmentGroup;
 use log_lines::warnings;
 
 #[test]

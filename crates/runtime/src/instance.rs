@@ -107,7 +107,7 @@ impl Instance {
     /// ```
     /// use heapwright_core::{ByteSize, GpuVirtualAddress};
     /// use heapwright_d3d12::*;
-    /// use heapwright_runtime::ddi::{GpuVirtualAddressRange, SegmentGroup};
+    /// use heapwright_runtime::{GpuVirtualAddressRange, SegmentGroup};
     /// use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
     /// use windows_core::Interface as _;
     ///

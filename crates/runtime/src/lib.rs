@@ -39,7 +39,7 @@
 
 pub mod aliasing;
 mod api;
-pub mod ddi;
+mod ddi;
 pub mod debug;
 mod drivers;
 pub mod exports;
@@ -50,5 +50,6 @@ pub mod residency;
 mod rules;
 pub mod write_tracking;
 
+pub use ddi::{Architecture, GpuVirtualAddressRange, SegmentGroup};
 pub use drivers::host::profile::{BudgetStep, HostProfile, SegmentProfile};
 pub use instance::{DeviceOptions, Instance};

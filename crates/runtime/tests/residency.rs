@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
-use heapwright_runtime::ddi::SegmentGroup;
+use heapwright_runtime::SegmentGroup;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{HRESULT, Interface};
 

@@ -292,7 +292,7 @@ impl Model {
             }
             Step::Release(number) => self.release(*number),
             Step::SetBudget { local, mib } => {
-                use heapwright_runtime::ddi::SegmentGroup;
+                use heapwright_runtime::SegmentGroup;
                 self.budget[usize::from(!local)] = mib * MIB;
                 let group = if *local { SegmentGroup::Local } else { SegmentGroup::NonLocal };
                 self.gpu.set_budget(group, ByteSize::from_mib(*mib));

@@ -179,7 +179,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         let held: Vec<_> = (0..32).map(|_| local(&allocator, 100 * MIB)).collect();
         drop(held);
         assert!(allocator.reserved() > ByteSize::from_mib(3000), "empty heaps are held");
-        gpu.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, ByteSize::from_mib(500));
+        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(500));
         let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
         let desc = buffer_desc(ByteSize::from_mib(150));
         let probed = allocator.probe(&within, &ResourceDesc::new(&desc));
@@ -196,7 +196,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
 #[test]
 fn empty_heaps_of_one_kind_make_way_for_another() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, ByteSize::from_mib(3000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(3000));
     let allocator = usual(&gpu);
     let default = HeapType::Default.into_place();
     type Make = fn(&ResourceAllocator, &ResourceAllocationDesc<'_>) -> ResourceAllocation;
@@ -228,7 +228,7 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
         [SuballocationAlgorithm::Default, SuballocationAlgorithm::Dedicated, SuballocationAlgorithm::Slab]
     {
         let gpu = open("discrete");
-        gpu.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, ByteSize::from_mib(1000));
+        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1000));
         let allocator = usual(&gpu);
         let desc = ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..Default::default() };
         let child = allocator.create_nested(desc).expect("sound");
@@ -253,7 +253,7 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
 #[test]
 fn committed_resources_make_empty_heaps_go_as_well() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, ByteSize::from_mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1000));
     let allocator = usual(&gpu);
     drop((0..9).map(|_| local(&allocator, 100 * MIB)).collect::<Vec<_>>());
     let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
@@ -265,7 +265,7 @@ fn committed_resources_make_empty_heaps_go_as_well() {
 #[test]
 fn new_heaps_are_no_larger_than_the_budget_left() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, ByteSize::from_mib(64));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(64));
     let allocator = usual(&gpu);
     let large = local(&allocator, 63 * MIB + 192 * KIB);
     let small: Vec<_> = (0..260).map(|_| local(&allocator, 3 * KIB)).collect();

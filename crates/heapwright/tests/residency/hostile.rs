@@ -330,8 +330,7 @@ fn an_object_is_one_residency_heap() {
 fn an_instance_does_not_page_on_another_d3d12() {
     let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));
     let mut instance = scene.instance.clone();
-    let heap =
-        instance.create_heap(mib(1), heapwright_runtime::ddi::SegmentGroup::Local, true).expect("room");
+    let heap = instance.create_heap(mib(1), heapwright_runtime::SegmentGroup::Local, true).expect("room");
     let objects = [Some(heap.into())];
     instance.evict(&objects).expect("it is resident");
     instance.device = scene.device.clone();

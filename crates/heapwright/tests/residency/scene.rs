@@ -323,7 +323,7 @@ impl Scene {
 
     /// Another program takes local memory, or gives it back.
     pub(crate) fn set_budget(&self, local: u64) {
-        self.instance.set_budget(heapwright_runtime::ddi::SegmentGroup::Local, mib(local));
+        self.instance.set_budget(heapwright_runtime::SegmentGroup::Local, mib(local));
     }
 
     /// Removes the device, as a GPU that hangs does.

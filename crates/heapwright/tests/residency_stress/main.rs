@@ -15,7 +15,7 @@ use std::time::Duration;
 use heapwright::residency::eviction::PolicyKind;
 use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
-use heapwright_runtime::ddi::SegmentGroup::Local;
+use heapwright_runtime::SegmentGroup::Local;
 use heapwright_runtime::{HostProfile, Instance};
 
 use self::random::Random;

@@ -20,7 +20,7 @@ impl Instance {
     ///
     /// ```
     /// use heapwright_core::ByteSize;
-    /// use heapwright_runtime::ddi::SegmentGroup;
+    /// use heapwright_runtime::SegmentGroup;
     /// use heapwright_runtime::{HostProfile, Instance};
     ///
     /// let gpu = Instance::open(HostProfile::default_profile())?;

@@ -71,7 +71,7 @@ fn a_device_without_the_tier_reserves_nothing_and_creates_nothing_at_an_address(
     let heap = heap(&device, PAGE).expect("of the driver's choice");
     assert_eq!(allocation(&heap).1, PAGE, "where an object is can be asked of every driver");
 
-    let ranges = [heapwright_runtime::ddi::GpuVirtualAddressRange {
+    let ranges = [heapwright_runtime::GpuVirtualAddressRange {
         start: heapwright_core::GpuVirtualAddress::new(PLACE).expect("not zero"),
         size: heapwright_core::ByteSize::from_kib(64),
     }];
@@ -227,7 +227,7 @@ fn neither_a_refused_creation_nor_a_check_uses_the_address_up() {
 #[test]
 fn an_address_that_cannot_be_had_says_which_and_why_and_the_device_lives() {
     let (gpu, device) = open_reserving();
-    let usage = || gpu.current_usage(heapwright_runtime::ddi::SegmentGroup::NonLocal);
+    let usage = || gpu.current_usage(heapwright_runtime::SegmentGroup::NonLocal);
     let home = heap_at(&device, PLACE, 4 * PAGE).expect("reserved");
     let (before, ledger) = (usage(), gpu.residency());
     let at = |address, size| heap_at(&device, address, size);

@@ -318,7 +318,7 @@ fn follow(device: &ID3D12Device14, recorded: &[Recorded], buffers: &BTreeMap<usi
 fn check_balance(gpu: Instance, device: ID3D12Device14, objects: Replayed) {
     drop(objects);
     drop(device);
-    let used = gpu.current_usage(heapwright_runtime::ddi::SegmentGroup::NonLocal);
+    let used = gpu.current_usage(heapwright_runtime::SegmentGroup::NonLocal);
     assert!(used.get() <= 2 * PAGE, "{used} are in use still");
 }
 

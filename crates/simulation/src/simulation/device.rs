@@ -5,7 +5,7 @@ use heapwright::d3d12::hresult::Named;
 use heapwright::d3d12::windows_core::{self, HRESULT};
 use heapwright::d3d12::{E_OUTOFMEMORY, ID3D12Pageable};
 use heapwright_core::residency::SegmentGroup;
-use heapwright_runtime::{HostProfile, Instance, SegmentProfile, ddi};
+use heapwright_runtime::{HostProfile, Instance, SegmentProfile};
 
 use crate::workload::{HeapNumber, WorkHeap, Workload, as_index};
 
@@ -100,9 +100,9 @@ impl Device {
     }
 }
 
-fn to_driver(group: SegmentGroup) -> ddi::SegmentGroup {
+fn to_driver(group: SegmentGroup) -> heapwright_runtime::SegmentGroup {
     match group {
-        SegmentGroup::Local => ddi::SegmentGroup::Local,
-        SegmentGroup::NonLocal => ddi::SegmentGroup::NonLocal,
+        SegmentGroup::Local => heapwright_runtime::SegmentGroup::Local,
+        SegmentGroup::NonLocal => heapwright_runtime::SegmentGroup::NonLocal,
     }
 }

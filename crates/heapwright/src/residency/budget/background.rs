@@ -190,7 +190,7 @@ mod tests {
     use std::time::Duration;
 
     use heapwright_core::ByteSize;
-    use heapwright_runtime::ddi::SegmentGroup;
+    use heapwright_runtime::SegmentGroup;
     use heapwright_runtime::{HostProfile, Instance};
 
     use super::super::faulty_adapter::FaultyAdapter;

@@ -1,6 +1,6 @@
 //! Budgets of the simulated GPU, and of an adapter that is made to say what is rare.
 
-use heapwright_runtime::{HostProfile, Instance, ddi};
+use heapwright_runtime::{HostProfile, Instance};
 
 use super::super::faulty_adapter::FaultyAdapter;
 use super::*;
@@ -59,8 +59,8 @@ fn a_refresh_takes_over_what_the_system_says() {
     }
     assert_eq!(budgets.refreshes(), 1);
     let _heap = heap(&gpu, mib(16));
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(500));
-    gpu.set_budget(ddi::SegmentGroup::NonLocal, mib(100));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(500));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::NonLocal, mib(100));
     assert_eq!(budgets.usage_sample(LOCAL), ByteSize::ZERO, "nobody has asked since");
     budgets.refresh().expect("answered");
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
@@ -72,7 +72,7 @@ fn a_refresh_takes_over_what_the_system_says() {
 #[test]
 fn the_default_is_95_percent() {
     let gpu = open("discrete");
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let budget = budgets(&gpu, &ResidencyManagerDesc::default()).budget(LOCAL);
     assert!(budget <= mib(950) && budget > mib(949), "{budget}");
 }
@@ -80,7 +80,7 @@ fn the_default_is_95_percent() {
 #[test]
 fn memory_of_uma_is_one_unless_the_flag_is_against_it() {
     let gpu = open("uma");
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let one = budgets(&gpu, &whole());
     assert!(one.unifies_memory());
     assert_eq!((one.budget(LOCAL), one.budget(NON_LOCAL)), (mib(1000), ByteSize::MAX));
@@ -100,7 +100,7 @@ fn memory_of_uma_is_one_unless_the_flag_is_against_it() {
 #[test]
 fn the_system_is_told_of_a_reservation_and_gets_it_back() {
     let gpu = open("discrete");
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let system = || VideoMemoryInfo::query(&gpu.adapter, LOCAL).expect("answered").current_reservation;
     let budgets = budgets(&gpu, &whole());
     assert_eq!(budgets.set_reservation(LOCAL, mib(200)).expect("answered"), mib(200));
@@ -113,10 +113,10 @@ fn the_system_is_told_of_a_reservation_and_gets_it_back() {
     assert_eq!(budgets.set_reservation(LOCAL, mib(900)).expect("answered"), mib(500));
     assert_eq!((system(), budgets.budget(LOCAL)), (mib(500), mib(500)));
     // What is reserved follows the budget down and up again.
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(400));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(400));
     budgets.refresh().expect("answered");
     assert_eq!((system(), budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(200), mib(200), mib(200)));
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(4000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(4000));
     budgets.refresh().expect("answered");
     assert_eq!((system(), budgets.budget(LOCAL)), (mib(900), mib(3100)));
     let info = budgets.video_memory_info(LOCAL, mib(7));
@@ -129,7 +129,7 @@ fn the_system_is_told_of_a_reservation_and_gets_it_back() {
 #[test]
 fn what_is_reserved_is_for_what_is_not_managed() {
     let gpu = open("discrete");
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let budgets = budgets(&gpu, &whole());
     budgets.set_reservation(LOCAL, mib(300)).expect("answered");
     let _of_others = heap(&gpu, mib(100));
@@ -151,7 +151,7 @@ fn a_maximum_is_beside_what_was_used_before() {
     let _after = heap(&gpu, mib(32));
     budgets.refresh().expect("answered");
     assert_eq!(budgets.budget(LOCAL), mib(164), "for life");
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(150));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(150));
     budgets.refresh().expect("answered");
     assert_eq!(budgets.budget(LOCAL), mib(150), "but never more than the system's");
 }
@@ -159,7 +159,7 @@ fn a_maximum_is_beside_what_was_used_before() {
 #[test]
 fn overrides_stand_in_for_the_system() {
     let gpu = open("discrete");
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let with = |budget_override| {
         budgets(&gpu, &ResidencyManagerDesc { budget_override: Some(budget_override), ..whole() })
     };
@@ -179,7 +179,7 @@ fn overrides_stand_in_for_the_system() {
         })
         .collect();
     assert_eq!(seen, [1000, 1000, 40, 40, 40, 20, 40].map(mib));
-    gpu.set_budget(ddi::SegmentGroup::Local, mib(7));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(7));
     scheduled.refresh().expect("answered");
     assert_eq!(scheduled.budget(LOCAL), mib(40), "whatever the system says");
     // Threads may come late with their number.
