@@ -7,7 +7,6 @@ use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyMana
 use heapwright::{
     ByteSize, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup,
 };
-use heapwright_runtime::SegmentGroup;
 
 use crate::scene::{Scene, Setup, is_locked, is_resident};
 
@@ -180,13 +179,13 @@ fn empty_heaps_go_before_live_ones() {
 #[test]
 fn the_operating_systems_budget_counts_without_an_override() {
     let scene = Scene::new(Setup { manager: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Setup::default() });
-    scene.gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(20));
+    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(20));
     scene.manager.trim();
     let made: Vec<_> = (0..8).map(|_| scene.alone(4)).collect();
     assert!(scene.used_mib() <= 19, "{} MiB of 95 % of 20", scene.used_mib());
     assert!(made.iter().any(is_resident));
     // Half of it goes to somebody else.
-    scene.gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(10));
+    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(10));
     scene.manager.trim();
     assert!(scene.used_mib() <= 9, "{} MiB of 95 % of 10", scene.used_mib());
     drop(made);
