@@ -1,4 +1,4 @@
-//! What the simulated device itself costs, so that benches of allocators measure the allocator.
+//! The cost of creating objects on the simulated device itself: the floor for the allocator benches.
 #![allow(missing_docs, reason = "a bench")]
 
 use std::hint::black_box;

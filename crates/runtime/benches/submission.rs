@@ -1,4 +1,4 @@
-//! What submitting work costs on the simulated device, so that benches of a residency manager measure the manager.
+//! The cost of submitting work on the simulated device itself: the floor for the residency manager benches.
 #![allow(missing_docs, reason = "a bench")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
@@ -10,7 +10,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
-/// Calls in a sample, after which the queue is drained outside of the measurement.
+/// Number of calls in a sample. The queue is drained after each sample, outside of the measurement.
 const CALLS: u64 = 64;
 
 fn wait(fence: &ID3D12Fence, value: u64) {

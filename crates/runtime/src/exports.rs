@@ -1,10 +1,10 @@
-//! The functions that d3d12.dll and dxgi.dll export, in their own shape.
+//! The functions that d3d12.dll and dxgi.dll export, with the same signatures.
 //!
-//! A Rust program may call them here; the library `heapwright_d3d12_runtime` of the crate heapwright-runtime-cdylib exports
-//! them under their own names, for programs in C and C++.
+//! Rust programs can call them here. For programs in C and C++, the crate heapwright-runtime-cdylib builds the library
+//! `heapwright_d3d12_runtime`, which exports them under their own names.
 //!
-//! All factories of the process enumerate the same adapters: one, of the default host profile or of the one that
-//! [`HeapwrightChooseDevice`] or the environment names.
+//! All factories of the process enumerate the same single adapter: that of the default host profile, or of the profile
+//! chosen with [`HeapwrightChooseDevice`] or the environment.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, OnceLock};
@@ -25,17 +25,17 @@ use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 use crate::rules::{Options, Refusal, recreate};
 
-/// The highest feature level that `D3D12CreateDevice` takes as a minimum.
+/// The highest minimum feature level that `D3D12CreateDevice` accepts.
 pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
 
-/// The names of the environment variables that choose the device of the process, as [`HeapwrightChooseDevice`] does.
+/// The environment variables that choose the process's device, equivalent to [`HeapwrightChooseDevice`].
 const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
 
-/// The options there are, for messages.
+/// The valid options, for messages.
 const OPTIONS: &str = "alignment-is-floor, manual-write-tracking, aliasing=advanced, aliasing=simple, scramble=SEED or \
                        scramble=off are allowed";
 
-/// What the process' adapter is and what its devices can be told.
+/// The process's adapter, and the options of the devices created on it.
 struct Choice {
     adapters: Vec<Arc<dyn Driver>>,
     options: Options,
@@ -43,7 +43,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// A profile by its name, and options by theirs, with commas between them; empty for the defaults.
+    /// Parses a profile name and comma-separated options. Empty strings select the defaults.
     fn new(profile: &str, options: &str) -> Result<Self, Refusal> {
         let profile = match profile {
             "" => HostProfile::default_profile(),
@@ -81,10 +81,10 @@ impl Choice {
     }
 }
 
-/// What was chosen, which is fixed once it was asked for.
+/// The process's choice. It is fixed once it has been read.
 static CHOICE: OnceLock<Result<Choice, Refusal>> = OnceLock::new();
 
-/// The choice of this process, the same for every factory: what was chosen, or what the environment names.
+/// Returns the process's choice, which is the same for every factory. Without an earlier choice, reads the environment.
 fn process_choice() -> Result<&'static Choice, Refusal> {
     let chosen = CHOICE.get_or_init(|| {
         let [profile, options] = ENVIRONMENT.map(|name| std::env::var(name).unwrap_or_default());
@@ -93,19 +93,21 @@ fn process_choice() -> Result<&'static Choice, Refusal> {
     chosen.as_ref().map_err(Clone::clone)
 }
 
-/// Chooses the GPU that the process' factories enumerate, and the options of its devices; not a function of D3D12's.
+/// Chooses the GPU that the process's factories enumerate, and the options of its devices. Not part of D3D12.
 ///
-/// `profile` is the name of a [`HostProfile`], `options` are names with commas between them. Null and empty stand for the defaults.
+/// `profile` is the name of a [`HostProfile`], and `options` is a comma-separated list. Null or empty selects the
+/// defaults.
 ///
 /// | option | effect |
 /// | --- | --- |
 /// | `alignment-is-floor` | [`DeviceOptions::alignment_is_floor`](crate::DeviceOptions::alignment_is_floor) |
-/// | `manual-write-tracking` | A tool tracks writes: `ManualWriteTrackingResourceSupported` of OPTIONS17. |
-/// | `aliasing=advanced`, `aliasing=simple` | Devices track [aliasing](crate::aliasing) by that usage model. |
-/// | `scramble=SEED`, `scramble=off` | With `aliasing`: the seed of what overwrites undefined bytes, 0 by default, or nothing does. |
+/// | `manual-write-tracking` | Accepted without effect: writes are tracked while a tool is [installed](crate::write_tracking::install). |
+/// | `aliasing=advanced`, `aliasing=simple` | Devices track [aliasing](crate::aliasing) by this usage model. |
+/// | `scramble=SEED`, `scramble=off` | Requires `aliasing`. Sets the seed of the pattern that overwrites undefined bytes (0 by default), or disables overwriting. |
 ///
-/// The environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS do the same for a program that does not call this.
-/// E_INVALIDARG for names that are unknown, E_FAIL once a factory or a device was created.
+/// The environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS have the same effect for programs that do not
+/// call this function. Returns E_INVALIDARG for an unknown profile or option, and E_FAIL after the choice has been made
+/// or the process has created a factory or a device.
 ///
 /// # Safety
 ///
@@ -120,7 +122,7 @@ pub unsafe extern "system" fn HeapwrightChooseDevice(
             if text.is_null() {
                 return String::new();
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         });
         let choice = Choice::new(&profile, &options)?;
@@ -139,7 +141,7 @@ fn run(name: &'static str, body: impl FnOnce() -> Result<(), Refusal>) -> HRESUL
 
 /// # Safety
 ///
-/// `riid` is null or points to a GUID, `ppfactory` is null or points to writable space for one pointer.
+/// `riid` is null or points to a GUID; `ppfactory` is null or points to writable space for one pointer.
 unsafe fn create_factory(
     name: &'static str,
     flags: u32,
@@ -147,10 +149,10 @@ unsafe fn create_factory(
     ppfactory: *mut *mut c_void,
 ) -> HRESULT {
     run(name, || {
-        // SAFETY: the callers' promise: ppfactory is null or points to space for one pointer.
+        // SAFETY: the caller guarantees that ppfactory is null or points to space for one pointer.
         unsafe { call::clear(ppfactory) };
         let factory = Factory::create(process_choice()?.adapters.clone(), flags);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call::hand_out(&factory, riid, ppfactory) }
     })
 }
@@ -159,50 +161,50 @@ unsafe fn create_factory(
 ///
 /// # Safety
 ///
-/// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// As in DXGI: `riid` is null or points to a GUID; `ppfactory` is null or points to writable space for one pointer.
 #[allow(non_snake_case, reason = "DXGI's name")]
 pub unsafe extern "system" fn CreateDXGIFactory(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { create_factory("CreateDXGIFactory", 0, riid, ppfactory) }
 }
 
-/// Creates a DXGI factory that enumerates this runtime's adapters; the same as [`CreateDXGIFactory`].
+/// Creates a DXGI factory that enumerates this runtime's adapters. Same as [`CreateDXGIFactory`].
 ///
 /// # Safety
 ///
-/// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// As in DXGI: `riid` is null or points to a GUID; `ppfactory` is null or points to writable space for one pointer.
 #[allow(non_snake_case, reason = "DXGI's name")]
 pub unsafe extern "system" fn CreateDXGIFactory1(riid: *const GUID, ppfactory: *mut *mut c_void) -> HRESULT {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { create_factory("CreateDXGIFactory1", 0, riid, ppfactory) }
 }
 
 /// Creates a DXGI factory that enumerates this runtime's adapters.
 ///
-/// `flags` are kept for `IDXGIFactory3::GetCreationFlags`.
+/// `IDXGIFactory3::GetCreationFlags` returns `flags`, which have no other effect.
 ///
 /// # Safety
 ///
-/// As in DXGI: `riid` is null or points to a GUID, `ppfactory` is null or points to space for one pointer.
+/// As in DXGI: `riid` is null or points to a GUID; `ppfactory` is null or points to writable space for one pointer.
 #[allow(non_snake_case, reason = "DXGI's name")]
 pub unsafe extern "system" fn CreateDXGIFactory2(
     flags: u32,
     riid: *const GUID,
     ppfactory: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { create_factory("CreateDXGIFactory2", flags, riid, ppfactory) }
 }
 
-/// Creates a device on an adapter of this runtime, or on its first where `adapter` is null.
+/// Creates a device on an adapter of this runtime, or on the first adapter if `adapter` is null.
 ///
-/// A null `ppdevice` asks whether a device could be created and is answered S_FALSE. The device has the debug layer where
-/// `ID3D12Debug::EnableDebugLayer` came before.
+/// If `ppdevice` is null, checks whether the device could be created and returns S_FALSE if so. The debug layer is on
+/// if the process has called `ID3D12Debug::EnableDebugLayer` before.
 ///
 /// # Safety
 ///
-/// As in D3D12: `adapter` is null or an interface pointer, `riid` is null or points to a GUID, `ppdevice` is null or
-/// points to space for one pointer.
+/// As in D3D12: `adapter` is null or an interface pointer; `riid` is null or points to a GUID; `ppdevice` is null or
+/// points to writable space for one pointer.
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12CreateDevice(
     adapter: *mut c_void,
@@ -210,18 +212,20 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     riid: *const GUID,
     ppdevice: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: by the caller's promise the pointer is null or an interface pointer, which outlives the borrow.
+    // SAFETY: the caller guarantees that the pointer is null or an interface pointer, which outlives the borrow.
     let adapter = unsafe { IUnknown::from_raw_borrowed(&adapter) };
     let settings = SharedSettings::of_process().get();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     code(unsafe {
         create_device("D3D12CreateDevice", adapter, minimum_feature_level, settings, &[], (riid, ppdevice))
     })
 }
 
-/// Checks the minimum that an application asks for: one of the levels that D3D12's devices can have, and not above this one's.
+/// Checks the minimum feature level requested by an application. It must be a level that D3D12 devices can have and at
+/// most that of this runtime.
 ///
-/// The levels 9_1 to 10_1 are Direct3D 11's alone; vkd3d-proton's test_create_device records that Windows refuses them.
+/// The levels 9_1 to 10_1 are for Direct3D 11 only; vkd3d-proton's test_create_device records that Windows refuses
+/// them.
 fn check_feature_level(level: D3D_FEATURE_LEVEL) -> Result<(), Refusal> {
     match level {
         D3D_FEATURE_LEVEL_1_0_GENERIC
@@ -238,11 +242,12 @@ fn check_feature_level(level: D3D_FEATURE_LEVEL) -> Result<(), Refusal> {
     }
 }
 
-/// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the interface that `out` asks for.
+/// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the requested interface to `out`.
 ///
 /// # Safety
 ///
-/// In `out`, the first pointer is null or points to a GUID, the second is null or points to writable space for one pointer.
+/// In `out`, the first pointer is null or points to a GUID; the second is null or points to writable space for one
+/// pointer.
 pub(crate) unsafe fn create_device(
     name: &'static str,
     adapter: Option<&IUnknown>,
@@ -267,7 +272,7 @@ pub(crate) unsafe fn create_device(
         Ok(driver)
     };
     let (riid, ppv) = out;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         call::create(MessageLog::unattached(), name, riid, ppv, check, |driver| {
             let args = DeviceArgs { reserve_ranges };
@@ -281,11 +286,11 @@ pub(crate) unsafe fn create_device(
     }
 }
 
-/// Returns a blob for a root signature: nothing reads root signatures, so the container is empty.
+/// Returns a blob for a root signature. Nothing reads root signatures, so the container is empty.
 ///
 /// # Safety
 ///
-/// `ppblob` and `pperrorblob` are null or point to space for one pointer.
+/// `ppblob` and `pperrorblob` are null or point to writable space for one pointer.
 unsafe fn serialize(
     name: &'static str,
     version: impl FnOnce() -> Option<D3D_ROOT_SIGNATURE_VERSION>,
@@ -293,7 +298,7 @@ unsafe fn serialize(
     pperrorblob: *mut *mut c_void,
 ) -> HRESULT {
     run(name, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             call::clear(ppblob);
             call::clear(pperrorblob);
@@ -302,7 +307,7 @@ unsafe fn serialize(
         if !(D3D_ROOT_SIGNATURE_VERSION_1_0..=D3D_ROOT_SIGNATURE_VERSION_1_2).contains(&version) {
             return Err(Refusal::invalid(format!("Version {version} is no D3D_ROOT_SIGNATURE_VERSION")));
         }
-        // SAFETY: the callers' promise.
+        // SAFETY: guaranteed by the callers.
         let out = unsafe { ppblob.as_mut() }.ok_or_else(|| Refusal::invalid("ppBlob is null"))?;
         let blob = Blob::create(&inert::empty_container());
         *out = blob.map_err(|error| Refusal::new(error.code(), "a blob"))?.into_raw();
@@ -310,11 +315,12 @@ unsafe fn serialize(
     })
 }
 
-/// Serialises a root signature, of which only the version is looked at.
+/// Serializes a root signature. Only the version is checked; the blob is an empty container.
 ///
 /// # Safety
 ///
-/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+/// As in D3D12: `prootsignature` is null or points to a description; the other pointers are null or point to writable
+/// space for one pointer.
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12SerializeRootSignature(
     prootsignature: *const D3D12_ROOT_SIGNATURE_DESC,
@@ -323,45 +329,47 @@ pub unsafe extern "system" fn D3D12SerializeRootSignature(
     pperrorblob: *mut *mut c_void,
 ) -> HRESULT {
     let version = || (!prootsignature.is_null()).then_some(version);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { serialize("D3D12SerializeRootSignature", version, ppblob, pperrorblob) }
 }
 
-/// Serialises a root signature of any version, of which only the version is looked at.
+/// Serializes a root signature of any version. Only the version is checked; the blob is an empty container.
 ///
 /// # Safety
 ///
-/// As in D3D12: `prootsignature` is null or points to a description, the others are null or point to space for one pointer.
+/// As in D3D12: `prootsignature` is null or points to a description; the other pointers are null or point to writable
+/// space for one pointer.
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12SerializeVersionedRootSignature(
     prootsignature: *const D3D12_VERSIONED_ROOT_SIGNATURE_DESC,
     ppblob: *mut *mut c_void,
     pperrorblob: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let version = || unsafe { prootsignature.as_ref() }.map(|desc| desc.Version);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { serialize("D3D12SerializeVersionedRootSignature", version, ppblob, pperrorblob) }
 }
 
-/// Refuses to read a root signature, for which `name` is asked.
+/// Refuses the call `name`, which would read a root signature.
 ///
 /// # Safety
 ///
-/// `ppdeserializer` is null or points to space for one pointer.
+/// `ppdeserializer` is null or points to writable space for one pointer.
 unsafe fn deserialize(name: &'static str, ppdeserializer: *mut *mut c_void) -> HRESULT {
     run(name, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call::clear(ppdeserializer) };
         Err(Refusal::not_implemented("root signatures are not read"))
     })
 }
 
-/// Returns E_NOTIMPL: this runtime does not read root signatures. Exported so that programs which import it load.
+/// Returns E_NOTIMPL: this runtime does not read root signatures. The function exists so that programs that import it
+/// can be loaded.
 ///
 /// # Safety
 ///
-/// As in D3D12: `ppdeserializer` is null or points to space for one pointer. The other pointers are not used.
+/// As in D3D12: `ppdeserializer` is null or points to writable space for one pointer. The other pointers are not used.
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
     _psrcdata: *const c_void,
@@ -369,15 +377,15 @@ pub unsafe extern "system" fn D3D12CreateRootSignatureDeserializer(
     _priid: *const GUID,
     ppdeserializer: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { deserialize("D3D12CreateRootSignatureDeserializer", ppdeserializer) }
 }
 
-/// Returns E_NOTIMPL, as [`D3D12CreateRootSignatureDeserializer`].
+/// Returns E_NOTIMPL. Same as [`D3D12CreateRootSignatureDeserializer`].
 ///
 /// # Safety
 ///
-/// As of [`D3D12CreateRootSignatureDeserializer`].
+/// Same as for [`D3D12CreateRootSignatureDeserializer`].
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
     _psrcdata: *const c_void,
@@ -385,37 +393,39 @@ pub unsafe extern "system" fn D3D12CreateVersionedRootSignatureDeserializer(
     _priid: *const GUID,
     ppdeserializer: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { deserialize("D3D12CreateVersionedRootSignatureDeserializer", ppdeserializer) }
 }
 
-/// Hands out the debug layer's switches, which hold for devices that are created afterwards.
+/// Returns an interface to the debug layer's settings, which apply to devices created afterwards.
 ///
 /// # Safety
 ///
-/// As in D3D12: `riid` is null or points to a GUID, `ppvdebug` is null or points to space for one pointer.
+/// As in D3D12: `riid` is null or points to a GUID; `ppvdebug` is null or points to writable space for one pointer.
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12GetDebugInterface(
     riid: *const GUID,
     ppvdebug: *mut *mut c_void,
 ) -> HRESULT {
     run("D3D12GetDebugInterface", || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call::clear(ppvdebug) };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call::hand_out(&DebugLayer::create(SharedSettings::of_process().clone()), riid, ppvdebug) }
     })
 }
 
-/// Hands out an object of a class: `CLSID_D3D12Debug` or `CLSID_D3D12DeviceFactory`.
+/// Returns an object of the class `CLSID_D3D12Debug` or `CLSID_D3D12DeviceFactory`.
 ///
-/// D3D12's other classes answer E_NOTIMPL, `CLSID_D3D12SDKConfiguration` among them: the runtime is the one that is
-/// loaded. `CLSID_D3D12Tools` is a class of `ID3D12DeviceFactory::GetConfigurationInterface` alone: what tools set is for the
-/// devices of one factory (document RECREATE). What is no class answers E_NOINTERFACE.
+/// D3D12's other classes return E_NOTIMPL. Among them is `CLSID_D3D12SDKConfiguration`, because the loaded runtime
+/// cannot be exchanged. `CLSID_D3D12Tools` is only available from `ID3D12DeviceFactory::GetConfigurationInterface`,
+/// because tool settings apply to the devices of one factory (DirectX-Specs, *Recreate At GPUVA*). Unknown classes
+/// return E_NOINTERFACE.
 ///
 /// # Safety
 ///
-/// As in D3D12: `rclsid` and `riid` are null or point to a GUID, `ppv` is null or points to space for one pointer.
+/// As in D3D12: `rclsid` and `riid` are null or point to a GUID; `ppv` is null or points to writable space for one
+/// pointer.
 #[allow(non_snake_case, reason = "D3D12's name")]
 pub unsafe extern "system" fn D3D12GetInterface(
     rclsid: *const GUID,
@@ -423,25 +433,25 @@ pub unsafe extern "system" fn D3D12GetInterface(
     ppv: *mut *mut c_void,
 ) -> HRESULT {
     run("D3D12GetInterface", || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call::clear(ppv) };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let class = unsafe { call::read(rclsid, "rclsid") }?;
         if *class == CLSID_D3D12Debug {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe {
                 call::hand_out(&DebugLayer::create(SharedSettings::of_process().clone()), riid, ppv)
             };
         }
         if *class == CLSID_D3D12DeviceFactory {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { call::hand_out(&DeviceFactory::create(), riid, ppv) };
         }
         Err(no_class(class))
     })
 }
 
-/// Why there is no object of a class.
+/// Returns the error for a class without an object.
 pub(crate) fn no_class(class: &GUID) -> Refusal {
     let missing = [
         (CLSID_D3D12SDKConfiguration, "D3D12SDKConfiguration"),
@@ -455,7 +465,8 @@ pub(crate) fn no_class(class: &GUID) -> Refusal {
     )
 }
 
-/// Refuses each experimental feature, in D3D12's words for a feature that it does not know.
+/// Enables experimental features. There are none: any feature returns E_NOINTERFACE, as D3D12 does for features that it
+/// does not know. Without features, the call succeeds.
 ///
 /// # Safety
 ///
@@ -470,7 +481,7 @@ pub unsafe extern "system" fn D3D12EnableExperimentalFeatures(
     run("D3D12EnableExperimentalFeatures", || check_experimental_features(numfeatures, piids))
 }
 
-/// No feature is experimental here; to enable none of them succeeds.
+/// Refuses all experimental features. Enabling none of them succeeds.
 pub(crate) fn check_experimental_features(count: u32, ids: *const GUID) -> Result<(), Refusal> {
     match count {
         0 => Ok(()),

@@ -1,8 +1,9 @@
-//! A fence: a value that queues and the CPU set, and that both wait for.
+//! A fence: a value that queues and the CPU can set and wait for.
 //!
-//! *Reached* means that the fence's value is at least what is waited for. Values may also be set back, as in D3D12. A wait is released
-//! for good by the first value that it waits for since it began, even if nobody looks before the fence is set back
-//! (vkd3d-proton's test_fence_signal_availability records that Windows does so), and by the release of the fence's last object.
+//! A value is *reached* when the fence's value is greater than or equal to it. As in D3D12, the value can also be
+//! decreased. A wait is released permanently by the first set that reaches its value after the wait began, even if the
+//! fence is set back before the waiter runs (vkd3d-proton's test_fence_signal_availability records this for Windows).
+//! It is also released when the fence's last object is released.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,41 +11,41 @@ use std::time::Duration;
 
 use crate::aliasing::{Clock, FenceHistory};
 
-/// What a fence calls once a value is reached: signals an event, wakes a thread.
+/// A callback for when a value is reached. It signals an event or wakes a thread.
 pub(crate) type OnReached = Box<dyn FnOnce(&Fence) + Send>;
 
-/// A fence's value and who waits for it.
+/// A fence's value and its waits.
 pub(crate) struct Fence {
     state: Mutex<State>,
-    /// How many objects of applications are over the value.
+    /// Number of the application's objects that share the value.
     objects: AtomicUsize,
-    /// Who signalled what, for the tracker of aliasing.
+    /// History of signals, for the aliasing tracker.
     history: Mutex<FenceHistory>,
 }
 
 struct State {
     value: u64,
-    /// The device is gone: the value stays `u64::MAX`.
+    /// Whether the device is removed. The value then stays `u64::MAX`.
     is_lost: bool,
     waiting: Vec<(u64, OnReached)>,
 }
 
-/// One wait for a value of a fence, from when it began.
+/// One wait for a fence value.
 #[derive(Debug, Default)]
 pub(crate) struct FenceWait {
     state: Mutex<Option<Release>>,
     released: Condvar,
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Debug)]
 struct Release {
-    /// What had happened before, for the tracker of aliasing; nothing where no signal released it.
+    /// State of the aliasing clock at the signal. `None` if no signal released the wait.
     clock: Option<Clock>,
 }
 
 impl Fence {
-    /// A fence at `value`.
+    /// Creates a fence with the given value.
     pub(crate) fn new(value: u64) -> Self {
         Self {
             state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
@@ -53,23 +54,23 @@ impl Fence {
         }
     }
 
-    /// Who signalled what, for the tracker of aliasing.
+    /// Locks the history of signals, for the aliasing tracker.
     pub(crate) fn history(&self) -> MutexGuard<'_, FenceHistory> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value as of now.
+    /// Returns the current value.
     pub(crate) fn value(&self) -> u64 {
         self.lock().value
     }
 
-    /// Sets the value, upwards or downwards, and calls who waits for what is reached now. The calls happen on this thread,
-    /// outside of the fence's lock. Without effect once the fence is [lost](Self::lose).
+    /// Increases or decreases the value, and calls the callbacks of all values that are now reached. Callbacks run on
+    /// this thread, outside of the fence's lock. Has no effect once the fence is [lost](Self::lose).
     pub(crate) fn set(&self, value: u64) {
         self.change(value, false);
     }
 
-    /// Sets the value to `u64::MAX` for good, as D3D12 does with the fences of a device that is lost.
+    /// Sets the value to `u64::MAX` permanently, as D3D12 does for the fences of a removed device.
     pub(crate) fn lose(&self) {
         self.change(u64::MAX, true);
     }
@@ -89,12 +90,13 @@ impl Fence {
         }
     }
 
-    /// One more object of an application is over the value.
+    /// Counts one more of the application's objects that share the value.
     pub(crate) fn add_object(&self) {
         self.objects.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An object is released. With the last one all waits end: nobody is left who would signal for them.
+    /// Counts one object less. Releasing the last one ends all waits, because the application can no longer signal the
+    /// fence.
     pub(crate) fn remove_object(&self) {
         if self.objects.fetch_sub(1, Ordering::AcqRel) == 1 {
             let waiting = std::mem::take(&mut self.lock().waiting);
@@ -104,7 +106,7 @@ impl Fence {
         }
     }
 
-    /// Calls `call` once `value` is reached, which may be at once and on this thread.
+    /// Calls `call` when `value` is reached: immediately and on this thread if it already is.
     pub(crate) fn on_reached(&self, value: u64, call: OnReached) {
         {
             let mut state = self.lock();
@@ -148,18 +150,18 @@ impl FenceWait {
         drop(released.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Blocks until the wait is released, at most for `timeout`; answers whether it was.
+    /// Blocks until the wait is released or `timeout` has elapsed. Returns whether the wait was released.
     pub(crate) fn block_for(&self, timeout: Duration) -> bool {
         let waited = self.released.wait_timeout_while(self.lock(), timeout, |release| release.is_none());
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Whether the wait is released.
+    /// Returns whether the wait was released.
     pub(crate) fn is_released(&self) -> bool {
         self.lock().is_some()
     }
 
-    /// What had happened before the signal that released the wait.
+    /// Returns the aliasing clock at the signal that released the wait.
     pub(crate) fn clock(&self) -> Option<Clock> {
         self.lock().as_ref()?.clock.clone()
     }

@@ -1,4 +1,4 @@
-//! A simulated GPU with its adapter and device, in one safe call.
+//! A simulated GPU with its adapter and device, created in one safe call.
 
 mod paging;
 
@@ -24,13 +24,14 @@ use crate::drivers::host::profile::HostProfile;
 use crate::residency::ResidencyReport;
 use crate::rules::{Options, recreate};
 
-/// Where D3D12 changed its rules, and a device can follow either.
+/// Options for rules that differ between versions of D3D12, and for tracking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceOptions {
-    /// A non-zero `Alignment` beside the tight alignment flag is a floor, as headers from SDK 1.619.4 on have it, and not an
-    /// error, as document TIGHT has it. Off by default.
+    /// Whether a non-zero `Alignment` combined with the tight alignment flag is a minimum, as in headers from SDK
+    /// 1.619.4 on, instead of an error, as in DirectX-Specs, *Direct3D 12 Tight Placed Resource Alignment*. Off by
+    /// default.
     pub alignment_is_floor: bool,
-    /// What is tracked of [aliasing](crate::aliasing) from the beginning; nothing by default.
+    /// Tracking of [aliasing](crate::aliasing) from the creation of the device on. Off by default.
     pub aliasing: Option<AliasingTracking>,
 }
 
@@ -40,18 +41,19 @@ impl From<DeviceOptions> for Options {
     }
 }
 
-/// A GPU of one's own: its factory, adapter and device.
+/// A simulated GPU: its factory, adapter and device.
 ///
-/// Two instances share nothing, not even when they come from the same profile.
+/// Two instances share nothing, even if they have the same profile.
 #[derive(Clone)]
 pub struct Instance {
-    /// The factory that enumerates the adapter and nothing else.
+    /// The factory. It enumerates only this adapter.
     pub factory: IDXGIFactory4,
-    /// The adapter; it accounts for the memory of its devices. [`HostProfile::has_adapter`] says whether a program that opens
-    /// the profile by name is to use it.
+    /// The adapter, which accounts for the memory of its devices. [`HostProfile::has_adapter`] says whether a program
+    /// that opens the profile by name should use it.
     pub adapter: IDXGIAdapter3,
-    /// A device on the adapter. The debug layer is on: the device is an `ID3D12InfoQueue1` with its messages, unless its
-    /// profile is one of [the first generation](HostProfile::is_first_generation).
+    /// A device on the adapter. The debug layer is on: the device implements `ID3D12InfoQueue1` and stores messages. A
+    /// device with a profile of [the first generation](HostProfile::is_first_generation) stores messages but does not
+    /// have that interface.
     pub device: ID3D12Device,
     gpu: Arc<HostDriver>,
     log: Arc<MessageLog>,
@@ -64,12 +66,12 @@ impl fmt::Debug for Instance {
 }
 
 impl Instance {
-    /// Opens a fresh GPU that `profile` describes.
+    /// Opens a new GPU with the given profile.
     ///
     /// # Errors
     ///
-    /// Passes on what the driver answers to the creation of a device, and the objects to QueryInterface. Neither fails for
-    /// what is asked here.
+    /// Returns errors of the driver when it creates the device, and of QueryInterface. Neither fails for the objects
+    /// created here.
     ///
     /// ```
     /// use heapwright_runtime::{HostProfile, Instance};
@@ -83,26 +85,29 @@ impl Instance {
         Self::open_with(profile, DeviceOptions::default())
     }
 
-    /// Opens a fresh GPU whose device follows `options`.
+    /// Opens a new GPU whose device has the given options.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Same as [`open`](Self::open).
     pub fn open_with(profile: &HostProfile, options: DeviceOptions) -> windows_core::Result<Self> {
         Self::open_reserving(profile, options, &[])
     }
 
-    /// Opens a fresh GPU whose device follows `options` and reserves GPU virtual addresses (document RECREATE): nothing is given
-    /// them but what is created there, with the device's `ID3D12DeviceTools`.
+    /// Opens a new GPU whose device has the given options and reserves GPU virtual address ranges (DirectX-Specs,
+    /// *Recreate At GPUVA*). Reserved addresses are only used by objects that are created at them explicitly, with the
+    /// device's `ID3D12DeviceTools`.
     ///
-    /// The ranges are as `ID3D12PageableTools::GetAllocation` answered them in another run: in any order, aligned to nothing, and
-    /// one may be empty or overlap another. The same as [`device_factory`](Self::device_factory) with `ID3D12Tools1`, for the instance's own
-    /// device. O(n log n) in the ranges.
+    /// The ranges are typically those that `ID3D12PageableTools::GetAllocation` returned in another run. They may be in
+    /// any order, need no alignment, and may be empty or overlap. Equivalent to `ID3D12Tools1` of a
+    /// [`device_factory`](Self::device_factory), but for the instance's own device. Cost: O(n log n) in the number of
+    /// ranges.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a range that is not within the GPU's address space; DXGI_ERROR_UNSUPPORTED for any range that is not empty
-    /// where the profile is older than DDI 0111 or not in developer mode; as [`open`](Self::open).
+    /// Returns E_INVALIDARG for a range outside of the GPU's address space. Returns DXGI_ERROR_UNSUPPORTED for a
+    /// non-empty range if the profile is older than DDI 0111 or not in developer mode. Also returns the errors of
+    /// [`open`](Self::open).
     ///
     /// ```
     /// use heapwright_core::{ByteSize, GpuVirtualAddress};
@@ -147,10 +152,11 @@ impl Instance {
         Ok(Self { factory: factory.cast()?, adapter: adapter.cast()?, device, gpu, log })
     }
 
-    /// A device factory, whose `CreateDevice` takes this instance's [adapter](Self::adapter) and whose tools reserve addresses
-    /// (`ID3D12Tools1`, document RECREATE); `None` where the profile [is older](HostProfile::is_first_generation).
+    /// Returns a device factory, or `None` if the profile is of
+    /// [the first generation](HostProfile::is_first_generation). Pass this instance's [adapter](Self::adapter) to its
+    /// `CreateDevice`; its tools (`ID3D12Tools1`) reserve address ranges (DirectX-Specs, *Recreate At GPUVA*).
     ///
-    /// It begins with the process's debug settings and nothing to reserve.
+    /// The factory starts with the process's debug settings and no ranges to reserve.
     ///
     /// ```
     /// use heapwright_d3d12::{CLSID_D3D12Tools, ID3D12Tools1};
@@ -167,10 +173,10 @@ impl Instance {
         (!self.gpu.caps().is_first_generation).then(|| DeviceFactory::create().into_interface())
     }
 
-    /// What the debug layer has said and still stores: severity and text, the oldest first.
+    /// Returns the stored messages of the debug layer, oldest first, as severity and text.
     ///
-    /// The same as through the device's `ID3D12InfoQueue`, and there also where the device does not answer to that interface.
-    /// O(messages) under the log's lock.
+    /// Equivalent to reading them through the device's `ID3D12InfoQueue`, but also works for devices without that
+    /// interface. Cost: O(messages), under the log's lock.
     ///
     /// ```
     /// use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY_ERROR, ID3D12Heap};
@@ -189,55 +195,58 @@ impl Instance {
         self.log.stored()
     }
 
-    /// What the device has found against the rules of [aliasing](crate::aliasing) since it began to track them, or since the last
-    /// [`clear_aliasing_violations`](Self::clear_aliasing_violations): the first 4,096, in the order in which they happened.
+    /// Returns the violations of the rules of [aliasing](crate::aliasing) that the device has found since tracking
+    /// began or since the last [`clear_aliasing_violations`](Self::clear_aliasing_violations): the first 4,096, in
+    /// order of occurrence.
     ///
-    /// What queues do is judged when they do it: wait for a fence before asking. O(violations) under the tracker's lock.
+    /// Work on queues is checked when it executes, so wait for a fence before calling this. Cost: O(violations), under
+    /// the tracker's lock.
     #[must_use]
     pub fn aliasing_violations(&self) -> Vec<Violation> {
         Device::behind(&self.device).map(|device| device.aliasing().violations()).unwrap_or_default()
     }
 
-    /// Forgets what was found against the rules of aliasing.
+    /// Discards the aliasing violations found so far.
     pub fn clear_aliasing_violations(&self) {
         if let Some(device) = Device::behind(&self.device) {
             device.aliasing().clear_violations();
         }
     }
 
-    /// Whether what the tracker of aliasing knows fits together; for fuzzing. O(all that it knows), under its lock.
+    /// Checks the consistency of the aliasing tracker's state; for fuzzing. Cost: O(state), under the tracker's lock.
     ///
     /// # Errors
     ///
-    /// What does not fit, in words.
+    /// Returns a description of the inconsistency.
     #[doc(hidden)]
     #[cfg(debug_assertions)]
     pub fn audit_aliasing(&self) -> Result<(), String> {
         Device::behind(&self.device).map_or(Ok(()), |device| device.aliasing().audit())
     }
 
-    /// Makes the device a wrong one, which judges aliasing by all laws but this one from the next time on that it is told to track;
-    /// returns whether there is such a law. For tests of checks.
+    /// Makes the device defective: from the next time that tracking is turned on, it checks aliasing without this law.
+    /// Returns whether the law exists. For tests of checks.
     #[cfg(feature = "mutation")]
     #[doc(hidden)]
     pub fn forget_aliasing_law(&self, law: &str) -> bool {
         Device::behind(&self.device).is_some_and(|device| device.aliasing().forget(law))
     }
 
-    /// Begins to track aliasing, goes on by other rules, or ends.
+    /// Turns the tracking of aliasing on or off, or changes its rules.
     ///
-    /// Resources that were created, and lists that were recorded, while nothing was tracked are not judged. What was found so
-    /// far is forgotten.
+    /// Resources created and lists recorded while tracking was off are not checked. Violations found so far are
+    /// discarded.
     pub fn track_aliasing(&self, tracking: Option<AliasingTracking>) {
         if let Some(device) = Device::behind(&self.device) {
             device.aliasing().set(tracking);
         }
     }
 
-    /// All that happened to the residency of the GPU's objects since it was opened: calls of `MakeResident` and `Evict`, what was
-    /// paged in and out, and objects whose count is above one. [`residency`](crate::residency) says how the numbers relate.
+    /// Returns a report on the residency of the GPU's objects since it was opened: calls of `MakeResident` and `Evict`,
+    /// objects paged in and out, and objects with a count above one. See [`residency`](crate::residency) for the
+    /// relation between the numbers.
     ///
-    /// O(objects with a count above one), under the ledger's lock.
+    /// Cost: O(objects with a count above one), under the ledger's lock.
     ///
     /// ```
     /// use heapwright_d3d12::{D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_HEAP_TYPE_DEFAULT, ID3D12Heap, ID3D12Pageable};
@@ -265,15 +274,17 @@ impl Instance {
         self.gpu.residency().report()
     }
 
-    /// Tells whoever registered with the device's `ID3D12Device15` that trimming is advisable, as the operating system does at
-    /// intervals and when usage is above the budget. Answers how many callbacks were called; they are called on this thread.
+    /// Calls the trim notification callbacks that are registered with the device's `ID3D12Device15`, as the operating
+    /// system does periodically and when usage exceeds the budget. Returns the number of callbacks called. They are
+    /// called on this thread.
     ///
-    /// `bytes` goes with `D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET`. Zero callbacks where the profile
-    /// [has no such notifications](HostProfile::has_trim_notifications). Registrations do not end while a callback runs.
+    /// `bytes` is the number of bytes to trim for `D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET`. No callbacks are
+    /// called if the profile [does not support trim notifications](HostProfile::has_trim_notifications). Unregistering
+    /// a callback waits while callbacks run.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for flags that do not exist or exclude each other, and in a callback.
+    /// Returns E_INVALIDARG for flags that do not exist or exclude each other, and if called from a callback.
     ///
     /// ```
     /// use heapwright_core::ByteSize;
@@ -291,9 +302,9 @@ impl Instance {
         })
     }
 
-    /// Changes the budget of a segment group, as the operating system does when other programs come and go.
+    /// Changes the budget of a segment group, as the operating system does when other programs start or exit.
     ///
-    /// Whoever registered for budget changes is told. Usage may be above the budget from then on.
+    /// Events registered for budget changes are signalled. Usage may exceed the new budget.
     pub fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
         self.gpu.set_budget(group, budget);
     }

@@ -1,5 +1,5 @@
-//! A Direct3D 12 memory runtime: the memory half of `ID3D12Device`, implemented in Rust, over a GPU that this crate
-//! simulates. What is built on D3D12 memory can be developed, tested and measured with it on any machine.
+//! A Direct3D 12 memory runtime: the memory part of `ID3D12Device`, implemented in Rust over a simulated GPU. Software
+//! that uses D3D12 memory can be developed, tested and measured with it on any machine.
 //!
 //! ```text
 //!  application (heapwright, or any D3D12 program)
@@ -10,32 +10,32 @@
 //!  drivers/    host: a simulated GPU over reserved address space
 //! ```
 //!
-//! Begin with [`Instance::open`], or call [`exports`] as a C program would call d3d12.dll.
+//! Start with [`Instance::open`], or call the functions in [`exports`] as a C program would call d3d12.dll.
 //!
-//! # What is there
+//! # Supported features
 //!
 //! | part | state |
 //! |---|---|
-//! | DXGI: factory to 6, adapter to 4, memory info, reservations, budget notifications | here |
-//! | heaps; placed, committed and reserved buffers and textures; tight alignment; GPU upload heaps | here |
-//! | footprints, tilings, format support, private data, names, residency | here |
-//! | queues, command lists with the memory commands (copies, clears, resolves, discards, render passes, barriers of both generations), fences, descriptor and query heaps | here |
-//! | [`aliasing`]: validity of what resources contain, tracked; rules of aliasing and data inheritance, checked | here, once it is on |
-//! | debug layer: info queue, messages with D3D12's ids, live objects | here |
-//! | shared handles of heaps, committed resources and fences, within the process | here |
-//! | heaps and buffers at GPU virtual addresses of one's choice, reserved when the device is created | here |
-//! | heaps for display, opening what is shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
-//! | [`write_tracking`]: a tool that hears which bytes the CPU wrote | here, once one is installed |
-//! | root signatures, pipeline states, command signatures, bundles, queries; draws and dispatches | inert: created, recorded and not executed, which a list says once |
-//! | ray tracing, state objects, predication | E_NOTIMPL, or no effect where there is no result |
+//! | DXGI: `IDXGIFactory6`, `IDXGIAdapter4`, memory info, reservations, budget notifications | supported |
+//! | heaps; placed, committed and reserved buffers and textures; tight alignment; GPU upload heaps | supported |
+//! | footprints, tilings, format support, private data, names, residency | supported |
+//! | queues, command lists with the memory commands (copies, clears, resolves, discards, render passes, legacy and enhanced barriers), fences, descriptor and query heaps | supported |
+//! | [`aliasing`]: tracking of which contents are valid, checking of the rules of aliasing and data inheritance | supported, off by default |
+//! | debug layer: info queue, messages with D3D12's ids, live objects | supported |
+//! | shared handles of heaps, committed resources and fences | supported within the process |
+//! | heaps and buffers at chosen GPU virtual addresses, reserved when the device is created | supported |
+//! | heaps for display, opening objects shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
+//! | [`write_tracking`]: a tool that is notified of CPU writes | supported while a tool is installed |
+//! | root signatures, pipeline states, command signatures, bundles, queries; draws and dispatches | inert: created and recorded but not executed; each list logs this once |
+//! | ray tracing, state objects, predication | E_NOTIMPL, or no effect if the call returns nothing |
 //!
-//! What is not there says so through `tracing` and the info queue; nothing pretends.
+//! Calls to unsupported features are reported through `tracing` and the info queue.
 //!
-//! # Refusals
+//! # Errors
 //!
-//! What D3D12 refuses is refused with the same HRESULT, and a message that names the field and the rule goes to
-//! `tracing` (at level error for a broken rule, warn for what is not implemented, info for out of memory) and to the
-//! device's `ID3D12InfoQueue1`; [`debug`] says when it is stored there.
+//! A call that D3D12 refuses is refused with the same HRESULT. A message that names the field and the rule is sent to
+//! `tracing` (level error for a violated rule, warn for an unsupported feature, info for out of memory) and to the
+//! device's `ID3D12InfoQueue1`; see [`debug`] for when it is stored there.
 
 pub mod aliasing;
 mod api;

@@ -1,8 +1,9 @@
-//! Manual write tracking: how a tool hears which bytes the CPU wrote (document UPLOAD, *Detect modifications*).
+//! Manual write tracking: notifies a tool of the bytes that the CPU writes (DirectX-Specs, *D3D12 GPU Upload Heaps*,
+//! "Detect modifications").
 //!
-//! Without a tool `ManualWriteTrackingResourceSupported` is false, the heap flag
-//! `D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING` is refused, and resources do not answer to
-//! `ID3D12ManualWriteTrackingResource`. [`install`]ing one changes all three, for the whole process, as tools do.
+//! Without a tool, `ManualWriteTrackingResourceSupported` is false, the heap flag
+//! `D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING` is refused, and resources do not implement
+//! `ID3D12ManualWriteTrackingResource`. [`install`]ing a tool changes all three for the whole process.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,45 +15,45 @@ use heapwright_d3d12::{
 };
 use windows_core::{GUID, Interface};
 
-/// A tool that wants to know what the CPU wrote.
+/// A tool that is notified of CPU writes.
 pub trait WriteTracker: Send + Sync {
-    /// The application says that it wrote bytes of a resource. Called on the application's thread.
+    /// Called when the application reports a write to a resource, on the application's thread.
     ///
-    /// D3D12 checks neither subresource nor range; that is the tool's business.
+    /// D3D12 validates neither the subresource nor the range; this is left to the tool.
     fn track_write(&self, write: &TrackedWrite);
 }
 
-/// What an application said of a write.
+/// A write reported by an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrackedWrite {
-    /// Where the GPU sees the resource, textures too.
+    /// GPU virtual address of the resource, for textures as well.
     pub resource: GpuVirtualAddress,
     /// The name that the application gave the resource.
     pub name: Option<String>,
-    /// The subresource, as the application gave it.
+    /// The subresource, as reported by the application.
     pub subresource: u32,
-    /// Which bytes of the subresource.
+    /// The bytes of the subresource that were written.
     pub range: WrittenRange,
 }
 
-/// Which bytes of a subresource were written.
+/// The range of bytes that were written in a subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrittenRange {
-    /// Any of them: the application passed no range.
+    /// Possibly all bytes: the application passed no range.
     Whole,
-    /// None of them: the range ends at or before its beginning.
+    /// No bytes: the range ends at or before its beginning.
     Nothing,
-    /// From `begin` up to, and without, `end`.
+    /// The bytes from `begin` (inclusive) to `end` (exclusive).
     Bytes {
-        /// The first byte.
+        /// Offset of the first byte.
         begin: usize,
-        /// One past the last.
+        /// Offset past the last byte.
         end: usize,
     },
 }
 
 impl WrittenRange {
-    /// What an optional range says.
+    /// Converts an optional range.
     pub(crate) fn new(range: Option<&D3D12_RANGE>) -> Self {
         match range {
             None => Self::Whole,
@@ -64,11 +65,11 @@ impl WrittenRange {
 
 static TRACKER: RwLock<Option<Arc<dyn WriteTracker>>> = RwLock::new(None);
 
-/// A tool that is installed; dropping it takes the tool away.
+/// An installed tool. Dropping this value removes the tool that is installed at that time.
 #[must_use = "dropping the installation takes the tool away"]
 pub struct Installation(());
 
-/// Installs a tool for all devices of the process, in the place of one that is installed.
+/// Installs a tool for all devices of the process and replaces an installed one.
 pub fn install(tracker: Arc<dyn WriteTracker>) -> Installation {
     *TRACKER.write().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
     Installation(())
@@ -86,12 +87,12 @@ impl fmt::Debug for Installation {
     }
 }
 
-/// Whether there is a tool.
+/// Returns whether a tool is installed.
 pub(crate) fn is_installed() -> bool {
     TRACKER.read().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Tells the tool, if there is one. It is called outside of the lock.
+/// Notifies the tool, if one is installed. The call is made outside of the lock.
 pub(crate) fn report(write: &TrackedWrite) {
     let tracker = TRACKER.read().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(tracker) = tracker {
@@ -99,12 +100,13 @@ pub(crate) fn report(write: &TrackedWrite) {
     }
 }
 
-/// `ID3D12ManualWriteTrackingResource` for `#[implement]`, which objects answer to only while a tool is there.
+/// `ID3D12ManualWriteTrackingResource` for `#[implement]`. Objects return it from `QueryInterface` only while a tool is
+/// installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct TrackedResource(ID3D12ManualWriteTrackingResource);
 
-/// The function table of [`TrackedResource`]: the original's, found under a condition.
+/// The method table of [`TrackedResource`]: the original table, returned conditionally.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "`#[implement]` derives the name")]
 pub(crate) struct TrackedResource_Vtbl {
@@ -122,7 +124,7 @@ impl TrackedResource_Vtbl {
         Self { base__: ID3D12ManualWriteTrackingResource_Vtbl::new::<Identity, OFFSET>() }
     }
 
-    /// Whether the table serves an interface, now.
+    /// Checks whether the table currently implements an interface.
     pub(crate) fn matches(iid: &GUID) -> bool {
         *iid == ID3D12ManualWriteTrackingResource::IID && is_installed()
     }

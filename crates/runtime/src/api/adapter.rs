@@ -16,7 +16,7 @@ use crate::ddi::{AdapterIdentity, Driver, SegmentGroup};
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
-/// An adapter, as its factory enumerates it.
+/// An adapter object, as returned by its factory.
 #[implement(IDXGIAdapter4)]
 pub(crate) struct Adapter {
     driver: Arc<dyn Driver>,
@@ -39,7 +39,7 @@ impl Adapter {
         &self.driver
     }
 
-    /// The newest description; the older ones are parts of it.
+    /// Returns the newest description. The older ones are subsets of it.
     fn desc3(&self) -> DXGI_ADAPTER_DESC3 {
         let identity = self.driver.identity();
         DXGI_ADAPTER_DESC3 {
@@ -54,7 +54,7 @@ impl Adapter {
     }
 }
 
-/// The adapter's identifier in DXGI's two halves.
+/// Returns the adapter's LUID as DXGI's two halves.
 pub(crate) fn luid(identity: &AdapterIdentity) -> LUID {
     let [a, b, c, d, high @ ..] = identity.luid.to_le_bytes();
     LUID { LowPart: u32::from_le_bytes([a, b, c, d]), HighPart: i32::from_le_bytes(high) }
@@ -64,7 +64,8 @@ fn bytes(size: heapwright_core::ByteSize) -> usize {
     usize::try_from(size.get()).unwrap_or(usize::MAX)
 }
 
-/// DXGI's fixed array of UTF-16, cut where it must be and always terminated.
+/// Converts to DXGI's fixed-size UTF-16 array. Text that is too long is truncated; the result is always
+/// zero-terminated.
 fn wide_description(text: &str) -> [u16; 128] {
     let mut wide = [0; 128];
     let (_terminator, room) = wide.split_last_mut().unwrap_or((&mut 0, &mut []));
@@ -85,7 +86,7 @@ fn segment_group(node: u32, group: DXGI_MEMORY_SEGMENT_GROUP) -> std::result::Re
     }
 }
 
-/// The fields of the newest description that an older one has.
+/// Copies the fields that an older description shares with the newest.
 macro_rules! older_desc {
     ($older:ident, $newest:expr) => {{
         let desc = $newest;
@@ -101,14 +102,14 @@ macro_rules! older_desc {
     }};
 }
 
-/// Writes one of DXGI's descriptions.
+/// Writes one of the DXGI adapter descriptions.
 ///
 /// # Safety
 ///
 /// `out` is null or points to writable space for a `T`.
 unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T) -> Result<()> {
     call::run(MessageLog::unattached(), name, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let out = unsafe { out.as_mut() }.ok_or_else(|| Refusal::invalid("pDesc is null"))?;
         *out = desc();
         Ok(())
@@ -118,7 +119,7 @@ unsafe fn describe<T>(name: &'static str, out: *mut T, desc: impl FnOnce() -> T)
 implement_dxgi_object! { Adapter_Impl:
     fn GetParent(&self, riid: *const GUID, ppparent: *mut *mut c_void) -> Result<()> {
         call::run(MessageLog::unattached(), "IDXGIObject::GetParent", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { call::hand_out(&self.factory, riid, ppparent) }
         })
     }
@@ -126,24 +127,24 @@ implement_dxgi_object! { Adapter_Impl:
 
 impl IDXGIAdapter_Impl for Adapter_Impl {
     fn EnumOutputs(&self, _output: u32, _ppoutput: OutRef<'_, IDXGIOutput>) -> Result<()> {
-        // The adapter has no display, which DXGI says in these words.
+        // The adapter has no outputs; DXGI_ERROR_NOT_FOUND ends the enumeration.
         Err(DXGI_ERROR_NOT_FOUND.into())
     }
 
     fn GetDesc(&self, pdesc: *mut DXGI_ADAPTER_DESC) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         unsafe { describe("IDXGIAdapter::GetDesc", pdesc, || older_desc!(DXGI_ADAPTER_DESC, self.desc3())) }
     }
 
     fn CheckInterfaceSupport(&self, _interfacename: *const GUID) -> Result<i64> {
-        // Asked of Direct3D 10 and older devices only.
+        // DXGI supports this query for Direct3D 10 interfaces only.
         Err(DXGI_ERROR_UNSUPPORTED.into())
     }
 }
 
 impl IDXGIAdapter1_Impl for Adapter_Impl {
     fn GetDesc1(&self, pdesc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         unsafe {
             describe("IDXGIAdapter1::GetDesc1", pdesc, || older_desc!(DXGI_ADAPTER_DESC1, self.desc3()))
         }
@@ -152,7 +153,7 @@ impl IDXGIAdapter1_Impl for Adapter_Impl {
 
 impl IDXGIAdapter2_Impl for Adapter_Impl {
     fn GetDesc2(&self, pdesc: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         unsafe {
             describe("IDXGIAdapter2::GetDesc2", pdesc, || older_desc!(DXGI_ADAPTER_DESC2, self.desc3()))
         }
@@ -168,7 +169,7 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
     ) -> Result<()> {
         call::run(MessageLog::unattached(), "IDXGIAdapter3::QueryVideoMemoryInfo", || {
             let group = segment_group(nodeindex, memorysegmentgroup)?;
-            // SAFETY: by the COM contract pVideoMemoryInfo is null or points to writable space.
+            // SAFETY: by the COM contract, pVideoMemoryInfo is null or points to writable space.
             let out = unsafe { pvideomemoryinfo.as_mut() }
                 .ok_or_else(|| Refusal::invalid("pVideoMemoryInfo is null"))?;
             let memory = self.driver.video_memory(group);
@@ -198,14 +199,14 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
     fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, hevent: HANDLE) -> Result<u32> {
         let name = "IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent";
         call::run(MessageLog::unattached(), name, || {
-            // SAFETY: by DXGI's contract the handle is an event's.
+            // SAFETY: by DXGI's contract, the handle refers to an event.
             unsafe { self.budget_notifications.register(&*self.driver, hevent) }
         })
     }
 
     fn UnregisterVideoMemoryBudgetChangeNotification(&self, dwcookie: u32) {
         let name = "IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification";
-        // The call has no result; `run` has logged a refusal.
+        // The method returns nothing; `run` has already logged the error.
         let _ = call::run(MessageLog::unattached(), name, || self.budget_notifications.unregister(dwcookie));
     }
 
@@ -222,7 +223,7 @@ impl IDXGIAdapter3_Impl for Adapter_Impl {
 
 impl IDXGIAdapter4_Impl for Adapter_Impl {
     fn GetDesc3(&self, pdesc: *mut DXGI_ADAPTER_DESC3) -> Result<()> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         unsafe { describe("IDXGIAdapter4::GetDesc3", pdesc, || self.desc3()) }
     }
 }

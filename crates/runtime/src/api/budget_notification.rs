@@ -9,7 +9,7 @@ use heapwright_d3d12::event::EventSignal;
 use crate::ddi::Driver;
 use crate::rules::Refusal;
 
-/// The registrations of one adapter object. They end with it.
+/// The registrations of one adapter object. Dropping the adapter ends them.
 #[derive(Default)]
 pub(super) struct BudgetNotifications {
     registered: Mutex<Registered>,
@@ -18,18 +18,18 @@ pub(super) struct BudgetNotifications {
 #[derive(Default)]
 struct Registered {
     last_cookie: u32,
-    /// By cookie; dropping one ends it.
+    /// Cookies and listeners. Dropping a listener ends its registration.
     listeners: Vec<(u32, Box<dyn Any + Send + Sync>)>,
 }
 
 impl BudgetNotifications {
-    /// Signals `event` after each change of a budget, and answers the cookie that ends it.
+    /// Registers `event` to be signalled after each budget change, and returns the cookie of the registration.
     ///
     /// # Safety
     ///
-    /// `event` is an event's, or names nothing that is open.
+    /// `event` is the handle of an event, or is not an open handle.
     pub(super) unsafe fn register(&self, driver: &dyn Driver, event: HANDLE) -> Result<u32, Refusal> {
-        // SAFETY: by the contract of RegisterVideoMemoryBudgetChangeNotificationEvent the handle is an event's.
+        // SAFETY: by the contract of RegisterVideoMemoryBudgetChangeNotificationEvent, the handle refers to an event.
         let signal = unsafe { EventSignal::new(event) }.map_err(|error| {
             Refusal::invalid(format!("hEvent is no event that can be signalled: {error}"))
         })?;
@@ -48,7 +48,7 @@ impl BudgetNotifications {
         Ok(cookie)
     }
 
-    /// Ends a registration.
+    /// Ends the registration with the given cookie.
     pub(super) fn unregister(&self, cookie: u32) -> Result<(), Refusal> {
         let mut registered = self.lock();
         let position = registered.listeners.iter().position(|&(known, _)| known == cookie);

@@ -1,4 +1,4 @@
-//! What every COM method does around its body: stop panics, log refusals, hand objects out.
+//! The frame around the body of every COM method: catching panics, logging errors and returning objects.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,8 @@ use crate::ddi::DriverError;
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
-/// Runs the body of the COM method `name`: a refusal goes to `log` and becomes its HRESULT, a panic becomes E_FAIL.
+/// Runs the body of the COM method `name`. A refusal is logged to `log` and becomes its HRESULT; a panic becomes
+/// E_FAIL.
 pub(crate) fn run<T>(
     log: &MessageLog,
     name: &'static str,
@@ -29,7 +30,7 @@ pub(crate) fn run<T>(
     }
 }
 
-/// Runs the body of a COM method that has no way to fail; a panic is logged and answers `fallback`.
+/// Runs the body of a COM method that cannot fail. If the body panics, logs the panic and returns `fallback`.
 pub(crate) fn run_infallible<T>(
     log: &MessageLog,
     name: &'static str,
@@ -39,19 +40,19 @@ pub(crate) fn run_infallible<T>(
     run(log, name, || Ok(body())).unwrap_or(fallback)
 }
 
-/// The answer of a method that the runtime does not have yet.
+/// Returns E_NOTIMPL for a method that the runtime does not implement, and logs it.
 pub(crate) fn not_implemented<T>(log: &MessageLog, name: &'static str) -> windows_core::Result<T> {
     run(log, name, || Err(Refusal::not_implemented(name)))
 }
 
-/// Says that a method without a return value is not there.
+/// Logs that a method without a return value is not implemented.
 pub(crate) fn ignored(log: &MessageLog, name: &'static str) {
     log.refused(name, &Refusal::not_implemented("the call has no effect"));
 }
 
-/// Runs a method that creates an object: `check` decides whether it may exist, `make` makes it.
+/// Runs a method that creates an object. `check` validates the request and `make` creates the object.
 ///
-/// As in D3D12, a null `ppv` asks for the check alone and is answered S_FALSE.
+/// As in D3D12, a null `ppv` requests the check alone, which returns S_FALSE on success.
 ///
 /// # Safety
 ///
@@ -65,32 +66,32 @@ pub(crate) unsafe fn create<P, T: HandedOut>(
     make: impl FnOnce(P) -> Result<T, Refusal>,
 ) -> windows_core::Result<()> {
     let is_check_only = run(log, name, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { clear(ppv) };
         let plan = check()?;
         if ppv.is_null() {
             return Ok(true);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { hand_out(&make(plan)?, riid, ppv)? };
         Ok(false)
     })?;
     if is_check_only { Err(Error::from_hresult(S_FALSE)) } else { Ok(()) }
 }
 
-/// Makes an out pointer null, so that a call which fails leaves nothing in it.
+/// Sets an out pointer to null, so that a failing call leaves nothing in it.
 ///
 /// # Safety
 ///
 /// `ppv` is null or points to writable space for one pointer.
 pub(crate) unsafe fn clear(ppv: *mut *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     if let Some(out) = unsafe { ppv.as_mut() } {
         *out = std::ptr::null_mut();
     }
 }
 
-/// An object that an application gets: one that this runtime made, or the interface of one.
+/// An object that can be returned to the application: one of this runtime's objects, or an interface of one.
 pub(crate) trait HandedOut {
     /// `QueryInterface`.
     ///
@@ -102,19 +103,19 @@ pub(crate) trait HandedOut {
 
 impl<T: ComObjectInner> HandedOut for ComObject<T> {
     unsafe fn query_interface(&self, riid: *const GUID, ppv: *mut *mut c_void) -> HRESULT {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.QueryInterface(riid, ppv) }
     }
 }
 
 impl HandedOut for ID3D12Device {
     unsafe fn query_interface(&self, riid: *const GUID, ppv: *mut *mut c_void) -> HRESULT {
-        // SAFETY: the caller's promise, and the device is a live COM object.
+        // SAFETY: guaranteed by the caller; the device is a live COM object.
         unsafe { self.query(riid, ppv) }
     }
 }
 
-/// Writes the interface `riid` of `object` to `ppv`, with a reference of its own.
+/// Writes the interface `riid` of `object` to `ppv` and adds a reference for it.
 ///
 /// # Safety
 ///
@@ -130,7 +131,7 @@ pub(crate) unsafe fn hand_out(
     if ppv.is_null() {
         return Err(Refusal::invalid("the pointer that takes the interface is null"));
     }
-    // SAFETY: the caller's promise; neither is null.
+    // SAFETY: guaranteed by the caller; neither is null.
     let result = unsafe { object.query_interface(riid, ppv) };
     if result.is_err() {
         return Err(Refusal::new(result, "the object has no such interface"));
@@ -138,13 +139,13 @@ pub(crate) unsafe fn hand_out(
     Ok(())
 }
 
-/// A structure that the caller passed by pointer.
+/// Returns a reference to a structure that the caller passed by pointer.
 ///
 /// # Safety
 ///
 /// `pointer` is null or points to a readable `T` for the life of the result.
 pub(crate) unsafe fn read<'a, T>(pointer: *const T, name: &'static str) -> Result<&'a T, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { pointer.as_ref() }.ok_or_else(|| Refusal::invalid(format!("{name} is null")))
 }
 

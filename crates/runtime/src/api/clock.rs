@@ -1,11 +1,11 @@
-//! The clock of the simulated GPU's timestamps: the system's own monotonic clock, so that the GPU's and the CPU's agree.
+//! The clock of the simulated GPU's timestamps. It is the system's monotonic clock, so GPU and CPU timestamps agree.
 
-/// Ticks of one second.
+/// Returns the number of ticks per second.
 pub(super) fn frequency() -> u64 {
     system::frequency()
 }
 
-/// Ticks as of now.
+/// Returns the current time in ticks.
 pub(super) fn now() -> u64 {
     system::now()
 }
@@ -20,20 +20,20 @@ mod system {
 
     pub(super) fn frequency() -> u64 {
         let mut frequency = 0;
-        // SAFETY: the pointer is to a local; the call does not fail since Windows XP.
+        // SAFETY: the pointer refers to a local variable. The call cannot fail on Windows XP or later.
         unsafe { QueryPerformanceFrequency(&mut frequency) };
         u64::try_from(frequency).unwrap_or(0)
     }
 
     pub(super) fn now() -> u64 {
         let mut count = 0;
-        // SAFETY: as above.
+        // SAFETY: same as above.
         unsafe { QueryPerformanceCounter(&mut count) };
         u64::try_from(count).unwrap_or(0)
     }
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC.
+/// CLOCK_MONOTONIC, in nanoseconds.
 #[cfg(not(windows))]
 mod system {
     pub(super) fn frequency() -> u64 {
@@ -41,9 +41,9 @@ mod system {
     }
 
     pub(super) fn now() -> u64 {
-        // SAFETY: timespec is plain data, and all zero is one.
+        // SAFETY: timespec is plain data, for which all zeros are valid.
         let mut time: libc::timespec = unsafe { std::mem::zeroed() };
-        // SAFETY: the pointer is to a local, and the clock exists on every Unix.
+        // SAFETY: the pointer refers to a local variable, and every Unix has the clock.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         seconds.wrapping_mul(frequency()).wrapping_add(u64::try_from(time.tv_nsec).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! `ID3D12CommandAllocator`: who may record, and when what was recorded may go.
+//! `ID3D12CommandAllocator`: exclusive recording, and tracking of when recorded commands may be reset.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::debug::ObjectKind;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 
-/// An allocator of the application.
+/// The COM object of a command allocator.
 #[implement(ID3D12CommandAllocator)]
 pub(super) struct CommandAllocator {
     child: Child,
@@ -20,7 +20,7 @@ pub(super) struct CommandAllocator {
     recordings: Arc<Recordings>,
 }
 
-/// Checks a type of command lists, as allocators and lists take it.
+/// Checks the type of a command list or command allocator.
 pub(super) fn check_list_type(list_type: D3D12_COMMAND_LIST_TYPE) -> Result<(), Refusal> {
     match list_type {
         D3D12_COMMAND_LIST_TYPE_DIRECT
@@ -35,7 +35,7 @@ pub(super) fn check_list_type(list_type: D3D12_COMMAND_LIST_TYPE) -> Result<(), 
     }
 }
 
-/// What was recorded with an allocator: shared with the lists that hold it.
+/// The recording state of an allocator, shared with the command lists recorded with it.
 #[derive(Default)]
 pub(super) struct Recordings {
     state: Mutex<State>,
@@ -44,18 +44,18 @@ pub(super) struct Recordings {
 #[derive(Default)]
 struct State {
     is_recording: bool,
-    /// How often the allocator was reset: what was recorded before is gone.
+    /// Number of resets of the allocator. A reset invalidates everything recorded in earlier generations.
     generation: u64,
-    /// The fence of a queue and the value that it has when a submission is done.
+    /// For each queue, its progress fence and the fence value at which its last submission completes.
     submissions: Vec<(Arc<Fence>, u64)>,
 }
 
 impl Recordings {
-    /// Begins the recording of a list, and answers with the generation that it belongs to.
+    /// Begins recording a list and returns the current generation.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG while another list records.
+    /// Returns E_INVALIDARG while another list is recording.
     pub(super) fn begin(&self) -> Result<u64, Refusal> {
         let mut state = self.lock();
         if state.is_recording {
@@ -66,20 +66,20 @@ impl Recordings {
         Ok(state.generation)
     }
 
-    /// The list that records is closed, or gone.
+    /// Ends the recording: the list was closed or dropped.
     pub(super) fn end(&self) {
         self.lock().is_recording = false;
     }
 
-    /// Whether what was recorded in `generation` is still there.
+    /// Checks whether commands recorded in `generation` are still valid.
     pub(super) fn holds(&self, generation: u64) -> bool {
         self.lock().generation == generation
     }
 
-    /// A list recorded with the allocator executes until `fence` has reached `value`.
+    /// Notes that a list recorded with the allocator executes until `fence` reaches `value`.
     pub(super) fn executes_until(&self, fence: &Arc<Fence>, value: u64) {
         let mut state = self.lock();
-        // Values of a queue rise: the last one stands for all, and there are no more entries than queues.
+        // The values of a queue's fence increase, so the last one suffices and there is at most one entry per queue.
         if let Some((_, last)) = state.submissions.iter_mut().find(|(one, _)| Arc::ptr_eq(one, fence)) {
             *last = value;
             return;

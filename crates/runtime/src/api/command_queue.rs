@@ -22,27 +22,27 @@ use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 
-/// A queue of the application.
+/// The COM object of a command queue.
 #[implement(ID3D12CommandQueue)]
 pub(super) struct CommandQueue {
     child: Child,
     desc: D3D12_COMMAND_QUEUE_DESC,
-    /// The device's tracker of aliasing, and the queue's number there.
+    /// The device's aliasing tracker. `agent` is the queue's number in it.
     aliasing: Arc<AliasingTracker>,
     agent: u32,
-    /// `None` only while the queue goes.
+    /// `None` only while the queue is being dropped.
     driver: Option<Box<dyn DriverQueue>>,
-    /// How many submissions of lists there were; held while they are handed over, so that they stay in order.
+    /// State of the submissions. Locked while a submission is handed to the driver, to keep submissions in order.
     submissions: Mutex<Submissions>,
-    /// Reaches the number of a submission when it is done.
+    /// Reaches a submission's number when that submission has completed.
     progress: Arc<FenceValue>,
 }
 
-/// What a queue was given so far.
+/// The number of submissions so far, and a buffer for the current one.
 #[derive(Default)]
 struct Submissions {
     count: u64,
-    /// The lists of a call while it is made; kept for its room.
+    /// The lists of the current call. Kept to reuse its capacity.
     lists: Vec<Arc<Recorded>>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<&D3D12_COMMA
     check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
-/// Checks the node mask of an object that one node has: there is one node.
+/// Checks a node mask. The device has one node.
 pub(super) fn check_node_mask(mask: u32) -> Result<(), Refusal> {
     if mask > 1 {
         return Err(Refusal::invalid(format!(
@@ -110,7 +110,7 @@ impl CommandQueue {
         }
     }
 
-    /// `ExecuteCommandLists`: all lists of the call, or none.
+    /// Submits the lists of an `ExecuteCommandLists` call: all of them, or none.
     fn execute(&self, lists: &[Option<ID3D12CommandList>]) -> Result<(), Refusal> {
         self.device().removal().check_present()?;
         let mut submissions = self.submissions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,9 +119,9 @@ impl CommandQueue {
             match self.executable(index, list.as_ref()) {
                 Ok(list) => recorded.push(list),
                 Err(refusal) => {
-                    // What they refer to must not live until the next call.
+                    // The objects that they refer to must not stay alive until the next call.
                     recorded.clear();
-                    // vkd3d-proton's test_device_removed_reason records it of an open list.
+                    // vkd3d-proton's test_device_removed_reason records this for an open list.
                     if refusal.hresult() == DXGI_ERROR_INVALID_CALL {
                         self.device().removal().remove_for(&refusal);
                     }
@@ -143,7 +143,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Lists as the tracker of aliasing gives them to the queue.
+    /// Converts lists to work that the aliasing tracker passes to the queue.
     fn judged(&self, recorded: &mut Vec<Arc<Recorded>>) -> Work {
         let lists = recorded
             .drain(..)
@@ -176,7 +176,7 @@ impl CommandQueue {
 
     /// # Safety
     ///
-    /// As the COM method: each pointer is null or points to what the method says.
+    /// Same as for the COM method: each pointer is null or points to what the method documents.
     #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
     unsafe fn update_tile_mappings(
         &self,
@@ -192,13 +192,13 @@ impl CommandQueue {
         check_mapping_flags(flags)?;
         let resource = own::<Resource>(self.device(), resource, "pResource")?;
         let tiles = ResourceTiles::of(resource, "pResource")?;
-        // SAFETY: by the COM contract each array is null or has that many elements.
+        // SAFETY: by the COM contract, each array is null or has that many elements.
         let regions = unsafe { regions(&tiles, region_count, starts, sizes) }?;
         let heap = match heap {
             None => None,
             Some(heap) => Some(own::<Heap>(self.device(), Some(heap), "pHeap")?),
         };
-        // SAFETY: as above.
+        // SAFETY: same as above.
         let mappings =
             unsafe { tile_mappings::plan(resource.rules(), &regions, heap.map(|heap| &**heap), ranges) }?;
         if !mappings.is_empty() {
@@ -213,7 +213,7 @@ impl CommandQueue {
 
     /// # Safety
     ///
-    /// As the COM method: each pointer is null or points to what the method says.
+    /// Same as for the COM method: each pointer is null or points to what the method documents.
     unsafe fn copy_tile_mappings(
         &self,
         target: (Option<&ID3D12Resource>, *const D3D12_TILED_RESOURCE_COORDINATE),
@@ -223,11 +223,11 @@ impl CommandQueue {
     ) -> Result<(), Refusal> {
         self.device().removal().check_present()?;
         check_mapping_flags(flags)?;
-        // SAFETY: by the COM contract pRegionSize is null or points to a size.
+        // SAFETY: by the COM contract, pRegionSize is null or points to a size.
         let size = unsafe { call::read(size, "pRegionSize") }?;
         let side = |(resource, start): (Option<&ID3D12Resource>, _), name: &'static str| {
             let resource = own::<Resource>(self.device(), resource, name)?;
-            // SAFETY: by the COM contract the pointer is null or points to a coordinate.
+            // SAFETY: by the COM contract, the pointer is null or points to a coordinate.
             let start = unsafe { call::read(start, "a region's start coordinate") }?;
             let runs = ResourceTiles::of(resource, name)?.region(start, size)?;
             Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
@@ -243,7 +243,8 @@ impl CommandQueue {
 
 impl Drop for CommandQueue {
     fn drop(&mut self) {
-        // First the driver's queue ends: what has not begun is not done, and no allocator waits for it any more.
+        // The driver's queue ends first. Work that has not begun is dropped, and losing the fence releases the
+        // allocators.
         self.driver = None;
         self.progress.lose();
     }
@@ -257,7 +258,7 @@ fn check_mapping_flags(flags: D3D12_TILE_MAPPING_FLAGS) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The regions of `UpdateTileMappings`: without starts and sizes it is all of the resource.
+/// Returns the regions of an `UpdateTileMappings` call. Without starts and sizes, this is the whole resource.
 ///
 /// # Safety
 ///
@@ -283,13 +284,13 @@ unsafe fn regions(
     let starts: &[_] = if starts.is_null() {
         &origin
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { read_array(count, starts, "pResourceRegionStartCoordinates") }?
     };
     let sizes: Option<&[_]> = if sizes.is_null() {
         None
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Some(unsafe { read_array(count, sizes, "pResourceRegionSizes") }?)
     };
     let one = one_tile();
@@ -303,7 +304,7 @@ unsafe fn regions(
 
 implement_pageable!(CommandQueue_Impl);
 
-// None of the methods without a result has another way to say that it was refused than the log, where `call::run` says it.
+// The methods without a return value report errors through the log only, which `call::run` writes.
 impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
     fn UpdateTileMappings(
         &self,
@@ -325,7 +326,7 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
             tile_counts: prangetilecounts,
         };
         let _ = call::run(self.log(), "ID3D12CommandQueue::UpdateTileMappings", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 self.update_tile_mappings(
                     presource.as_ref(),
@@ -352,14 +353,14 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
         let _ = call::run(self.log(), "ID3D12CommandQueue::CopyTileMappings", || {
             let target = (pdstresource.as_ref(), pdstregionstartcoordinate);
             let source = (psrcresource.as_ref(), psrcregionstartcoordinate);
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.copy_tile_mappings(target, source, pregionsize, flags) }
         });
     }
 
     fn ExecuteCommandLists(&self, numcommandlists: u32, ppcommandlists: *const Option<ID3D12CommandList>) {
         let _ = call::run(self.log(), "ID3D12CommandQueue::ExecuteCommandLists", || {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             self.execute(unsafe { read_array(numcommandlists, ppcommandlists, "ppCommandLists") }?)
         });
     }
@@ -403,7 +404,7 @@ impl ID3D12CommandQueue_Impl for CommandQueue_Impl {
                 return Err(Refusal::invalid("pGpuTimestamp or pCpuTimestamp is null"));
             }
             let now = clock::now();
-            // SAFETY: by the COM contract the pointers, which are not null, point to writable space.
+            // SAFETY: by the COM contract, the pointers, which are not null, point to writable space.
             unsafe {
                 pgputimestamp.write(now);
                 pcputimestamp.write(now);

@@ -1,7 +1,7 @@
-//! `ID3D12DescriptorHeap`, and the handles that name descriptors.
+//! `ID3D12DescriptorHeap`, and the handles of descriptors.
 //!
-//! A handle is a number that an application calculates with; nothing is ever read from it as from an address. The device finds
-//! the descriptor by it, or says that there is none.
+//! A handle is a number on which applications do arithmetic; it is never dereferenced. The device looks up the
+//! descriptor of a handle, or reports that there is none.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,22 +19,22 @@ use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
-/// Bytes that a descriptor takes, as far as handles are concerned: the same for all types.
+/// Size of a descriptor in units of handles. The same for all heap types.
 pub(super) const INCREMENT: u32 = 32;
 
-/// The first handle; zero is never one.
+/// The lowest handle. Zero is never a valid handle.
 const FIRST_HANDLE: usize = 0x10000;
 
-/// What a shader-visible heap's GPU handles are above its CPU handles.
+/// Difference between the GPU handles and the CPU handles of a shader-visible heap.
 const GPU_HANDLES: u64 = 1 << 60;
 
-/// Descriptors in a shader-visible heap of samplers, at most.
+/// Maximum number of descriptors in a shader-visible sampler heap.
 const MAX_SHADER_VISIBLE_SAMPLERS: u32 = 2048;
 
-/// Descriptors in a shader-visible heap of views, at most: what every tier has.
+/// Maximum number of descriptors in a shader-visible CBV/SRV/UAV heap; every binding tier supports it.
 const MAX_SHADER_VISIBLE_VIEWS: u32 = 1_000_000;
 
-/// A descriptor heap of the application.
+/// The COM object of a descriptor heap.
 #[implement(ID3D12DescriptorHeap)]
 pub(super) struct DescriptorHeap {
     child: Child,
@@ -46,11 +46,11 @@ pub(super) struct DescriptorHeap {
 pub(super) struct DescriptorTable {
     desc: D3D12_DESCRIPTOR_HEAP_DESC,
     first_handle: usize,
-    /// Those that were written.
+    /// Descriptors that were written, by index.
     written: Mutex<BTreeMap<u32, Descriptor>>,
 }
 
-/// The descriptor heaps of a device, by their handles.
+/// The descriptor heaps of a device, by handle.
 #[derive(Default)]
 pub(super) struct DescriptorHeaps {
     state: Mutex<Heaps>,
@@ -58,9 +58,9 @@ pub(super) struct DescriptorHeaps {
 
 #[derive(Default)]
 struct Heaps {
-    /// By first handle.
+    /// Tables by first handle.
     tables: BTreeMap<usize, Weak<DescriptorTable>>,
-    /// The first handle of the next heap; handles are not used again.
+    /// The first handle of the next heap. Handles are never reused.
     next: usize,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<&D3D12_DES
     check_node_mask(desc.NodeMask).map(|()| desc)
 }
 
-/// Checks a type of descriptor heaps.
+/// Checks a descriptor heap type.
 pub(super) fn check_type(heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> Result<(), Refusal> {
     if !(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV..D3D12_DESCRIPTOR_HEAP_TYPE_NUM_TYPES).contains(&heap_type) {
         return Err(Refusal::invalid(format!("{heap_type} is no D3D12_DESCRIPTOR_HEAP_TYPE"))
@@ -102,7 +102,7 @@ pub(super) fn check_type(heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> Result<(), Re
 }
 
 impl DescriptorHeaps {
-    /// The descriptors of a new heap.
+    /// Creates the table of a new heap.
     fn create(&self, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Arc<DescriptorTable>, Refusal> {
         let none = || Refusal::out_of_memory("no descriptor handles are left");
         let size =
@@ -110,21 +110,22 @@ impl DescriptorHeaps {
         let mut heaps = self.lock();
         heaps.tables.retain(|_, table| table.strong_count() != 0);
         let first_handle = heaps.next.max(FIRST_HANDLE);
-        // An increment between heaps, so that a handle one behind the last of a heap is none of the next.
+        // Leaves a gap of one increment between heaps, so that the handle one past the end of a heap is not valid in
+        // the next.
         let next = first_handle.checked_add(size).and_then(|end| end.checked_add(INCREMENT as usize));
         heaps.next = next.ok_or_else(none)?;
-        // A mask of 0 is the one node that there is, and is read back as that node's.
+        // A mask of 0 means the only node, and is reported as 1.
         let desc = D3D12_DESCRIPTOR_HEAP_DESC { NodeMask: 1, ..*desc };
         let table = Arc::new(DescriptorTable { desc, first_handle, written: Mutex::default() });
         heaps.tables.insert(first_handle, Arc::downgrade(&table));
         Ok(table)
     }
 
-    /// The heap and the index that a CPU handle names.
+    /// Returns the heap and the index that a CPU handle refers to.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a handle of no live heap of the device.
+    /// Returns E_INVALIDARG if the handle is not in a live heap of the device.
     pub(super) fn find(
         &self,
         handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -148,11 +149,11 @@ impl DescriptorHeaps {
         })
     }
 
-    /// The heap and the index that a GPU handle names.
+    /// Returns the heap and the index that a GPU handle refers to.
     ///
     /// # Errors
     ///
-    /// As for [`find`](Self::find), and for a heap that shaders do not see.
+    /// Same as [`find`](Self::find). Also returns E_INVALIDARG for a heap that is not shader-visible.
     pub(super) fn find_shader_visible(
         &self,
         handle: D3D12_GPU_DESCRIPTOR_HANDLE,
@@ -181,7 +182,7 @@ impl DescriptorTable {
         self.desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE != 0
     }
 
-    /// What is in a descriptor; nothing if it was never written.
+    /// Returns a descriptor, or `None` if it was never written.
     pub(super) fn get(&self, index: u32) -> Option<Descriptor> {
         self.lock().get(&index).cloned()
     }
@@ -191,7 +192,7 @@ impl DescriptorTable {
         self.lock().insert(index, descriptor);
     }
 
-    /// The descriptors from `first` on that were written, for a copy of `count`.
+    /// Returns copies of the written descriptors among `count` from `first` on, indexed from 0.
     pub(super) fn read(&self, first: u32, count: u32) -> BTreeMap<u32, Descriptor> {
         let end = first.saturating_add(count);
         self.lock()
@@ -200,7 +201,7 @@ impl DescriptorTable {
             .collect()
     }
 
-    /// Replaces `count` descriptors from `first` on by a copy.
+    /// Replaces `count` descriptors from `first` on with a copy.
     pub(super) fn write(&self, first: u32, count: u32, copy: BTreeMap<u32, Descriptor>) {
         let mut written = self.lock();
         let end = first.saturating_add(count);
@@ -219,7 +220,7 @@ impl DescriptorTable {
 impl UnorderedViews for DescriptorTable {
     fn unordered_views(&self) -> Vec<ViewedPart> {
         let mut found = Vec::new();
-        // Of the views that shaders use, descriptors hold unordered access views alone.
+        // Of the views that shaders use, only unordered access views are stored in descriptors.
         for descriptor in self.lock().values() {
             let Descriptor::View(view) = descriptor else { continue };
             found.extend(view.parts(view.plane()).into_iter().map(|part| (view.resource.clone(), part)));
@@ -233,7 +234,7 @@ impl UnorderedViews for DescriptorTable {
 impl DescriptorHeap {
     pub(super) fn new(device: ComObject<Device>, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Self, Refusal> {
         let table = device.descriptor_heaps().create(desc)?;
-        // It takes no video memory of the simulated GPU and is never paged: its count is all.
+        // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
         let residency =
             device.driver().residency().created(PageableKind::DescriptorHeap, ByteSize::ZERO, true);
         let residency = Arc::new(residency);
@@ -245,7 +246,7 @@ impl DescriptorHeap {
         &self.table
     }
 
-    /// The heap in the ledger of residency, which has its count.
+    /// Returns the heap's record in the residency ledger, which has its count.
     pub(super) fn residency(&self) -> &PageableRecord {
         &self.residency
     }
@@ -262,7 +263,7 @@ impl ID3D12DescriptorHeap_Impl for DescriptorHeap_Impl {
         D3D12_CPU_DESCRIPTOR_HANDLE { ptr: self.table.first_handle }
     }
 
-    /// Zero for a heap that shaders do not see.
+    /// Returns zero for a heap that is not shader-visible.
     fn GetGPUDescriptorHandleForHeapStart(&self) -> D3D12_GPU_DESCRIPTOR_HANDLE {
         let first = u64::try_from(self.table.first_handle).unwrap_or(0);
         D3D12_GPU_DESCRIPTOR_HANDLE {

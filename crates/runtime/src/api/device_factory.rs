@@ -1,4 +1,4 @@
-//! `ID3D12DeviceFactory`: devices with settings of their own.
+//! `ID3D12DeviceFactory`: creation of devices with independent settings.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,17 +12,17 @@ use crate::debug::{DebugLayer, MessageLog, SharedSettings};
 use crate::exports;
 use crate::rules::Refusal;
 
-/// Flags that exist. None has an effect: each device here is a new one, and none is a singleton.
+/// The valid flags. None has an effect: every call creates a new device, and no device is a singleton.
 const FLAGS: D3D12_DEVICE_FACTORY_FLAGS = D3D12_DEVICE_FACTORY_FLAG_ALLOW_RETURNING_EXISTING_DEVICE
     | D3D12_DEVICE_FACTORY_FLAG_ALLOW_RETURNING_INCOMPATIBLE_EXISTING_DEVICE
     | D3D12_DEVICE_FACTORY_FLAG_DISALLOW_STORING_NEW_DEVICE_AS_SINGLETON;
 
-/// Creates devices under the debug settings of this object instead of the process's, with the addresses reserved that its
-/// tools name.
+/// Creates devices with the debug settings of this object instead of the process's, and with the address ranges
+/// reserved that its tools name.
 ///
-/// Addresses to reserve are the factory's alone, as document RECREATE has it: `InitializeFromGlobalState` and
-/// `ApplyToGlobalState` are about debug settings, for the process has no such list. It would go to whatever creates a device
-/// next.
+/// The reserved ranges belong to this factory only, as DirectX-Specs, *Recreate At GPUVA*, requires.
+/// `InitializeFromGlobalState` and `ApplyToGlobalState` transfer debug settings only: the process has no list of
+/// ranges, because it would apply to whatever creates the next device.
 #[implement(ID3D12DeviceFactory)]
 pub(crate) struct DeviceFactory {
     settings: SharedSettings,
@@ -31,7 +31,7 @@ pub(crate) struct DeviceFactory {
 }
 
 impl DeviceFactory {
-    /// A factory that begins with the settings that the process has now.
+    /// Creates a factory that starts with the current debug settings of the process.
     pub(crate) fn create() -> ComObject<Self> {
         ComObject::new(Self {
             settings: SharedSettings::new(SharedSettings::of_process().get()),
@@ -73,16 +73,16 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
         ppv: *mut *mut c_void,
     ) -> Result<()> {
         call::run(MessageLog::unattached(), "ID3D12DeviceFactory::GetConfigurationInterface", || {
-            // SAFETY: by the COM contract ppv is null or points to space for one pointer.
+            // SAFETY: by the COM contract, ppv is null or points to space for one pointer.
             unsafe { call::clear(ppv) };
-            // SAFETY: by the COM contract clsid is null or points to a GUID.
+            // SAFETY: by the COM contract, clsid is null or points to a GUID.
             let class = unsafe { call::read(clsid, "clsid") }?;
             if *class == CLSID_D3D12Debug {
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                 return unsafe { call::hand_out(&DebugLayer::create(self.settings.clone()), iid, ppv) };
             }
             if *class == CLSID_D3D12Tools {
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                 return unsafe { call::hand_out(&Tools::create(self.tools.clone()), iid, ppv) };
             }
             Err(exports::no_class(class))
@@ -108,7 +108,7 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
         riid: *const GUID,
         ppvdevice: *mut *mut c_void,
     ) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
             exports::create_device(
                 "ID3D12DeviceFactory::CreateDevice",

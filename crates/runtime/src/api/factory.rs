@@ -15,7 +15,7 @@ use crate::ddi::Driver;
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
-/// Enumerates the adapters that it was made with.
+/// A DXGI factory that enumerates a fixed list of adapters.
 #[implement(IDXGIFactory6)]
 pub(crate) struct Factory {
     drivers: Vec<Arc<dyn Driver>>,
@@ -30,7 +30,7 @@ impl Factory {
 }
 
 impl Factory_Impl {
-    /// A new object for the adapter at `index`; `None` past the last.
+    /// Creates an object for the adapter at `index`. Returns `None` past the last adapter.
     pub(crate) fn adapter(&self, index: usize) -> Option<ComObject<Adapter>> {
         let driver = self.drivers.get(index)?;
         Some(Adapter::create(Arc::clone(driver), self.to_object()))
@@ -38,7 +38,7 @@ impl Factory_Impl {
 
     fn enumerate(&self, index: u32) -> std::result::Result<ComObject<Adapter>, windows_core::Error> {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
-        // The usual end of an enumeration; nothing to log.
+        // The normal end of an enumeration, so it is not logged.
         self.adapter(index).ok_or_else(|| DXGI_ERROR_NOT_FOUND.into())
     }
 }
@@ -70,7 +70,7 @@ impl IDXGIFactory1_Impl for Factory_Impl {
     }
 
     fn IsCurrent(&self) -> BOOL {
-        // Adapters neither come nor go.
+        // The set of adapters never changes.
         true.into()
     }
 }
@@ -124,7 +124,7 @@ impl IDXGIFactory4_Impl for Factory_Impl {
             let adapter = index
                 .and_then(|index| self.adapter(index))
                 .ok_or_else(|| Refusal::new(DXGI_ERROR_NOT_FOUND, "no adapter has that LUID"))?;
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { call::hand_out(&adapter, riid, ppvadapter) }
         })
     }
@@ -150,10 +150,11 @@ impl IDXGIFactory6_Impl for Factory_Impl {
         riid: *const GUID,
         ppvadapter: *mut *mut c_void,
     ) -> Result<()> {
-        // The order is the same for every preference: a factory's simulated GPUs differ in kind, not in power.
+        // The order is the same for every preference: the simulated GPUs of a factory differ in kind, not in
+        // performance.
         let adapter = self.enumerate(adapter)?;
         call::run(MessageLog::unattached(), "IDXGIFactory6::EnumAdapterByGpuPreference", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { call::hand_out(&adapter, riid, ppvadapter) }
         })
     }

@@ -15,7 +15,7 @@ use crate::debug::ObjectKind;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 
-/// A fence of the application.
+/// The COM object of a fence.
 #[implement(ID3D12Fence1)]
 pub(super) struct Fence {
     child: Child,
@@ -50,7 +50,8 @@ impl Fence {
         Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
     }
 
-    /// A fence of `device` over a value that another fence has too. The value is lost with either fence's device.
+    /// Creates a fence of `device` that shares its value with another fence. The value is lost when either fence's
+    /// device is removed.
     pub(super) fn opened(
         device: ComObject<Device>,
         value: Arc<FenceValue>,
@@ -66,60 +67,60 @@ impl Fence {
         self.flags
     }
 
-    /// What queues signal and wait for.
+    /// Returns the value that queues signal and wait for.
     pub(super) fn value(&self) -> &Arc<FenceValue> {
         &self.value
     }
 }
 
 impl Drop for Fence {
-    /// Who waits is released, as on Windows: vkd3d-proton's test_fence_wait_robustness records it.
+    /// Releases waiting threads and queues with the last object, as on Windows (vkd3d-proton's
+    /// test_fence_wait_robustness).
     fn drop(&mut self) {
         self.value.remove_object();
     }
 }
 
-/// The event behind a HANDLE of the application, which is not null.
+/// Returns the event behind an application's HANDLE, which must not be null.
 ///
 /// # Safety
 ///
-/// `event` is an event's, or names nothing that is open.
+/// `event` refers to an event, or is not an open handle.
 unsafe fn event_signal(event: HANDLE) -> Result<EventSignal, Refusal> {
-    // SAFETY: by the COM contract the handle is an event's; one that is not open is refused.
+    // SAFETY: by the COM contract, the handle refers to an event. One that is not open is refused.
     unsafe { EventSignal::new(event) }
         .map_err(|error| Refusal::invalid(format!("hEvent {:p} is no event: {error}", event.0)))
 }
 
-/// Signals `event` once the fence is at `value`, or waits for that when the event is null.
+/// Signals `event` when the fence reaches `value`. Blocks until then if the event is null.
 ///
 /// # Safety
 ///
-/// `event` is null, an event's, or names nothing that is open.
+/// `event` is null, refers to an event, or is not an open handle.
 unsafe fn complete(fence: &FenceValue, value: u64, event: HANDLE) -> Result<(), Refusal> {
     if event.0.is_null() {
         fence.wait(value);
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let signal = unsafe { event_signal(event) }?;
-    // The application may have closed its event and with it lost interest.
+    // An error is ignored: the application may have closed its event because it is no longer interested.
     fence.on_reached(value, Box::new(move |_| drop(signal.set())));
     Ok(())
 }
 
-/// `SetEventOnMultipleFenceCompletion`: `event` is signalled once all of the fences are at their values, or any of them.
-///
-/// A null event blocks instead.
+/// Implements `SetEventOnMultipleFenceCompletion`: signals `event` when all fences have reached their values, or any
+/// fence if `any` is set. Blocks until then if the event is null.
 ///
 /// # Safety
 ///
-/// `event` is null, an event's, or names nothing that is open.
+/// `event` is null, refers to an event, or is not an open handle.
 pub(super) unsafe fn complete_several(
     fences: &[(Arc<FenceValue>, u64)],
     any: bool,
     event: HANDLE,
 ) -> Result<(), Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let signal = if event.0.is_null() { None } else { Some(unsafe { event_signal(event) }?) };
     let missing = if any { 1 } else { fences.len() };
     let done = Arc::new(FenceValue::new(0));
@@ -128,11 +129,11 @@ pub(super) unsafe fn complete_several(
         let (state, done) = (Arc::clone(&state), Arc::clone(&done));
         let reached = move |_: &FenceValue| {
             let (missing, signal) = &*state;
-            // Only the call that takes the last one away goes on; with `any` the later ones find zero.
+            // Only the call that decrements the count to zero continues. With `any`, later calls find zero.
             let before = missing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
             if before == Ok(1) {
                 if let Some(signal) = signal {
-                    // As in `complete`: the event may be closed.
+                    // Same as in `complete`: the event may be closed.
                     let _ = signal.set();
                 }
                 done.set(1);
@@ -158,7 +159,7 @@ impl ID3D12Fence_Impl for Fence_Impl {
     fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Fence::SetEventOnCompletion", || {
             let wait = self.aliasing.cpu_wait(&self.value, value);
-            // SAFETY: by the COM contract the handle is null or an event's.
+            // SAFETY: by the COM contract, the handle is null or refers to an event.
             unsafe { complete(&self.value, value, hevent)? };
             self.aliasing.cpu_awaits(wait);
             Ok(())

@@ -16,23 +16,22 @@ use crate::debug::{LiveObject, ObjectKind};
 use crate::residency::PageableKind;
 use crate::rules::{self, Refusal};
 
-/// A heap that the application places resources in.
+/// The COM object of a heap.
 #[implement(ID3D12Heap1, ID3D12PageableTools)]
 pub(super) struct Heap {
     child: Child,
     inner: Arc<HeapInner>,
 }
 
-/// What a heap is to the resources in it, which keep it alive but hold no reference that the application would see:
-/// of D3D12's objects only the application's references count (Windows, by vkd3d-proton's tests/d3d12_resource.c,
-/// test_create_placed_resource).
+/// The part of a heap that resources in it keep alive. They hold no reference to the COM object, because in D3D12 only
+/// the application's references count (Windows, by vkd3d-proton's tests/d3d12_resource.c, test_create_placed_resource).
 pub(super) struct HeapInner {
-    /// As the application gave it, with the effective alignment.
+    /// The application's description, with the effective alignment.
     desc: D3D12_HEAP_DESC,
-    /// The application chose its address (document RECREATE).
+    /// Whether the application chose the heap's address (DirectX-Specs, *Recreate At GPUVA*).
     has_address: bool,
     memory: Arc<dyn DriverHeap>,
-    /// The name, for the tracker of aliasing, if it is on.
+    /// The name, for the aliasing tracker, if it is on.
     label: Option<Arc<Label>>,
     /// Counts the heap for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
     _live: LiveObject,
@@ -60,7 +59,8 @@ impl Heap {
         Ok(Self::opened(device, memory, desc, create_at.is_some()))
     }
 
-    /// A heap over memory that is there, at an address that the application chose or did not; `desc` has the effective alignment.
+    /// Creates a heap object over existing memory. `desc` has the effective alignment; `has_address` says whether the
+    /// application chose the address.
     pub(super) fn opened(
         device: ComObject<Device>,
         memory: Arc<dyn DriverHeap>,
@@ -85,7 +85,7 @@ impl Heap {
         &self.inner.memory
     }
 
-    /// What resources in the heap hold of it.
+    /// Returns the part that resources in the heap keep alive.
     pub(super) fn inner(&self) -> &Arc<HeapInner> {
         &self.inner
     }
@@ -94,7 +94,7 @@ impl Heap {
         &self.child
     }
 
-    /// The addresses of all its memory.
+    /// Returns the address range of the heap's memory.
     fn allocation(&self) -> GpuVirtualAddressRange {
         let memory = self.memory();
         GpuVirtualAddressRange { start: memory.gpu_virtual_address(), size: memory.size() }
@@ -106,7 +106,7 @@ impl HeapInner {
         &self.desc
     }
 
-    /// Whether the application chose its address.
+    /// Returns whether the application chose the heap's address.
     pub(super) fn has_address(&self) -> bool {
         self.has_address
     }
@@ -115,13 +115,14 @@ impl HeapInner {
         &self.memory
     }
 
-    /// The name, for the tracker of aliasing.
+    /// Returns the name, for the aliasing tracker.
     pub(super) fn label(&self) -> Arc<Label> {
         self.label.clone().unwrap_or_default()
     }
 }
 
-/// The properties as they are read back: node masks of 0 stand for the first node, and are 1 (vkd3d-proton's check_heap_properties).
+/// Returns the properties as they are reported: node masks of 0 mean the first node and become 1 (vkd3d-proton's
+/// check_heap_properties).
 pub(super) fn with_nodes(properties: &D3D12_HEAP_PROPERTIES) -> D3D12_HEAP_PROPERTIES {
     D3D12_HEAP_PROPERTIES {
         CreationNodeMask: properties.CreationNodeMask.max(1),

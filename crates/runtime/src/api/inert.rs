@@ -1,7 +1,7 @@
-//! Objects of pipelines: root signatures, pipeline states, command signatures and blobs.
+//! Pipeline objects: root signatures, pipeline states, command signatures and blobs.
 //!
-//! They are there so that programs get past their start-up. They are checked where a mistake is plain to see, created, named, counted
-//! and released; nothing reads a shader or a root signature, and nothing that needs one is executed.
+//! They exist so that programs get past their initialization. They are checked for obvious errors, created, named,
+//! counted and released. Shaders and root signatures are never read, and nothing that needs one is executed.
 #![allow(non_snake_case, reason = "the names of ID3DBlob's methods")]
 
 use std::ffi::c_void;
@@ -16,7 +16,7 @@ use super::object::{Child, implement_child, implement_pageable};
 use crate::debug::ObjectKind;
 use crate::rules::Refusal;
 
-/// The methods of an object that is a child of a device and nothing else.
+/// Implements the methods of an object that is a child of a device and nothing else.
 macro_rules! inert {
     ($name:ident, $outer:ident, $implement:ident) => {
         impl $name {
@@ -29,25 +29,25 @@ macro_rules! inert {
     };
 }
 
-/// A root signature of the application.
+/// The COM object of a root signature.
 #[implement(ID3D12RootSignature)]
 pub(super) struct RootSignature {
     child: Child,
 }
 
-/// A pipeline state of the application, for graphics or for compute.
+/// The COM object of a graphics or compute pipeline state.
 #[implement(ID3D12PipelineState)]
 pub(super) struct PipelineState {
     child: Child,
 }
 
-/// What an application's `ExecuteIndirect` reads from its buffers.
+/// The COM object of a command signature, which describes the arguments of `ExecuteIndirect`.
 #[implement(ID3D12CommandSignature)]
 pub(super) struct CommandSignature {
     child: Child,
-    /// Whether the command draws; else it dispatches.
+    /// Whether the command draws. Otherwise it dispatches.
     pub(super) draws: bool,
-    /// Whether addresses of unordered access views are among what is read.
+    /// Whether the arguments include addresses of unordered access views.
     pub(super) sets_unordered_views: bool,
 }
 
@@ -76,14 +76,14 @@ impl ID3D12PipelineState_Impl for PipelineState_Impl {
     }
 }
 
-/// `ID3DBlob` as its header has it; the bindings know its name alone.
+/// `ID3DBlob`, as its header declares it. The bindings only have its name.
 #[interface("8ba5fb08-5195-40e2-ac58-0d989c3a0102")]
 pub(crate) unsafe trait BlobInterface: IUnknown {
     fn GetBufferPointer(&self) -> *mut c_void;
     fn GetBufferSize(&self) -> usize;
 }
 
-/// Bytes that a function hands out.
+/// An immutable array of bytes that a function returns.
 #[implement(BlobInterface)]
 pub(crate) struct Blob {
     bytes: Box<[u8]>,
@@ -105,20 +105,20 @@ impl BlobInterface_Impl for Blob_Impl {
     }
 }
 
-/// How a serialised root signature begins, as everything that D3D's compilers make.
+/// The first bytes of a serialized root signature, as of all output of D3D's compilers.
 const CONTAINER: [u8; 4] = *b"DXBC";
 
-/// A container without parts: what `D3D12SerializeRootSignature` answers, for nothing reads more of it.
+/// Returns a container without parts. `D3D12SerializeRootSignature` returns it, because nothing reads more of it.
 pub(crate) fn empty_container() -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..4].copy_from_slice(&CONTAINER);
-    // After 16 bytes of hash the version 1, the size of all, and no part.
+    // After 16 bytes of hash follow the version 1, the total size and the number of parts, 0.
     bytes[20] = 1;
     bytes[24] = 32;
     bytes
 }
 
-/// Checks that `blob` can be a serialised root signature, or a shader that holds one.
+/// Checks that `blob` can be a serialized root signature or a shader that contains one.
 ///
 /// # Safety
 ///
@@ -132,7 +132,7 @@ pub(super) unsafe fn check_root_signature(
     if blob.is_null() || length < CONTAINER.len() {
         return Err(Refusal::invalid("pBlobWithRootSignature is null or too short"));
     }
-    // SAFETY: by the COM contract the blob has that many bytes; it is not null.
+    // SAFETY: by the COM contract, the blob has that many bytes; it is not null.
     let start = unsafe { blob.cast::<[u8; 4]>().read_unaligned() };
     if start != CONTAINER {
         return Err(Refusal::invalid("pBlobWithRootSignature is no container of a root signature"));
@@ -140,7 +140,7 @@ pub(super) unsafe fn check_root_signature(
     Ok(())
 }
 
-/// Checks a shader that a pipeline state cannot be without.
+/// Checks a shader that a pipeline state requires.
 fn check_shader(shader: &D3D12_SHADER_BYTECODE, name: &str) -> Result<(), Refusal> {
     if shader.pShaderBytecode.is_null() || shader.BytecodeLength == 0 {
         return Err(Refusal::invalid(format!("{name} has no shader")));
@@ -154,7 +154,7 @@ fn check_shader(shader: &D3D12_SHADER_BYTECODE, name: &str) -> Result<(), Refusa
 ///
 /// `desc` is null or points to a description.
 pub(super) unsafe fn check_graphics(desc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC) -> Result<(), Refusal> {
-    // SAFETY: by the COM contract pDesc is null or points to a description.
+    // SAFETY: by the COM contract, pDesc is null or points to a description.
     let desc = unsafe { call::read(desc, "pDesc") }?;
     check_node_mask(desc.NodeMask)?;
     check_shader(&desc.VS, "VS")
@@ -166,19 +166,19 @@ pub(super) unsafe fn check_graphics(desc: *const D3D12_GRAPHICS_PIPELINE_STATE_D
 ///
 /// `desc` is null or points to a description.
 pub(super) unsafe fn check_compute(desc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC) -> Result<(), Refusal> {
-    // SAFETY: by the COM contract pDesc is null or points to a description.
+    // SAFETY: by the COM contract, pDesc is null or points to a description.
     let desc = unsafe { call::read(desc, "pDesc") }?;
     check_node_mask(desc.NodeMask)?;
     check_shader(&desc.CS, "CS")
 }
 
-/// Checks the description of a pipeline state as a stream, of which only the length is looked at.
+/// Checks the description of a pipeline state stream, of which only the pointer and the length are read.
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description of a stream that is as long as it says.
+/// `desc` is null or points to a description of a stream with the given length.
 pub(super) unsafe fn check_stream(desc: *const D3D12_PIPELINE_STATE_STREAM_DESC) -> Result<(), Refusal> {
-    // SAFETY: by the COM contract pDesc is null or points to a description.
+    // SAFETY: by the COM contract, pDesc is null or points to a description.
     let desc = unsafe { call::read(desc, "pDesc") }?;
     if desc.pPipelineStateSubobjectStream.is_null() || desc.SizeInBytes == 0 {
         return Err(Refusal::invalid("pPipelineStateSubobjectStream is empty"));
@@ -186,19 +186,19 @@ pub(super) unsafe fn check_stream(desc: *const D3D12_PIPELINE_STATE_STREAM_DESC)
     Ok(())
 }
 
-/// Checks the description of a command signature: one command, which is the last of the arguments (the page of
-/// `ID3D12Device::CreateCommandSignature`). Returns the arguments.
+/// Checks the description of a command signature and returns its arguments. There must be exactly one command, as the
+/// last argument (reference of `ID3D12Device::CreateCommandSignature`).
 ///
 /// # Safety
 ///
-/// `desc` is null or points to a description with as many arguments as it says.
+/// `desc` is null or points to a description whose `pArgumentDescs` has `NumArgumentDescs` elements.
 pub(super) unsafe fn check_command_signature<'a>(
     desc: *const D3D12_COMMAND_SIGNATURE_DESC,
 ) -> Result<&'a [D3D12_INDIRECT_ARGUMENT_DESC], Refusal> {
-    // SAFETY: by the COM contract pDesc is null or points to a description.
+    // SAFETY: by the COM contract, pDesc is null or points to a description.
     let desc = unsafe { call::read(desc, "pDesc") }?;
     check_node_mask(desc.NodeMask)?;
-    // SAFETY: by the COM contract the array has that many elements.
+    // SAFETY: by the COM contract, the array has that many elements.
     let arguments = unsafe {
         super::command_list::read_array(desc.NumArgumentDescs, desc.pArgumentDescs, "pArgumentDescs")
     }?;

@@ -1,7 +1,8 @@
-//! Lists of COM methods whose bodies are alike.
+//! Macros for lists of COM methods with similar bodies.
 
-/// Implements methods of `$interface` by one expression over the object and the call's name (`"ID3D12Device5::CreateMetaCommand"`).
-/// Parameters have no names in such a list, for none is read; `[unsafe]` stands where a trait declares `unsafe fn`.
+/// Implements methods of `$interface` with one expression over the object and the call's name
+/// (`"ID3D12Device5::CreateMetaCommand"`). Parameters are listed without names, because none is read; `[unsafe]` is
+/// required where a trait declares `unsafe fn`.
 macro_rules! methods {
     (
         $interface:ident, |$this:pat_param, $call:pat_param| $body:expr;
@@ -14,23 +15,23 @@ macro_rules! methods {
     )*};
 }
 
-/// Implements methods of `$interface` by methods of the object that get the call's name first (`"ID3D12Device4::CreateHeap1"`): they run
-/// the call and may rely on the COM contract.
+/// Implements methods of `$interface` with methods of the object. These take the call's name as their first argument
+/// (`"ID3D12Device4::CreateHeap1"`), run the call and may rely on the COM contract.
 macro_rules! calls {
     ($interface:ident: $(
         fn $name:ident($($parameter:ident: $type:ty),*) $(-> $answer:ty)? = $call:ident($($argument:expr),*);
     )*) => {$(
         fn $name(&self, $($parameter: $type),*) $(-> $answer)? {
             let name = concat!(stringify!($interface), "::", stringify!($name));
-            // SAFETY: by the COM contract each pointer is null or points to what the method says: an array to as many elements as are
-            // counted, an out pointer to writable space.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents: an array to as
+            // many elements as its count, an out pointer to writable space.
             unsafe { self.$call(name, $($argument),*) }
         }
     )*};
 }
 
-/// Implements an interface by the same methods of the object at the field `$inner`, which checks what it is given; those in braces as
-/// they are.
+/// Implements an interface by forwarding to the same methods of the field `$inner`, which validates the arguments.
+/// Methods in braces are implemented as written.
 macro_rules! pass_on {
     (
         impl $interface:ident for $outer:ident by $inner:ident: { $($own:item)* }

@@ -1,13 +1,13 @@
-//! The COM objects: what applications hold.
+//! The COM objects that applications use.
 //!
-//! A method here checks its pointers, asks [`rules`](crate::rules), calls the driver through
-//! [`ddi`](crate::ddi), and wraps what comes back. No method panics across the COM boundary ([`call`]), and
-//! what the runtime does not have answers E_NOTIMPL and says so through the log.
+//! A method checks its pointers, applies [`rules`](crate::rules), calls the driver through [`ddi`](crate::ddi) and
+//! wraps the result. No method panics across the COM boundary ([`call`]). Methods that the runtime does not implement
+//! return E_NOTIMPL and log it.
 //!
-//! The generated `_Impl` traits declare methods as safe functions although they take raw pointers. That is sound as only the
-//! tables of functions reach them: a caller has an interface, whose methods are `unsafe fn`. So a method here is where the COM
-//! contract begins, and every function behind it that is handed a pointer, a HANDLE or a structure with a union is an
-//! `unsafe fn`, which says what it relies on.
+//! The generated `_Impl` traits declare methods as safe functions although they take raw pointers. This is sound
+//! because they are reachable only through method tables: callers have an interface, whose methods are `unsafe fn`. The
+//! COM contract therefore begins at these methods, and every function that they pass a pointer, a HANDLE or a structure
+//! with a union to is an `unsafe fn` that documents its requirements.
 
 pub(crate) mod adapter;
 mod budget_notification;
@@ -44,11 +44,11 @@ use self::device::Device;
 use crate::ddi::driver_resource::DriverResource;
 use crate::rules::Refusal;
 
-/// The driver's half of a resource of `device` that the application passed as `name`.
+/// Returns the driver's part of a resource of `device` that the application passed as `name`.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for null and for what is no resource of the device.
+/// Returns E_INVALIDARG for null and for anything that is not a resource of the device.
 pub(crate) fn resource_driver(
     device: &Device,
     resource: Option<&ID3D12Resource>,

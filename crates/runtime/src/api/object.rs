@@ -1,4 +1,4 @@
-//! What all children of a device share: `ID3D12Object` and `ID3D12DeviceChild`.
+//! The common part of all device children: `ID3D12Object` and `ID3D12DeviceChild`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::debug::{LiveObject, MessageLog, ObjectKind};
 use crate::residency::PageableRecord;
 use crate::rules::Refusal;
 
-/// The part of a COM object that belongs to every child of a device.
+/// The common part of a COM object that is a child of a device.
 pub(super) struct Child {
     pub(super) device: ComObject<Device>,
     pub(super) private_data: PrivateData,
-    /// The memory that is the object's own: messages about it carry the object's name.
+    /// Memory of the object's own. Messages about the memory contain the object's name.
     memory: Option<Arc<dyn DriverHeap>>,
-    /// The residency of an object that is pageable and no memory: the ledger has the object's name.
+    /// Residency record of a pageable object without memory. The residency ledger stores the object's name.
     residency: Option<Arc<PageableRecord>>,
-    /// The object's name, for the tracker of aliasing.
+    /// The object's name, for the aliasing tracker.
     label: Option<Arc<Label>>,
     /// Counts the object for `ID3D12DebugDevice::ReportLiveDeviceObjects`.
     _live: Option<LiveObject>,
 }
 
 impl Child {
-    /// A child without memory of its own.
+    /// Creates a child without memory of its own.
     pub(super) fn new(device: ComObject<Device>) -> Self {
         Self {
             device,
@@ -41,33 +41,33 @@ impl Child {
         }
     }
 
-    /// A child that is memory.
+    /// Creates a child with memory of its own.
     pub(super) fn with_memory(device: ComObject<Device>, memory: Arc<dyn DriverHeap>) -> Self {
         Self { memory: Some(memory), ..Self::new(device) }
     }
 
-    /// The same child, which is pageable without being memory.
+    /// Adds the residency record of a pageable object without memory.
     pub(super) fn with_residency(self, residency: &Arc<PageableRecord>) -> Self {
         Self { residency: Some(Arc::clone(residency)), ..self }
     }
 
-    /// The same child, whose name the tracker of aliasing knows by `label`.
+    /// Adds the label through which the aliasing tracker knows the child's name.
     pub(super) fn labelled(self, label: Option<Arc<Label>>) -> Self {
         Self { label, ..self }
     }
 
-    /// The memory that is the object's own; what `MakeResident` and `Evict` are about.
+    /// Returns the memory of the object's own, to which `MakeResident` and `Evict` apply.
     pub(super) fn memory(&self) -> Option<&Arc<dyn DriverHeap>> {
         self.memory.as_ref()
     }
 
-    /// `SetName`.
+    /// Sets the name for `SetName`.
     ///
     /// # Safety
     ///
     /// `name` is null or a zero-terminated UTF-16 string.
     pub(super) unsafe fn set_name(&self, name: PCWSTR) -> Result<(), Refusal> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.private_data.set_name(name)? };
         if self.memory.is_none() && self.residency.is_none() && self.label.is_none() {
             return Ok(());
@@ -86,24 +86,24 @@ impl Child {
         Ok(())
     }
 
-    /// Whether the object is a child of `device`.
+    /// Checks whether the object is a child of `device`.
     pub(super) fn belongs_to(&self, device: &Device) -> bool {
         std::ptr::eq(self.device.get(), device)
     }
 
-    /// The same child, which counts as a live object of `kind`.
+    /// Counts the child as a live object of `kind`.
     pub(super) fn counted(self, kind: ObjectKind) -> Self {
         Self { _live: Some(self.device.debug().live().created(kind)), ..self }
     }
 
-    /// The log of the device.
+    /// Returns the log of the device.
     pub(super) fn log(&self) -> &MessageLog {
         self.device.log()
     }
 }
 
-/// Implements `ID3D12Object` for an object that has methods `log` and `set_object_name` (an `unsafe fn`, whose pointer is null or a
-/// zero-terminated UTF-16 string), and [`PrivateData`] at the field path `$($data).+`.
+/// Implements `ID3D12Object` for an object with methods `log` and `set_object_name` (an `unsafe fn`, whose pointer is
+/// null or a zero-terminated UTF-16 string) and with [`PrivateData`] at the field path `$($data).+`.
 macro_rules! implement_object {
     ($outer:ty, $($data:ident).+) => {
         impl heapwright_d3d12::ID3D12Object_Impl for $outer {
@@ -114,7 +114,7 @@ macro_rules! implement_object {
                 pdata: *mut std::ffi::c_void,
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "GetPrivateData", || {
-                    // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                    // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                     unsafe { self.$($data).+.get(guid, pdatasize, pdata) }
                 })
             }
@@ -125,7 +125,7 @@ macro_rules! implement_object {
                 datasize: u32,
                 pdata: *const std::ffi::c_void,
             ) -> windows_core::Result<()> {
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                 unsafe { self.$($data).+.set(self.log(), guid, datasize, pdata) }
             }
 
@@ -135,14 +135,14 @@ macro_rules! implement_object {
                 pdata: windows_core::Ref<'_, windows_core::IUnknown>,
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "SetPrivateDataInterface", || {
-                    // SAFETY: by the COM contract guid is null or points to a GUID.
+                    // SAFETY: by the COM contract, guid is null or points to a GUID.
                     unsafe { self.$($data).+.set_interface(guid, pdata) }
                 })
             }
 
             fn SetName(&self, name: &heapwright_d3d12::PCWSTR) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "SetName", || {
-                    // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+                    // SAFETY: by the COM contract, the name is null or a zero-terminated UTF-16 string.
                     unsafe { self.set_object_name(*name) }
                 })
             }
@@ -150,25 +150,25 @@ macro_rules! implement_object {
     };
 }
 
-/// Implements `IDXGIObject` for an object with a field `private_data`; `$parent` is its `GetParent`.
+/// Implements `IDXGIObject` for an object with a field `private_data`. `$parent` is its `GetParent`.
 macro_rules! implement_dxgi_object {
     ($outer:ty: $parent:item) => {
         impl IDXGIObject_Impl for $outer {
             fn SetPrivateData(&self, name: *const GUID, datasize: u32, pdata: *const c_void) -> Result<()> {
-                // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                 unsafe { self.private_data.set(MessageLog::unattached(), name, datasize, pdata) }
             }
 
             fn SetPrivateDataInterface(&self, name: *const GUID, punknown: Ref<'_, IUnknown>) -> Result<()> {
                 call::run(MessageLog::unattached(), "SetPrivateDataInterface", || {
-                    // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                    // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                     unsafe { self.private_data.set_interface(name, punknown) }
                 })
             }
 
             fn GetPrivateData(&self, name: *const GUID, pdatasize: *mut u32, pdata: *mut c_void) -> Result<()> {
                 call::run(MessageLog::unattached(), "GetPrivateData", || {
-                    // SAFETY: by the COM contract the pointers are null or point to what the method says.
+                    // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
                     unsafe { self.private_data.get(name, pdatasize, pdata) }
                 })
             }
@@ -197,13 +197,13 @@ macro_rules! implement_child {
                 &self,
                 name: heapwright_d3d12::PCWSTR,
             ) -> Result<(), $crate::rules::Refusal> {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.child.set_name(name) }
             }
         }
 
         impl $outer {
-            /// Where the calls of this object report to: the log of its device.
+            /// Returns the log of the object's device.
             fn log(&self) -> &$crate::debug::MessageLog {
                 self.child.log()
             }
@@ -217,7 +217,8 @@ macro_rules! implement_child {
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "GetDevice", || {
                     let device = $crate::api::device::Device::shown(&self.child.device);
-                    // SAFETY: by the COM contract riid is null or points to a GUID, ppvDevice to writable space for a pointer.
+                    // SAFETY: by the COM contract, riid is null or points to a GUID, ppvDevice to writable space for a
+                    // pointer.
                     unsafe { $crate::api::call::hand_out(&device, riid, ppvdevice) }
                 })
             }
@@ -243,7 +244,7 @@ macro_rules! implement_pageable_tools {
                 pallocation: *mut heapwright_d3d12::D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
             ) -> windows_core::Result<()> {
                 $crate::api::call::run(self.log(), "ID3D12PageableTools::GetAllocation", || {
-                    // SAFETY: by the COM contract pAllocation is null or points to writable space for a range.
+                    // SAFETY: by the COM contract, pAllocation is null or points to writable space for a range.
                     let out = unsafe { pallocation.as_mut() };
                     let out = out.ok_or_else(|| $crate::rules::Refusal::invalid("pAllocation is null"))?;
                     let found = self.allocation();
@@ -264,15 +265,15 @@ pub(super) use {
 
 /// A COM object that is a child of a device.
 pub(super) trait Owned {
-    /// The part that all children of a device share.
+    /// Returns the common part of the child.
     fn child(&self) -> &Child;
 }
 
-/// The object of this runtime behind an interface that the application passed as `name`.
+/// Returns this runtime's object behind an interface that the application passed as `name`.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for null, for an object of another runtime or of another kind, and for one of another device.
+/// Returns E_INVALIDARG for null, for an object of another runtime or kind, and for an object of another device.
 pub(super) fn own<'a, T>(
     device: &Device,
     interface: Option<&'a impl Interface>,

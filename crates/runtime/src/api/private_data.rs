@@ -1,4 +1,4 @@
-//! Private data and names, which every D3D12 and DXGI object keeps for the application.
+//! Private data and names, which every D3D12 and DXGI object stores for the application.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use super::{call, wide_string};
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
 
-/// What an application attached to an object, by GUID. Few objects have any, so a list is enough.
+/// The private data of an object, by GUID. Few objects have any, so a list suffices.
 #[derive(Debug, Default)]
 pub(super) struct PrivateData {
     entries: Mutex<Vec<(GUID, Datum)>>,
@@ -22,21 +22,21 @@ pub(super) struct PrivateData {
 #[derive(Debug)]
 enum Datum {
     Bytes(Box<[u8]>),
-    /// An interface, or the null that `SetPrivateDataInterface` was given.
+    /// An interface, or the null that was passed to `SetPrivateDataInterface`.
     Interface(Option<IUnknown>),
 }
 
 // SAFETY: an interface that is attached as private data is only cloned (AddRef) and released here, from whichever
-// thread uses the object; COM asks of those two that they may be called from any thread, and D3D12 and DXGI objects
-// are free-threaded.
+// thread uses the object. COM requires of these two that any thread may call them, and D3D12 and DXGI objects are
+// free-threaded.
 unsafe impl Send for PrivateData {}
-// SAFETY: as above; the mutex orders the accesses.
+// SAFETY: same as above; the mutex orders the accesses.
 unsafe impl Sync for PrivateData {}
 
 impl PrivateData {
-    /// `SetPrivateData`, for the log `log`. Without `pData` the data of the GUID is removed, whatever `DataSize` says; S_FALSE where
-    /// there was none (Windows, by vkd3d-proton's tests/d3d12_device.c, test_object_interface, and Wine's dlls/dxgi/tests/dxgi.c,
-    /// test_private_data).
+    /// Implements `SetPrivateData` and reports errors to `log`. A null `pData` removes the GUID's data, whatever
+    /// `DataSize` is, and returns S_FALSE if there was none (Windows, by vkd3d-proton's tests/d3d12_device.c,
+    /// test_object_interface, and Wine's dlls/dxgi/tests/dxgi.c, test_private_data).
     ///
     /// # Safety
     ///
@@ -48,31 +48,31 @@ impl PrivateData {
         size: u32,
         data: *const c_void,
     ) -> windows_core::Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let is_done = call::run(log, "SetPrivateData", || unsafe { self.set_bytes(guid, size, data) })?;
         if is_done { Ok(()) } else { Err(windows_core::Error::from_hresult(S_FALSE)) }
     }
 
-    /// Whether there was anything to do.
+    /// Sets or removes data. Returns false if there was nothing to remove.
     ///
     /// # Safety
     ///
-    /// As of [`set`](Self::set).
+    /// Same as for [`set`](Self::set).
     unsafe fn set_bytes(&self, guid: *const GUID, size: u32, data: *const c_void) -> Result<bool, Refusal> {
-        // SAFETY: by the COM contract guid is null or points to a GUID.
+        // SAFETY: by the COM contract, guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
         if data.is_null() {
             return Ok(self.replace(guid, None));
         }
         let len =
             usize::try_from(size).map_err(|_| Refusal::invalid("DataSize exceeds the address space"))?;
-        // SAFETY: by the COM contract pData points to DataSize readable bytes; it is not null.
+        // SAFETY: by the COM contract, pData points to DataSize readable bytes; it is not null.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
         self.replace(guid, Some(Datum::Bytes(bytes.into())));
         Ok(true)
     }
 
-    /// `SetPrivateDataInterface`. A null interface is kept like any other.
+    /// Implements `SetPrivateDataInterface`. A null interface is stored like any other.
     ///
     /// # Safety
     ///
@@ -82,7 +82,7 @@ impl PrivateData {
         guid: *const GUID,
         object: Ref<'_, IUnknown>,
     ) -> Result<(), Refusal> {
-        // SAFETY: by the COM contract guid is null or points to a GUID.
+        // SAFETY: by the COM contract, guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
         self.replace(guid, Some(Datum::Interface(object.as_ref().cloned())));
         Ok(())
@@ -96,15 +96,15 @@ impl PrivateData {
             self.replace(WKPDID_D3DDebugObjectNameW, None);
             return Ok(());
         }
-        // SAFETY: by the COM contract a name that is not null is a zero-terminated UTF-16 string.
+        // SAFETY: by the COM contract, a name that is not null is a zero-terminated UTF-16 string.
         let units = unsafe { wide_string::read(name) };
-        // The zero is part of what GetPrivateData answers.
+        // GetPrivateData returns the terminating zero as well.
         let bytes = units.into_iter().chain([0]).flat_map(u16::to_ne_bytes).collect();
         self.replace(WKPDID_D3DDebugObjectNameW, Some(Datum::Bytes(bytes)));
         Ok(())
     }
 
-    /// The name that `SetName` gave, for messages.
+    /// Returns the name set with `SetName`, for messages.
     pub(super) fn name(&self) -> Option<String> {
         let entries = self.lock();
         let (_, datum) = entries.iter().find(|(key, _)| *key == WKPDID_D3DDebugObjectNameW)?;
@@ -116,17 +116,17 @@ impl PrivateData {
 
     /// # Safety
     ///
-    /// `guid` is null or points to a GUID, `size` is null or points to a number that can be written, `data` is null or points to
-    /// as many bytes that can be written as that says.
+    /// `guid` is null or points to a GUID; `size` is null or points to a writable number; `data` is null or points to
+    /// as many writable bytes as `*size`.
     pub(super) unsafe fn get(
         &self,
         guid: *const GUID,
         size: *mut u32,
         data: *mut c_void,
     ) -> Result<(), Refusal> {
-        // SAFETY: by the COM contract guid is null or points to a GUID.
+        // SAFETY: by the COM contract, guid is null or points to a GUID.
         let guid = *unsafe { call::read(guid, "guid") }?;
-        // SAFETY: by the COM contract pDataSize is null or points to a writable number.
+        // SAFETY: by the COM contract, pDataSize is null or points to a writable number.
         let size = unsafe { size.as_mut() }.ok_or_else(|| Refusal::invalid("pDataSize is null"))?;
         let entries = self.lock();
         let Some((_, datum)) = entries.iter().find(|(key, _)| *key == guid) else {
@@ -146,12 +146,12 @@ impl PrivateData {
             );
         }
         match datum {
-            // SAFETY: by the COM contract pData has room for the *pDataSize bytes that the caller announced, and
-            // that is at least the length of what is copied; the two do not overlap, since the source is ours.
+            // SAFETY: by the COM contract, pData has room for the *pDataSize bytes that the caller specified, which is
+            // at least the length of the copy. The two do not overlap, because the source is our own allocation.
             Datum::Bytes(bytes) => unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), data.cast::<u8>(), bytes.len());
             },
-            // SAFETY: as above, for one pointer; it may be unaligned. The reference becomes the caller's.
+            // SAFETY: same as above, for one pointer, which may be unaligned. The caller takes over the reference.
             Datum::Interface(object) => unsafe {
                 let raw = object.clone().map_or(std::ptr::null_mut(), IUnknown::into_raw);
                 data.cast::<*mut c_void>().write_unaligned(raw);
@@ -160,7 +160,7 @@ impl PrivateData {
         Ok(())
     }
 
-    /// Puts `datum` in the place of what `guid` had; whether there is anything now or was before.
+    /// Replaces the data of `guid` with `datum`. Returns whether there is data now or was before.
     fn replace(&self, guid: GUID, datum: Option<Datum>) -> bool {
         let is_some = datum.is_some();
         let previous = {
@@ -176,7 +176,7 @@ impl PrivateData {
                 (None, None) => None,
             }
         };
-        // Releasing an interface may run the application's code: not under the lock.
+        // Releasing an interface may run the application's code, so the lock must not be held.
         let had_some = previous.is_some();
         drop(previous);
         is_some || had_some

@@ -13,7 +13,7 @@ use crate::debug::ObjectKind;
 use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
-/// A query heap of the application. It is there to be created and paged, and its queries measure nothing.
+/// The COM object of a query heap. It can be created and paged; its queries measure nothing.
 #[implement(ID3D12QueryHeap)]
 pub(super) struct QueryHeap {
     child: Child,
@@ -22,7 +22,8 @@ pub(super) struct QueryHeap {
     residency: Arc<PageableRecord>,
 }
 
-/// The bytes of a query's result (the pages of `D3D12_QUERY_DATA_PIPELINE_STATISTICS` and `D3D12_QUERY_DATA_SO_STATISTICS`).
+/// Returns the size of a query result in bytes (references of `D3D12_QUERY_DATA_PIPELINE_STATISTICS` and
+/// `D3D12_QUERY_DATA_SO_STATISTICS`).
 pub(super) fn result_size(query_type: D3D12_QUERY_TYPE) -> u64 {
     match query_type {
         D3D12_QUERY_TYPE_PIPELINE_STATISTICS => 88,
@@ -62,14 +63,14 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<&D3D12_QUERY_HE
 
 impl QueryHeap {
     pub(super) fn new(device: ComObject<Device>, desc: &D3D12_QUERY_HEAP_DESC) -> Self {
-        // It takes no video memory of the simulated GPU and is never paged: its count is all.
+        // The heap takes no video memory of the simulated GPU and is never paged. Only its residency count is kept.
         let residency =
             Arc::new(device.driver().residency().created(PageableKind::QueryHeap, ByteSize::ZERO, true));
         let child = Child::new(device).counted(ObjectKind::QueryHeap).with_residency(&residency);
         Self { child, heap_type: desc.Type, count: desc.Count, residency }
     }
 
-    /// Checks queries of the heap; timestamps end and never begin.
+    /// Checks a range of queries in the heap. Timestamp queries have no `BeginQuery`.
     pub(super) fn check_queries(
         &self,
         query_type: D3D12_QUERY_TYPE,
@@ -101,7 +102,7 @@ impl QueryHeap {
         Ok(())
     }
 
-    /// The heap in the ledger of residency, which has its count.
+    /// Returns the heap's record in the residency ledger, which has its count.
     pub(super) fn residency(&self) -> &PageableRecord {
         &self.residency
     }

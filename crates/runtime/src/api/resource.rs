@@ -24,33 +24,33 @@ use crate::rules::{self, Refusal, under};
 #[allow(unused_imports, reason = "`#[implement]` names the table")]
 use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
 
-/// A placed, committed or reserved resource.
+/// The COM object of a placed, committed or reserved resource.
 #[implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools)]
 pub(super) struct Resource {
     child: Child,
-    /// As the application gave it, with the effective alignment and number of mip levels.
+    /// The application's description, with the effective alignment and number of mip levels.
     desc: D3D12_RESOURCE_DESC1,
-    /// The description as the rules see it.
+    /// The description in the form that the rules use.
     resource: rules::resource::Resource,
     driver: Arc<dyn DriverResource>,
     placement: Placement,
-    /// The formats beside those of its family that views may have.
+    /// Formats that views may have besides those of the resource's family.
     castable_formats: Box<[DXGI_FORMAT]>,
-    /// `Map` calls without their `Unmap`.
+    /// Number of `Map` calls without a matching `Unmap`.
     map_count: AtomicU32,
 }
 
-/// What kind of resource it is, by where its bytes are.
+/// The kind of resource, by the location of its memory.
 enum Placement {
     /// In a heap of the application, whose memory the resource keeps alive.
     Placed(Arc<HeapInner>),
-    /// In a heap of its own, of these properties.
+    /// In an implicit heap with these properties and flags.
     Committed(Box<(D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS)>),
-    /// In addresses of its own, whose tiles are mapped to heaps by queues.
+    /// At an address range of its own, whose tiles queues map to heaps.
     Reserved,
 }
 
-/// A committed resource that the rules allow.
+/// A committed resource that satisfies the rules.
 pub(super) struct CommittedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
     pub(super) resource: rules::resource::Resource,
@@ -61,7 +61,7 @@ pub(super) struct CommittedPlan<'a> {
     pub(super) flags: D3D12_HEAP_FLAGS,
 }
 
-/// A placed resource that the rules allow.
+/// A placed resource that satisfies the rules.
 pub(super) struct PlacedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
     pub(super) resource: rules::resource::Resource,
@@ -71,7 +71,7 @@ pub(super) struct PlacedPlan<'a> {
     pub(super) offset: u64,
 }
 
-/// A committed resource as shared handles refer to it, which does not keep it alive.
+/// A committed resource as referenced by shared handles, which do not keep it alive.
 #[derive(Clone)]
 pub(super) struct SharedResource {
     desc: D3D12_RESOURCE_DESC1,
@@ -82,18 +82,18 @@ pub(super) struct SharedResource {
 }
 
 impl SharedResource {
-    /// The flags of the heap that the resource has of its own.
+    /// Returns the flags of the resource's implicit heap.
     pub(super) fn heap_flags(&self) -> D3D12_HEAP_FLAGS {
         self.heap.1
     }
 
-    /// Whether there is a resource still.
+    /// Checks whether the resource still exists.
     pub(super) fn is_alive(&self) -> bool {
         self.driver.strong_count() != 0
     }
 }
 
-/// A reserved resource that the rules allow.
+/// A reserved resource that satisfies the rules.
 pub(super) struct ReservedPlan<'a> {
     pub(super) desc: &'a D3D12_RESOURCE_DESC1,
     pub(super) resource: rules::resource::Resource,
@@ -141,7 +141,8 @@ impl Resource {
         ))
     }
 
-    /// What another device needs to open the resource; nothing where it is not committed with the SHARED heap flag.
+    /// Returns the information that another device needs to open the resource, or `None` unless it is committed with
+    /// the SHARED heap flag.
     pub(super) fn shared(&self) -> Option<SharedResource> {
         let Placement::Committed(heap) = &self.placement else { return None };
         if heap.1 & D3D12_HEAP_FLAG_SHARED == 0 {
@@ -156,7 +157,7 @@ impl Resource {
         })
     }
 
-    /// A resource of `device` over what `shared` refers to; nothing if that is gone.
+    /// Creates a resource of `device` over the memory that `shared` refers to, or returns `None` if it is gone.
     pub(super) fn opened(device: ComObject<Device>, shared: &SharedResource) -> Option<Self> {
         let driver = shared.driver.upgrade()?;
         let child = Child::with_memory(device, shared.memory.upgrade()?);
@@ -191,12 +192,12 @@ impl Resource {
         }
     }
 
-    /// The same resource, whose views may also have `formats`.
+    /// Sets the formats that views may have besides those of the resource's family.
     pub(super) fn castable_to(self, formats: &[DXGI_FORMAT]) -> Self {
         Self { castable_formats: formats.into(), ..self }
     }
 
-    /// The same resource, which the tracker of aliasing knows, if it is on.
+    /// Registers the resource with the aliasing tracker, if it is on.
     pub(super) fn tracked(
         self,
         args: &ResourceArgs,
@@ -233,7 +234,7 @@ impl Resource {
         Self { child: self.child.labelled(Some(label)), ..self }
     }
 
-    /// Bytes from the beginning of the heap that the resource is placed in.
+    /// Returns the offset of a placed resource in its heap, in bytes.
     fn heap_offset(&self) -> u64 {
         match &self.placement {
             Placement::Placed(heap) => {
@@ -243,7 +244,7 @@ impl Resource {
         }
     }
 
-    /// The CPU accesses a part of the resource, as the call `name` tells.
+    /// Reports a CPU access to a part of the resource by the call `name` to the aliasing tracker.
     fn track_cpu(&self, name: &'static str, part: ResourcePart, is_read: bool) {
         let aliasing = self.child.device.aliasing();
         if aliasing.is_on() {
@@ -251,8 +252,8 @@ impl Resource {
         }
     }
 
-    /// The part of a subresource that a range of `Map` or `Unmap` names: all of it where there is none, nothing where it is
-    /// empty.
+    /// Returns the part of a subresource that a range of `Map` or `Unmap` selects: everything without a range, `None`
+    /// if the range is empty.
     fn mapped_part(&self, subresource: u32, range: Option<&D3D12_RANGE>) -> Option<ResourcePart> {
         let bytes = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         match range {
@@ -260,42 +261,42 @@ impl Resource {
             Some(range) if self.resource.texture().is_none() => {
                 Some(ResourcePart::Bytes(bytes(range.Begin), bytes(range.End - range.Begin)))
             }
-            // Bytes of a texture's subresource are counted in no way that names texels.
+            // Byte offsets in a texture's subresource do not identify texels.
             _ if self.resource.texture().is_none() => Some(ResourcePart::Bytes(0, u64::MAX)),
             _ => Some(ResourcePart::Subresource(subresource)),
         }
     }
 
-    /// The formats beside those of its family that views may have.
+    /// Returns the formats that views may have besides those of the resource's family.
     pub(super) fn castable_formats(&self) -> &[DXGI_FORMAT] {
         &self.castable_formats
     }
 
-    /// The description, with the effective alignment.
+    /// Returns the description, with the effective alignment and number of mip levels.
     pub(super) fn desc(&self) -> &D3D12_RESOURCE_DESC1 {
         &self.desc
     }
 
-    /// The description as the rules see it.
+    /// Returns the description in the form that the rules use.
     pub(super) fn rules(&self) -> &rules::resource::Resource {
         &self.resource
     }
 
-    /// The texture, or a refusal that says that it is none.
+    /// Returns the texture's parameters, or an error for a buffer.
     pub(super) fn texture(&self) -> Result<&TextureArgs, Refusal> {
         let texture = self.resource.texture().map(|texture| &texture.args);
         texture.ok_or_else(|| Refusal::invalid("the resource is a buffer, not a texture"))
     }
 
-    /// The driver's half, which commands hold.
+    /// Returns the driver's part of the resource. Commands hold it.
     pub(super) fn driver(&self) -> &Arc<dyn DriverResource> {
         &self.driver
     }
 
-    /// The addresses that the resource takes: of a committed resource those of its heap, of a placed one as many of its heap's
-    /// as `GetResourceAllocationInfo` says, of a reserved one all its tiles'.
+    /// Returns the address range of the resource: for a committed resource, that of its heap; for a placed one, as much
+    /// of its heap as `GetResourceAllocationInfo` reports; for a reserved one, that of all its tiles.
     ///
-    /// Textures have them too. Nothing can be recreated there, but a tool may ask where they are.
+    /// Textures have a range as well. They cannot be recreated at an address, but tools may query it.
     fn allocation(&self) -> GpuVirtualAddressRange {
         match self.child.memory() {
             Some(memory) => {
@@ -305,7 +306,7 @@ impl Resource {
         }
     }
 
-    /// The type of the heap that the resource is in; nothing for a reserved resource.
+    /// Returns the type of the resource's heap, or `None` for a reserved resource.
     pub(super) fn heap_type(&self) -> Option<D3D12_HEAP_TYPE> {
         match &self.placement {
             Placement::Placed(heap) => Some(heap.desc().Properties.Type),
@@ -314,23 +315,23 @@ impl Resource {
         }
     }
 
-    /// Whether the resource's tiles are mapped to heaps by queues.
+    /// Checks whether the resource is reserved: queues map its tiles to heaps.
     pub(super) fn is_reserved(&self) -> bool {
         self.heap_type().is_none()
     }
 
-    /// Whether the resource has a heap of its own.
+    /// Checks whether the resource is committed: it has an implicit heap.
     pub(super) fn is_committed(&self) -> bool {
         matches!(self.placement, Placement::Committed(_))
     }
 
-    /// The part that residency is about: a committed resource's, which is memory of its own.
+    /// Returns the part to which residency applies, or `None` unless the resource is committed.
     pub(super) fn pageable_child(&self) -> Option<&Child> {
         matches!(self.placement, Placement::Committed(_)).then_some(&self.child)
     }
 
-    /// Maps a subresource. Without `wants_pointer` the mapping is counted and nothing is handed out, which is all that
-    /// textures of opaque layout allow.
+    /// Maps a subresource. Without `wants_pointer`, the mapping is counted but no pointer is returned; textures of
+    /// opaque layout support nothing else.
     ///
     /// # Safety
     ///
@@ -348,7 +349,7 @@ impl Resource {
             );
         }
         self.check_subresource(subresource).map_err(under(D3D12_MESSAGE_ID_MAP_INVALIDSUBRESOURCE))?;
-        // SAFETY: by the COM contract pReadRange is null or points to a range.
+        // SAFETY: by the COM contract, pReadRange is null or points to a range.
         if let Some(range) = unsafe { read_range.as_ref() } {
             self.check_range(range, "pReadRange").map_err(under(D3D12_MESSAGE_ID_MAP_INVALIDRANGE))?;
         }
@@ -356,7 +357,7 @@ impl Resource {
             .driver
             .map(subresource)
             .map_err(|error| Refusal::from(error).or_id(D3D12_MESSAGE_ID_MAP_INVALIDHEAP))?;
-        // vkd3d-proton's test_map_texture_validation records it of Windows, whatever the layout.
+        // vkd3d-proton's test_map_texture_validation records this for Windows, for every layout.
         let is_volume = self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
         if is_volume && self.desc.MipLevels > 1 && !wants_pointer {
             return Err(Refusal::invalid("ppData is null for a TEXTURE3D of several mip levels")
@@ -370,7 +371,7 @@ impl Resource {
         if counted.is_err() {
             return Err(Refusal::invalid("Map has been called 2^32 - 1 times without Unmap"));
         }
-        // SAFETY: as above. Without a range the application says nothing of what it reads.
+        // SAFETY: same as above. A null range says nothing about what the application reads.
         if let Some(range) = unsafe { read_range.as_ref() } {
             if let Some(part) = self.mapped_part(subresource, Some(range)) {
                 self.track_cpu("ID3D12Resource::Map", part, true);
@@ -390,7 +391,8 @@ impl Resource {
         Ok(())
     }
 
-    /// The region of a subresource that a box names, or all of it; nothing where the box is empty.
+    /// Returns the region of a subresource that a box selects, or the whole subresource for a null box. Returns `None`
+    /// for an empty box.
     ///
     /// # Safety
     ///
@@ -411,7 +413,7 @@ impl Resource {
             .subresource(subresource)
             .ok_or_else(|| Refusal::invalid(format!("there is no subresource {subresource}")))?;
         let extent = texture.mip_extent(at.mip, at.plane);
-        // SAFETY: by the COM contract the box is null or readable.
+        // SAFETY: by the COM contract, the box is null or readable.
         let Some(wanted) = (unsafe { texel_box.as_ref() }) else {
             let size = [extent.width, extent.height, extent.depth];
             return Ok(Some(TexelRegion { start: [0; 3], size }));
@@ -419,10 +421,11 @@ impl Resource {
         rules::texel_box::check(wanted, extent, texture.format).map_err(under(ids.texel_box))
     }
 
-    /// A range may be empty (End at or before Begin); one that reads anything lies within the resource.
+    /// Checks a range of `Map` or `Unmap`. A range may be empty (End at or before Begin); otherwise it must not exceed
+    /// the resource.
     fn check_range(&self, range: &D3D12_RANGE, name: &str) -> Result<(), Refusal> {
         let end = u64::try_from(range.End).unwrap_or(u64::MAX);
-        // The bytes of a texture's subresource are counted in no way that an application could know.
+        // Applications cannot know the byte layout of a texture's subresource.
         if self.resource.texture().is_none() && range.End > range.Begin && end > self.desc.Width {
             return Err(Refusal::invalid(format!(
                 "{name} ends at {end:#x}, after the resource's {:#x} bytes",
@@ -437,7 +440,7 @@ impl Resource {
     /// `written_range` is null or points to a range.
     unsafe fn unmap(&self, subresource: u32, written_range: *const D3D12_RANGE) -> Result<(), Refusal> {
         self.check_subresource(subresource).map_err(under(D3D12_MESSAGE_ID_UNMAP_INVALIDSUBRESOURCE))?;
-        // SAFETY: by the COM contract pWrittenRange is null or points to a range.
+        // SAFETY: by the COM contract, pWrittenRange is null or points to a range.
         if let Some(range) = unsafe { written_range.as_ref() } {
             self.check_range(range, "pWrittenRange").map_err(under(D3D12_MESSAGE_ID_UNMAP_INVALIDRANGE))?;
         }
@@ -448,7 +451,7 @@ impl Resource {
             },
         )?;
         self.child.device.aliasing().cpu_maps(&self.driver, false);
-        // SAFETY: as above.
+        // SAFETY: same as above.
         if let Some(part) = self.mapped_part(subresource, unsafe { written_range.as_ref() }) {
             self.track_cpu("ID3D12Resource::Unmap", part, false);
         }
@@ -456,7 +459,7 @@ impl Resource {
     }
 }
 
-/// Under which ids a call that accesses texels reports what it was given.
+/// The message ids that a call which accesses texels reports for its parameters.
 struct TexelAccessIds {
     resource: D3D12_MESSAGE_ID,
     subresource: D3D12_MESSAGE_ID,
@@ -475,7 +478,7 @@ const READ_IDS: TexelAccessIds = TexelAccessIds {
     texel_box: D3D12_MESSAGE_ID_READFROMSUBRESOURCE_INVALIDBOX,
 };
 
-/// Rows in the application's memory, as the calls give them.
+/// Converts rows in the application's memory, as passed to the calls.
 fn texel_rows<P>(start: P, row_pitch: u32, slice_pitch: u32) -> Result<TexelRows<P>, Refusal> {
     let pitch = |value: u32| {
         usize::try_from(value).map_err(|_| Refusal::invalid("a pitch exceeds the address space"))
@@ -494,12 +497,12 @@ impl ID3D12Resource_Impl for Resource_Impl {
         ppdata: *mut *mut c_void,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::Map", || {
-            // SAFETY: by the COM contract ppData is null or points to space for one pointer. Null asks for a mapping
-            // without the pointer.
+            // SAFETY: by the COM contract, ppData is null or points to space for one pointer. Null requests a mapping
+            // without a pointer.
             let out = unsafe { ppdata.as_mut() };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             let start = unsafe { self.map(subresource, preadrange, out.is_some()) }?;
-            // A call that fails leaves what is there.
+            // A failed call leaves the previous value.
             if let Some(out) = out {
                 *out = start;
             }
@@ -508,8 +511,8 @@ impl ID3D12Resource_Impl for Resource_Impl {
     }
 
     fn Unmap(&self, subresource: u32, pwrittenrange: *const D3D12_RANGE) {
-        // The call has no result; `run` has logged a refusal.
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // The method returns nothing; `run` has already logged the error.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         let _ = call::run(self.log(), "ID3D12Resource::Unmap", || unsafe {
             self.unmap(subresource, pwrittenrange)
         });
@@ -520,7 +523,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
     }
 
     fn GetGPUVirtualAddress(&self) -> D3D12_GPU_VIRTUAL_ADDRESS {
-        // Only buffers show their address.
+        // Only buffers expose their address.
         let address = match self.resource.texture() {
             None => self.driver.gpu_virtual_address().get(),
             Some(_) => 0,
@@ -537,7 +540,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         srcdepthpitch: u32,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::WriteToSubresource", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             let region = unsafe { self.region(dstsubresource, pdstbox, &WRITE_IDS) }?;
             let Some(region) = region else { return Ok(()) };
             if psrcdata.is_null() {
@@ -546,7 +549,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
             let rows = texel_rows(psrcdata.cast::<u8>(), srcrowpitch, srcdepthpitch)?;
             let part = ResourcePart::Texels(dstsubresource, region);
             self.track_cpu("ID3D12Resource::WriteToSubresource", part, false);
-            // SAFETY: by the COM contract the source is readable for the whole region at its pitches.
+            // SAFETY: by the COM contract, the source is readable for the whole region at its pitches.
             Ok(unsafe { self.driver.write_subresource(dstsubresource, region, rows) }?)
         })
     }
@@ -560,7 +563,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
         psrcbox: *const D3D12_BOX,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource::ReadFromSubresource", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             let region = unsafe { self.region(srcsubresource, psrcbox, &READ_IDS) }?;
             let Some(region) = region else { return Ok(()) };
             if pdstdata.is_null() {
@@ -569,7 +572,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
             let rows = texel_rows(pdstdata.cast::<u8>(), dstrowpitch, dstdepthpitch)?;
             let part = ResourcePart::Texels(srcsubresource, region);
             self.track_cpu("ID3D12Resource::ReadFromSubresource", part, true);
-            // SAFETY: by the COM contract the target is writable for the whole region at its pitches.
+            // SAFETY: by the COM contract, the target is writable for the whole region at its pitches.
             Ok(unsafe { self.driver.read_subresource(srcsubresource, region, rows) }?)
         })
     }
@@ -589,7 +592,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
                     ));
                 }
             };
-            // SAFETY: by the COM contract both pointers are null or point to writable space of their type.
+            // SAFETY: by the COM contract, both pointers are null or point to writable space of their type.
             unsafe {
                 if let Some(out) = pheapproperties.as_mut() {
                     *out = properties;
@@ -606,7 +609,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
 impl ID3D12ManualWriteTrackingResource_Impl for Resource_Impl {
     fn TrackWrite(&self, subresource: u32, pwrittenrange: *const D3D12_RANGE) {
         call::run_infallible(self.log(), "ID3D12ManualWriteTrackingResource::TrackWrite", (), || {
-            // SAFETY: by the COM contract pWrittenRange is null or points to a range.
+            // SAFETY: by the COM contract, pWrittenRange is null or points to a range.
             let range = WrittenRange::new(unsafe { pwrittenrange.as_ref() });
             write_tracking::report(&TrackedWrite {
                 resource: self.driver.gpu_virtual_address(),

@@ -1,22 +1,22 @@
 //! Shared handles: `CreateSharedHandle`, `OpenSharedHandle` and `OpenSharedHandleByName`, within this process.
 //!
-//! A handle is an operating system event that nobody signals. It is the application's, which closes it as any other
-//! handle. A registry of the process knows what each handle refers to; in another process a handle means nothing, so
-//! the security attributes of a handle have no effect. The registry holds a handle of its own to each event, so
-//! that an event which takes the number of a closed handle is not mistaken for it. It closes those of objects that are gone when the
-//! next handle is made and when a device goes.
+//! A handle is an operating system event that is never signalled. The application owns it and closes it like any other
+//! handle. A process-wide registry maps handles to objects; in another process a handle has no meaning, so its security
+//! attributes have no effect. The registry holds a duplicate handle of each event, so that a new event with the number
+//! of a closed handle is not mistaken for it. Entries of objects that are gone are removed when the next handle is
+//! created and when a device is destroyed.
 //!
-//! # How long things last
+//! # Lifetimes
 //!
-//! The registry refers to objects without keeping them alive: memory, resources and fence values live as long as one of
-//! the D3D12 objects over them. This differs from Windows, where an open handle is enough. A handle that refers to what is
-//! gone is stale and answers E_INVALIDARG; so does one that is closed. A name is taken until its object is gone, whether
-//! or not its handles are closed.
+//! The registry does not keep objects alive: memory, resources and fence values exist as long as one of the D3D12
+//! objects over them. On Windows, an open handle suffices to keep them alive. A handle whose object is gone is stale
+//! and yields E_INVALIDARG, as does a closed handle. A name stays in use until its object is gone, even if its handles
+//! are closed.
 //!
-//! # What is shared
+//! # Shared state
 //!
-//! Objects opened from one handle have the same bytes at the same GPU virtual address, one residency count, or the same
-//! fence value. Private data is each object's own.
+//! Objects opened from one handle share the same memory at the same GPU virtual address and one residency count, or the
+//! same fence value. Private data is separate for each object.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -37,10 +37,10 @@ use crate::ddi::DriverHeap;
 use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 
-/// Windows' right to do everything, the only access that D3D12 knows.
+/// Windows' `GENERIC_ALL`, the only access right that D3D12 supports.
 const GENERIC_ALL: u32 = 0x1000_0000;
 
-/// Windows' `MAX_PATH`: the longest name, in UTF-16 units.
+/// Windows' `MAX_PATH`: maximum length of a name, in UTF-16 units.
 const MAX_NAME_LEN: usize = 260;
 
 /// The UTF-16 units of a checked name.
@@ -48,42 +48,43 @@ type Name = Vec<u16>;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(), names: BTreeMap::new() });
 
-/// What the handles and names of this process refer to.
+/// The handles and names of this process.
 struct Registry {
-    /// By the number that the HANDLE is.
+    /// By the numeric value of the HANDLE.
     handles: BTreeMap<usize, Handle>,
     names: BTreeMap<Name, Entry>,
 }
 
-/// What a handle of the application refers to.
+/// The object that an application's handle refers to, and the event behind the handle.
 struct Handle {
     event: Event,
     entry: Entry,
 }
 
-/// An object of an adapter.
+/// A shared object and the adapter that it belongs to.
 #[derive(Clone)]
 struct Entry {
     adapter_luid: u64,
     object: Shared,
 }
 
-/// What is shared.
+/// A weak reference to a shared object.
 #[derive(Clone)]
 enum Shared {
-    /// With whether the application chose its address.
+    /// Description, whether the application chose the address, and the memory.
     Heap(D3D12_HEAP_DESC, bool, Weak<dyn DriverHeap>),
     Resource(Box<SharedResource>),
     Fence(D3D12_FENCE_FLAGS, Weak<FenceValue>),
 }
 
-/// `CreateSharedHandle`: a handle to `object`, which the caller closes. Cost: O(n) in the handles of the process.
+/// Implements `CreateSharedHandle`: creates a handle to `object`, which the caller must close. Cost: O(n) in the
+/// handles of the process.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for an object that is not this device's or was not created to be shared, for another access than
-/// GENERIC_ALL, and for a name that breaks a rule; DXGI_ERROR_NAME_ALREADY_EXISTS; E_OUTOFMEMORY when the process has no
-/// handles left.
+/// Returns E_INVALIDARG for an object that does not belong to the device or was not created as shared, for an access
+/// other than GENERIC_ALL, and for an invalid name; DXGI_ERROR_NAME_ALREADY_EXISTS for a name that is in use;
+/// E_OUTOFMEMORY if the process has no handles left.
 ///
 /// # Safety
 ///
@@ -98,7 +99,7 @@ pub(super) unsafe fn create(
         let object = object.ok_or_else(|| Refusal::invalid("pObject is null"))?;
         let object = Shared::of(device, object)?;
         check_access(access)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = if name.is_null() { None } else { Some(check_name(unsafe { wide_string::read(name) })?) };
         Ok((object, name))
     };
@@ -118,12 +119,13 @@ pub(super) unsafe fn create(
     Ok(handle)
 }
 
-/// `OpenSharedHandle`: an object of `device` over what `handle` refers to.
+/// Implements `OpenSharedHandle`: creates an object of `device` over the object that `handle` refers to.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for a handle that is none of ours, closed, or stale, and for one of another adapter, E_NOTIMPL where it was created
-/// to be shared across adapters; E_NOINTERFACE when the object is no `riid`; DXGI_ERROR_DEVICE_REMOVED.
+/// Returns E_INVALIDARG for a handle that is not a shared handle, closed, or stale, and for a handle of another
+/// adapter; E_NOTIMPL for a handle of another adapter whose object was created as shared across adapters; E_NOINTERFACE
+/// if the object does not implement `riid`; DXGI_ERROR_DEVICE_REMOVED if the device is removed.
 ///
 /// # Safety
 ///
@@ -134,7 +136,7 @@ pub(super) unsafe fn open(
     riid: *const GUID,
     ppv: *mut *mut c_void,
 ) -> Result<(), Refusal> {
-    // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
+    // SAFETY: by the COM contract, the pointer is null or points to writable space for one pointer.
     unsafe { call::clear(ppv) };
     device.removal().check_present()?;
     let entry = registry()
@@ -145,23 +147,24 @@ pub(super) unsafe fn open(
     let entry =
         entry.ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is no open shared handle", handle.0)))?;
     entry.check_adapter(device)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { entry.object.hand_out(device, riid, ppv) }
 }
 
-/// `OpenSharedHandleByName`: a handle to what `name` refers to, which the caller closes.
+/// Implements `OpenSharedHandleByName`: creates a handle to the object named `name`, which the caller must close.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for a name that refers to nothing or to an object of another adapter, E_NOTIMPL where that was created to be shared
-/// across adapters, and E_INVALIDARG for another access than GENERIC_ALL; E_OUTOFMEMORY when the process has no handles left.
+/// Returns E_INVALIDARG for an unknown or invalid name, for an object of another adapter, and for an access other than
+/// GENERIC_ALL; E_NOTIMPL for an object of another adapter that was created as shared across adapters; E_OUTOFMEMORY if
+/// the process has no handles left.
 ///
 /// # Safety
 ///
 /// `name` is null or a zero-terminated UTF-16 string.
 pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) -> Result<HANDLE, Refusal> {
     check_access(access)?;
-    // SAFETY: the caller's promise. A null name reads as an empty one, which is refused.
+    // SAFETY: guaranteed by the caller. A null name is read as an empty name, which is refused.
     let name = check_name(unsafe { wide_string::read(name) })?;
     let mut registry = registry();
     registry.forget_what_is_gone();
@@ -173,7 +176,7 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
     registry.add_handle(entry)
 }
 
-/// Closes what the registry holds of objects that are gone.
+/// Removes the registry's entries for objects that are gone.
 pub(super) fn forget_what_is_gone() {
     registry().forget_what_is_gone();
 }
@@ -185,7 +188,7 @@ fn check_access(access: u32) -> Result<(), Refusal> {
     Err(Refusal::invalid(format!("Access {access:#x} is not GENERIC_ALL ({GENERIC_ALL:#x})")))
 }
 
-/// Checks a name, and drops the prefix that says what is so without it: that the name is the session's.
+/// Checks a name and removes the prefix `Local\`, which names the default namespace, that of the session.
 fn check_name(name: Name) -> Result<Name, Refusal> {
     if name.is_empty() || name.len() > MAX_NAME_LEN {
         return Err(Refusal::invalid(format!(
@@ -209,7 +212,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    /// Makes a handle that refers to `entry`. A closed handle of the same number is forgotten.
+    /// Creates a handle that refers to `entry`. Replaces the entry of a closed handle with the same number.
     fn add_handle(&mut self, entry: Entry) -> Result<HANDLE, Refusal> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::Unsupported => Refusal::not_implemented("shared handles on this operating system"),
@@ -240,7 +243,7 @@ impl Entry {
 }
 
 impl Shared {
-    /// What `object` shares, if it is one of `device` and was created to be shared.
+    /// Returns a reference to `object`, which must belong to `device` and have been created as shared.
     fn of(device: &Device, object: &ID3D12DeviceChild) -> Result<Self, Refusal> {
         let (child, shared, needs) = if let Ok(heap) = object.cast_object_ref::<Heap>() {
             let memory = || Arc::downgrade(heap.memory());
@@ -264,7 +267,7 @@ impl Shared {
         shared.ok_or_else(|| Refusal::invalid(needs))
     }
 
-    /// Whether it was created to be opened on other adapters as well. Fences of that kind cannot be created.
+    /// Checks whether the object was created as shared across adapters. Fences of this kind cannot be created.
     fn is_cross_adapter(&self) -> bool {
         let heap_flags = match self {
             Self::Heap(desc, ..) => desc.Flags,
@@ -274,7 +277,7 @@ impl Shared {
         heap_flags & D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER != 0
     }
 
-    /// Whether there is something left to open.
+    /// Checks whether the object still exists.
     fn is_alive(&self) -> bool {
         match self {
             Self::Heap(_, _, memory) => memory.strong_count() != 0,
@@ -283,7 +286,7 @@ impl Shared {
         }
     }
 
-    /// Makes an object of `device` and writes its interface `riid` to `ppv`.
+    /// Creates an object of `device` and writes its interface `riid` to `ppv`.
     ///
     /// # Safety
     ///
@@ -300,17 +303,17 @@ impl Shared {
             Self::Heap(desc, has_address, memory) => {
                 let memory = memory.upgrade().ok_or_else(gone)?;
                 let heap = Heap::opened(device, memory, *desc, *has_address);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { call::hand_out(&ComObject::new(heap), riid, ppv) }
             }
             Self::Resource(shared) => {
                 let resource = Resource::opened(device, shared).ok_or_else(gone)?;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { call::hand_out(&ComObject::new(resource), riid, ppv) }
             }
             Self::Fence(flags, value) => {
                 let fence = Fence::opened(device, value.upgrade().ok_or_else(gone)?, *flags);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { call::hand_out(&ComObject::new(fence), riid, ppv) }
             }
         }

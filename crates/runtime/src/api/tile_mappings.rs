@@ -1,4 +1,4 @@
-//! What `UpdateTileMappings` puts behind which tiles.
+//! `UpdateTileMappings`: the mappings from tiles to heaps.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::tile_regions::{TILE_SIZE, TileRun};
 use crate::ddi::command::{TileMapping, TileMemory};
 use crate::rules::{self, Refusal, placement};
 
-/// The ranges of `UpdateTileMappings`, as the application passes them.
+/// The ranges of `UpdateTileMappings`, as passed by the application.
 pub(super) struct TileRanges {
     pub(super) count: u32,
     pub(super) flags: *const D3D12_TILE_RANGE_FLAGS,
@@ -18,7 +18,7 @@ pub(super) struct TileRanges {
     pub(super) tile_counts: *const u32,
 }
 
-/// One range: what stands behind so many tiles.
+/// One range: the memory for `count` tiles.
 struct Range {
     flags: D3D12_TILE_RANGE_FLAGS,
     first: u32,
@@ -31,12 +31,12 @@ impl Range {
     }
 }
 
-/// The mappings that lay `ranges` over `regions`, both in their order.
+/// Returns the mappings that assign `ranges` to `regions`, both in order.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG where the tiles of the regions are not as many as those of the ranges, where a range does not lie within the heap,
-/// and where the heap is not one for `resource`.
+/// Returns E_INVALIDARG if the total numbers of tiles of regions and ranges differ, if a range exceeds the heap, and if
+/// the heap cannot be used for `resource`.
 ///
 /// # Safety
 ///
@@ -48,7 +48,7 @@ pub(super) unsafe fn plan(
     ranges: &TileRanges,
 ) -> Result<Vec<TileMapping>, Refusal> {
     let total: u64 = regions.iter().map(|region| u64::from(region.count)).sum();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let ranges = unsafe { read_ranges(ranges, total) }?;
     let covered: u64 = ranges.iter().map(|range| u64::from(range.count)).sum();
     if covered != total {
@@ -57,7 +57,7 @@ pub(super) unsafe fn plan(
     for (index, range) in ranges.iter().enumerate() {
         check_range(range, heap).map_err(|why| refusal(format!("range {index}: {why}")))?;
     }
-    // A heap that no range is in is not looked at.
+    // A heap that no range refers to is not checked.
     let is_mapped = ranges.iter().any(|range| range.is_in_heap());
     if let Some(heap) = heap.filter(|_| is_mapped) {
         placement::check_tiles(resource, heap.desc())
@@ -70,7 +70,7 @@ pub(super) unsafe fn plan(
         let mut region = *region;
         while region.count != 0 {
             while rest.count == 0 {
-                // There is a next one: the sums are equal.
+                // There is a next range, because the totals are equal.
                 let Some(next) = ranges.next() else { return Ok(mappings) };
                 rest = next;
             }
@@ -98,13 +98,13 @@ pub(super) unsafe fn plan(
 
 /// # Safety
 ///
-/// As for [`plan`].
+/// Same as for [`plan`].
 unsafe fn read_ranges(ranges: &TileRanges, total: u64) -> Result<Vec<Range>, Refusal> {
     let count = ranges.count;
     if count == 0 {
         return Err(refusal("NumRanges is 0".to_owned()));
     }
-    // SAFETY: the caller's promise, for all three.
+    // SAFETY: guaranteed by the caller, for all three.
     let (flags, offsets, counts) = unsafe {
         (
             optional_array(count, ranges.flags)?,
@@ -112,7 +112,7 @@ unsafe fn read_ranges(ranges: &TileRanges, total: u64) -> Result<Vec<Range>, Ref
             optional_array(count, ranges.tile_counts)?,
         )
     };
-    // Without counts a single range covers everything, and each of several one tile.
+    // Without counts, a single range covers all tiles, and several ranges have one tile each.
     let whole = if count == 1 { u32::try_from(total).unwrap_or(u32::MAX) } else { 1 };
     let len = usize::try_from(count).map_err(|_| refusal(format!("NumRanges is {count}")))?;
     (0..len)
@@ -131,12 +131,12 @@ unsafe fn read_ranges(ranges: &TileRanges, total: u64) -> Result<Vec<Range>, Ref
 
 /// # Safety
 ///
-/// `pointer` is null or points to `count` elements that stay readable as long as the result is used.
+/// `pointer` is null or points to `count` elements that stay readable while the result is in use.
 unsafe fn optional_array<'a, T>(count: u32, pointer: *const T) -> Result<Option<&'a [T]>, Refusal> {
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { read_array(count, pointer, "an array of ranges") }.map(Some)
 }
 

@@ -1,4 +1,4 @@
-//! Which tiles of a reserved resource a call is about.
+//! Regions of tiles in a reserved resource.
 
 use heapwright_d3d12::*;
 
@@ -6,17 +6,17 @@ use super::resource::Resource;
 use crate::rules::Refusal;
 use crate::rules::tiling::Tiling;
 
-/// D3D12's tile.
+/// Size of a tile, in bytes.
 pub(super) const TILE_SIZE: u64 = 65536;
 
-/// Tiles one after the other, counted over the whole resource.
+/// A run of consecutive tiles, numbered over the whole resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileRun {
     pub(super) first: u32,
     pub(super) count: u32,
 }
 
-/// The tiles of a reserved resource.
+/// The tiling of a reserved resource.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResourceTiles {
     tiling: Tiling,
@@ -24,18 +24,18 @@ pub(super) struct ResourceTiles {
 
 /// The tiles of one subresource.
 enum Part {
-    /// In rows, then slices.
+    /// Ordered by row, then by slice.
     Standard { first: u32, extent: [u32; 3] },
-    /// Those that the packed mips of its slice share.
+    /// The tiles that the packed mips of an array slice share.
     Packed { first: u32, count: u32 },
 }
 
 impl ResourceTiles {
-    /// The tiles of `resource`.
+    /// Returns the tiling of `resource`.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG where the resource is not reserved.
+    /// Returns E_INVALIDARG if the resource is not reserved or has no tiles, or more than 2^32.
     pub(super) fn of(resource: &Resource, name: &str) -> Result<Self, Refusal> {
         if !resource.is_reserved() {
             return Err(Refusal::invalid(format!("{name} is no reserved resource")));
@@ -45,7 +45,7 @@ impl ResourceTiles {
         Ok(Self { tiling })
     }
 
-    /// All tiles.
+    /// Returns all tiles.
     pub(super) fn whole(&self) -> TileRun {
         TileRun { first: 0, count: self.tiling.tile_count() }
     }
@@ -64,13 +64,14 @@ impl ResourceTiles {
         Ok(Part::Standard { first: tiling.StartTileIndexInOverallResource, extent })
     }
 
-    /// The tiles of a region, in its order: a box is of one subresource; a number of tiles goes on in the next.
+    /// Returns the tiles of a region in order. A box lies in one subresource; a number of tiles continues into the
+    /// following subresources.
     ///
     /// The order of tiles over the whole resource is the one that `GetResourceTiling` reports.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a region that does not lie within the resource.
+    /// Returns E_INVALIDARG for a region that exceeds the resource.
     pub(super) fn region(
         &self,
         start: &D3D12_TILED_RESOURCE_COORDINATE,
@@ -95,7 +96,7 @@ impl ResourceTiles {
         if (0..3).any(|axis| at[axis] >= extent[axis]) {
             return Err(outside(&extent));
         }
-        // Within the subresource, whose tiles fit 32 bits.
+        // Cannot overflow within a subresource, whose tile numbers fit in 32 bits.
         let index = |[x, y, z]: [u32; 3]| first + (z * extent[1] + y) * extent[0] + x;
         if !size.UseBox.as_bool() {
             let first = index(at);
@@ -128,7 +129,7 @@ impl ResourceTiles {
         Ok(rows.map(|(y, z)| TileRun { first: index([at[0], at[1] + y, at[2] + z]), count: width }).collect())
     }
 
-    /// Whether tiles of packed mips are among `runs`.
+    /// Checks whether `runs` include tiles of packed mips.
     pub(super) fn has_packed(&self, runs: &[TileRun]) -> bool {
         let packed = self.tiling.packed_mips();
         packed.NumTilesForPackedMips != 0
@@ -136,12 +137,12 @@ impl ResourceTiles {
     }
 }
 
-/// The tiles of runs, one by one.
+/// Returns the tile numbers of runs.
 pub(super) fn indices(runs: &[TileRun]) -> impl Iterator<Item = u32> {
     runs.iter().flat_map(|run| run.first..run.first + run.count)
 }
 
-/// One tile, what a region without a size means.
+/// Returns a size of one tile, the default for a region without a size.
 pub(super) fn one_tile() -> D3D12_TILE_REGION_SIZE {
     D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() }
 }

@@ -1,4 +1,4 @@
-//! `ID3D12Tools1`: what tools set before devices are created (document RECREATE).
+//! `ID3D12Tools1`: settings that tools make before devices are created (DirectX-Specs, *Recreate At GPUVA*).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use crate::ddi::GpuVirtualAddressRange;
 use crate::debug::MessageLog;
 use crate::rules::{Notice, Notices, Refusal};
 
-/// What the tools of one `ID3D12DeviceFactory` have set; its devices are created with it.
+/// The tool settings of one `ID3D12DeviceFactory`, which apply to the devices that it creates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToolSettings(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// As they came, call after call.
+    /// In the order of the calls.
     reserve_ranges: Mutex<Vec<GpuVirtualAddressRange>>,
     is_instrumentation_enabled: AtomicBool,
 }
 
 impl ToolSettings {
-    /// What each device reserves that is created from now on. O(ranges).
+    /// Returns the ranges that devices created from now on reserve. Cost: O(ranges).
     pub(super) fn reserve_ranges(&self) -> Vec<GpuVirtualAddressRange> {
         self.ranges().clone()
     }
@@ -34,14 +34,14 @@ impl ToolSettings {
     }
 }
 
-/// Changes the settings of the factory that it comes from.
+/// The COM object that changes the settings of its factory.
 #[implement(ID3D12Tools1)]
 pub(super) struct Tools {
     settings: ToolSettings,
 }
 
 impl Tools {
-    /// The tools of whoever has `settings`.
+    /// Creates tools that change `settings`.
     pub(super) fn create(settings: ToolSettings) -> ComObject<Self> {
         ComObject::new(Self { settings })
     }
@@ -63,8 +63,8 @@ impl ID3D12Tools_Impl for Tools_Impl {
     }
 }
 
-/// `ReserveGPUVARangesAtCreate` has a result here, as in the header; document RECREATE writes `void`. It refuses what cannot
-/// be read, and nothing else: ranges are not processed in any way, and what is wrong with one is the driver's to say when a
+/// `ReserveGPUVARangesAtCreate` returns an HRESULT, as in the header; *Recreate At GPUVA* declares it as `void`. It
+/// only fails if the ranges cannot be read. The ranges are not validated here: the driver reports errors in them when a
 /// device is created.
 impl ID3D12Tools1_Impl for Tools_Impl {
     fn ReserveGPUVARangesAtCreate(
@@ -73,7 +73,7 @@ impl ID3D12Tools1_Impl for Tools_Impl {
         uinumranges: u32,
     ) -> Result<()> {
         call::run(MessageLog::unattached(), "ID3D12Tools1::ReserveGPUVARangesAtCreate", || {
-            // SAFETY: by the COM contract pRanges is null or points to uiNumRanges ranges.
+            // SAFETY: by the COM contract, pRanges is null or points to uiNumRanges ranges.
             let ranges = unsafe { read_ranges(pranges, uinumranges) }?;
             self.settings.ranges().extend(ranges);
             Ok(())
@@ -85,12 +85,12 @@ impl ID3D12Tools1_Impl for Tools_Impl {
     }
 }
 
-/// The ranges behind a pointer and a count, without those that begin at zero: that is no address, which `GetAllocation` answers
-/// for objects without one, so there is nothing to reserve.
+/// Reads the ranges, except for those that begin at address zero. `GetAllocation` returns zero for objects without an
+/// address, so there is nothing to reserve.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for null with a count.
+/// Returns E_INVALIDARG for a null pointer with a non-zero count.
 ///
 /// # Safety
 ///
@@ -106,7 +106,7 @@ unsafe fn read_ranges(
         return Err(Refusal::invalid(format!("pRanges is null and uiNumRanges is {count}")));
     }
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("uiNumRanges is too large"))?;
-    // SAFETY: the caller's promise; the pointer is not null.
+    // SAFETY: guaranteed by the caller; the pointer is not null.
     let ranges = unsafe { std::slice::from_raw_parts(pointer, len) };
     let with_address = ranges.iter().filter_map(|range| {
         let start = GpuVirtualAddress::new(range.StartAddress.0)?;

@@ -1,4 +1,4 @@
-//! Trim notifications of `ID3D12Device15`: functions of the application that hear when trimming is advisable.
+//! Trim notifications of `ID3D12Device15`: callbacks of the application, called when trimming is advisable.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,23 +14,24 @@ use heapwright_d3d12::{DXGI_ERROR_ALREADY_EXISTS, DXGI_ERROR_NOT_FOUND};
 
 use crate::rules::Refusal;
 
-/// The function of a `D3D12_PFN_TRIM_NOTIFICATION_CALLBACK` that is not null.
+/// A `D3D12_PFN_TRIM_NOTIFICATION_CALLBACK` that is not null.
 type Function = unsafe extern "system" fn(*const D3D12_TRIM_NOTIFICATION);
 
-/// Who is told when trimming is advisable, in the order of the registrations.
+/// The registered callbacks, in the order of their registration.
 #[derive(Default)]
 pub(crate) struct TrimNotifications {
     state: Mutex<State>,
-    /// Held while callbacks are called: a registration that has ended is called no more.
+    /// Held while callbacks run, so that `unregister` returns only when the callback is no longer running.
     calling: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     registrations: Vec<Registration>,
-    /// Of the next registration. The first is zero, which the specification allows and programs must not take for none.
+    /// Cookie of the next registration. The first is zero, which the specification allows; programs must not treat it
+    /// as invalid.
     next_cookie: u32,
-    /// The thread that calls callbacks.
+    /// The thread that is running callbacks.
     caller: Option<ThreadId>,
 }
 
@@ -41,12 +42,12 @@ struct Registration {
     cookie: u32,
 }
 
-// SAFETY: the context is only handed back to the application's function, and who registers a callback promises, by the
-// specification, that any thread may call it.
+// SAFETY: the context is only passed back to the application's callback. By the specification, whoever registers a
+// callback promises that any thread may call it.
 unsafe impl Send for Registration {}
 
 impl TrimNotifications {
-    /// `RegisterTrimNotificationCallback`: answers the cookie.
+    /// Implements `RegisterTrimNotificationCallback` and returns the cookie.
     ///
     /// # Safety
     ///
@@ -67,9 +68,9 @@ impl TrimNotifications {
         Ok(cookie)
     }
 
-    /// `UnregisterTrimNotificationCallback`: returns once the callback is not being called.
+    /// Implements `UnregisterTrimNotificationCallback`. Returns when the callback is not running.
     pub(super) fn unregister(&self, cookie: u32) -> Result<(), Refusal> {
-        // First, as the caller would wait for itself.
+        // Checked first: a caller inside of a callback would wait for itself.
         self.state().check_caller()?;
         let _no_callback_runs = self.calling.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
@@ -81,7 +82,7 @@ impl TrimNotifications {
         Ok(())
     }
 
-    /// Calls every callback on this thread and answers how many there were.
+    /// Calls every callback on this thread and returns their number.
     pub(crate) fn raise(
         &self,
         flags: D3D12_TRIM_NOTIFICATION_FLAGS,
@@ -105,8 +106,8 @@ impl TrimNotifications {
         for one in &registrations {
             let notification =
                 D3D12_TRIM_NOTIFICATION { pContext: one.context, Flags: flags, NumBytesToTrim: bytes.get() };
-            // SAFETY: whoever registered the function promised that it may be called with its context from any thread until
-            // it is unregistered, which waits for the lock that is held here; the notification outlives the call.
+            // SAFETY: whoever registered the callback promised that any thread may call it with its context until it is
+            // unregistered. Unregistering waits for the lock that is held here. The notification outlives the call.
             unsafe { (one.function)(&raw const notification) };
         }
         self.state().caller = None;
@@ -119,7 +120,7 @@ impl TrimNotifications {
 }
 
 impl State {
-    /// Refuses what the specification does not allow in a callback.
+    /// Refuses calls that the specification does not allow in a callback.
     fn check_caller(&self) -> Result<(), Refusal> {
         if self.caller == Some(std::thread::current().id()) {
             return Err(Refusal::invalid("called in a trim notification callback, which is not allowed"));

@@ -1,4 +1,4 @@
-//! What descriptors hold: views of resources, as far as clears need them.
+//! The contents of descriptors: views of resources, with the information that clears need.
 
 use std::sync::{Arc, Weak};
 
@@ -13,14 +13,14 @@ use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::format;
 use crate::rules::Refusal;
 
-/// What was written to a descriptor.
+/// The contents of a written descriptor.
 #[derive(Clone)]
 pub(super) enum Descriptor {
-    /// A view that clears can be made with. As in D3D12 it does not keep its resource alive.
+    /// A view that clears can use. As in D3D12, it does not keep its resource alive.
     View(View),
-    /// A view of no resource: what is written through it is dropped.
+    /// A null view. Writes through it are discarded.
     Null,
-    /// A view or a sampler that only shaders use.
+    /// A view or sampler that only shaders use.
     ShadersOnly,
 }
 
@@ -32,30 +32,31 @@ pub(super) struct View {
     pub(super) desc: D3D12_RESOURCE_DESC1,
     pub(super) format: DXGI_FORMAT,
     pub(super) part: ViewPart,
-    /// Which of depth and stencil a depth stencil view leaves as it is.
+    /// The aspects, depth or stencil, for which a depth stencil view is read-only.
     pub(super) read_only: D3D12_DSV_FLAGS,
-    /// The buffer and the offset of an unordered access view's counter.
+    /// The buffer of an unordered access view's counter, and the offset in bytes.
     pub(super) counter: Option<(Weak<dyn DriverResource>, u64)>,
 }
 
-/// Which part of the resource a view is of.
+/// The part of the resource that a view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ViewPart {
-    /// Bytes of a buffer.
+    /// A range of bytes in a buffer.
     Bytes { offset: u64, size: u64 },
     /// A mip level of array slices, or of depth slices of a 3D texture.
     Slices { mip: u32, first: u32, count: u32, plane: u32 },
 }
 
-/// The part of a texture that the members of a view's union have in common.
+/// Mip level, first slice, number of slices and plane: the common members of the unions in view descriptions.
 pub(super) type Slices = (u32, u32, u32, u32);
 
 impl View {
-    /// A view of `part`; a format of UNKNOWN is the resource's.
+    /// Creates a view of a texture. A format of UNKNOWN means the resource's format.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for slices that the resource does not have.
+    /// Returns E_INVALIDARG for a mip level, slices or a plane that the resource does not have, and for a format that
+    /// it cannot be cast to.
     pub(super) fn of_texture(
         resource: &Resource_Impl,
         format: DXGI_FORMAT,
@@ -74,7 +75,7 @@ impl View {
         if plane >= super::command_list::plane_count(desc.Format) {
             return Err(Refusal::invalid(format!("PlaneSlice {plane} of format {}", desc.Format)));
         }
-        // All ones stands for the rest.
+        // A count of -1 selects all remaining slices.
         let count = if count == u32::MAX { all.saturating_sub(first) } else { count };
         if count == 0 || first.checked_add(count).is_none_or(|end| end > all) {
             return Err(Refusal::invalid(format!("{count} slices from {first} of {all}")));
@@ -89,7 +90,7 @@ impl View {
         Ok(Self { resource, desc, format, part, read_only, counter: None })
     }
 
-    /// The plane that the view is of; of a depth stencil view, the first.
+    /// Returns the plane of the view; for a depth stencil view, the first.
     pub(super) fn plane(&self) -> u32 {
         match self.part {
             ViewPart::Slices { plane, .. } => plane,
@@ -97,12 +98,12 @@ impl View {
         }
     }
 
-    /// The subresources of one plane that the view shows; none of a buffer.
+    /// Returns the subresources of one plane that the view shows; none for a buffer.
     pub(super) fn subresources(&self, plane: u32) -> impl Iterator<Item = u32> + use<> {
         let [mips, slices, _] = extents(&self.desc);
         let (mip, shown) = match self.part {
             ViewPart::Bytes { .. } => (0, 0..0),
-            // The slices of a view of a volume are of depth, and lie in one subresource.
+            // In a view of a volume, the slices are depth slices of a single subresource.
             ViewPart::Slices { mip, .. } if self.is_volume() => (mip, 0..1),
             ViewPart::Slices { mip, first, count, .. } => (mip, first..first + count),
         };
@@ -113,12 +114,12 @@ impl View {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D
     }
 
-    /// What the view shows of one plane.
+    /// Returns the parts of the resource that the view shows of one plane.
     pub(super) fn parts(&self, plane: u32) -> Vec<ResourcePart> {
         match self.part {
             ViewPart::Bytes { offset, size } => vec![ResourcePart::Bytes(offset, size)],
             ViewPart::Slices { first, count, .. } if self.is_volume() => {
-                // More than there is in x and y is cut off.
+                // The excess in x and y is clipped.
                 let region = TexelRegion { start: [0, 0, first], size: [u32::MAX, u32::MAX, count] };
                 self.subresources(plane).map(|index| ResourcePart::Texels(index, region)).collect()
             }
@@ -126,11 +127,11 @@ impl View {
         }
     }
 
-    /// The resource, if it is still there.
+    /// Returns the resource.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG where it is gone.
+    /// Returns E_INVALIDARG if the resource was released.
     pub(super) fn resource(&self) -> Result<Arc<dyn DriverResource>, Refusal> {
         self.resource.upgrade().ok_or_else(|| {
             Refusal::invalid("the descriptor's resource was released")
@@ -145,7 +146,7 @@ fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
     let of_view =
         format::properties(view).filter(|format| !format.is_typeless()).ok_or_else(|| unknown(view))?;
     let of_resource = format::properties(resource).ok_or_else(|| unknown(resource))?;
-    // Every family of 32 bits can also be written as R32: what atomics need.
+    // Any 32-bit format can also be viewed as R32, which atomics require.
     let as_r32 = of_view.family == DXGI_FORMAT_R32_TYPELESS
         && of_resource.block_bytes == 4
         && !of_resource.is_block_compressed()
@@ -159,7 +160,7 @@ fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The resource of a view; nothing for a null view, which needs a description.
+/// Returns the resource of a view, or `None` for a null view, which requires a description.
 pub(super) fn viewed<'a>(
     device: &Device,
     resource: Option<&'a ID3D12Resource>,
@@ -172,7 +173,7 @@ pub(super) fn viewed<'a>(
     }
 }
 
-/// The flag that a resource needs for a view.
+/// Checks that a resource has the flag that a view requires.
 pub(super) fn check_flag(resource: &Resource, flag: D3D12_RESOURCE_FLAGS, name: &str) -> Result<(), Refusal> {
     if resource.desc().Flags & flag == 0 {
         return Err(Refusal::invalid(format!("the view needs a resource with {name}")));
@@ -180,11 +181,11 @@ pub(super) fn check_flag(resource: &Resource, flag: D3D12_RESOURCE_FLAGS, name: 
     Ok(())
 }
 
-/// The bytes of a typed or raw buffer that an unordered access view is of.
+/// Creates an unordered access view of a buffer: typed, raw or structured.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for elements outside of the buffer and for a format that has no elements.
+/// Returns E_INVALIDARG for elements outside of the buffer and for a format that is not valid for the kind of view.
 pub(super) fn buffer_uav(
     resource: &Resource_Impl,
     format: DXGI_FORMAT,
@@ -215,11 +216,11 @@ pub(super) fn buffer_uav(
     elements(resource, format, stride, (buffer.FirstElement, buffer.NumElements))
 }
 
-/// The bytes of a typed buffer that a render target view is of.
+/// Creates a render target view of a typed buffer.
 ///
 /// # Errors
 ///
-/// As of [`buffer_uav`].
+/// Same as [`buffer_uav`].
 pub(super) fn buffer_rtv(
     resource: &Resource_Impl,
     format: DXGI_FORMAT,
@@ -228,14 +229,14 @@ pub(super) fn buffer_rtv(
     elements(resource, format, typed_stride(format)?, (buffer.FirstElement, buffer.NumElements))
 }
 
-/// Bytes of an element of a typed buffer.
+/// Returns the size of an element of a typed buffer, in bytes.
 fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
     format::texel_value::size(format).ok_or_else(|| {
         Refusal::invalid(format!("Format {format} of a view of a buffer is none of a typed buffer"))
     })
 }
 
-/// A view of elements of `stride` bytes.
+/// Creates a view of elements of `stride` bytes.
 fn elements(
     resource: &Resource_Impl,
     format: DXGI_FORMAT,

@@ -1,8 +1,8 @@
-//! Zero-terminated UTF-16 strings of the application.
+//! Zero-terminated UTF-16 strings passed by the application.
 
 use heapwright_d3d12::PCWSTR;
 
-/// The UTF-16 units of `string` before its zero; empty for a null pointer.
+/// Returns the UTF-16 units of `string` before its terminating zero. Returns an empty vector for a null pointer.
 ///
 /// # Safety
 ///
@@ -13,8 +13,8 @@ pub(super) unsafe fn read(string: PCWSTR) -> Vec<u16> {
     }
     (0..)
         .map(|index| {
-            // SAFETY: by the caller's promise the string has a zero, and no unit before this one was it: `take_while`
-            // asks for none after it.
+            // SAFETY: the caller guarantees a terminating zero, and no earlier unit was it: `take_while` requests no
+            // unit after it.
             unsafe { string.0.add(index).read_unaligned() }
         })
         .take_while(|&unit| unit != 0)

@@ -1,4 +1,4 @@
-//! Heaps that come and go, in safe calls: for programs that simulate paging.
+//! Safe calls to create heaps, make them resident and evict them, for programs that simulate paging.
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -8,15 +8,15 @@ use crate::api::device::Device;
 use crate::ddi::{Driver, SegmentGroup};
 
 impl Instance {
-    /// Creates a heap in a segment group: of type DEFAULT in the local one, of type UPLOAD in the non-local one.
+    /// Creates a heap in a segment group: of type DEFAULT in the local group, of type UPLOAD in the non-local group.
     ///
-    /// What is not resident counts in no segment group until it is [made resident](Self::make_resident). The memory behind it is
-    /// address space of the host alone, as long as nothing touches it.
+    /// A heap that is not resident is not charged to a segment group until it is [made resident](Self::make_resident).
+    /// Its memory is only address space of the host until it is accessed.
     ///
     /// # Errors
     ///
-    /// What `CreateHeap` answers: E_INVALIDARG to a size of zero, E_OUTOFMEMORY when the segment group or the host's address space
-    /// has no room, DXGI_ERROR_DEVICE_REMOVED.
+    /// Returns the errors of `CreateHeap`: E_INVALIDARG for a size of zero, E_OUTOFMEMORY if the segment group or the
+    /// host's address space has no room, DXGI_ERROR_DEVICE_REMOVED if the device is removed.
     ///
     /// ```
     /// use heapwright_core::ByteSize;
@@ -56,41 +56,43 @@ impl Instance {
         heap.ok_or_else(|| E_FAIL.into())
     }
 
-    /// `MakeResident`: counts one more reason to be resident for each object, or for none of them.
+    /// Calls `MakeResident`: increments the residency count of each object, or of none of them.
     ///
     /// # Errors
     ///
-    /// What the device answers: E_OUTOFMEMORY, E_INVALIDARG to an object that is null or another device's,
-    /// DXGI_ERROR_DEVICE_REMOVED. E_INVALIDARG if [`device`](Self::device) was replaced by a device of another D3D12.
+    /// Returns the errors of the device: E_OUTOFMEMORY, E_INVALIDARG for an object that is null or of another device,
+    /// DXGI_ERROR_DEVICE_REMOVED. Returns E_INVALIDARG if [`device`](Self::device) was replaced with a device of
+    /// another D3D12 implementation.
     pub fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> windows_core::Result<()> {
-        // SAFETY: every element that is not null is a live COM object; the device checks the rest.
+        // SAFETY: every element that is not null is a live COM object; the device checks everything else.
         unsafe { self.checking_device()?.MakeResident(objects) }.ok()
     }
 
-    /// `Evict`: takes one reason to be resident away from each object, or from none of them.
+    /// Calls `Evict`: decrements the residency count of each object, or of none of them.
     ///
     /// # Errors
     ///
-    /// What the device answers: E_INVALIDARG to an object that is evicted already, is null or another device's. E_INVALIDARG if
-    /// [`device`](Self::device) was replaced by a device of another D3D12.
+    /// Returns the errors of the device: E_INVALIDARG for an object that is already evicted, null or of another device.
+    /// Returns E_INVALIDARG if [`device`](Self::device) was replaced with a device of another D3D12 implementation.
     pub fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> windows_core::Result<()> {
-        // SAFETY: every element that is not null is a live COM object; the device checks the rest, and finds out when the GPU
-        // uses what is evicted.
+        // SAFETY: every element that is not null is a live COM object; the device checks everything else and detects if
+        // the GPU uses evicted memory.
         unsafe { self.checking_device()?.Evict(objects) }.ok()
     }
 
-    /// The device, if it is one of this runtime, which checks what other implementations trust their callers for.
+    /// Returns the device if it belongs to this runtime, which validates what other implementations require of their
+    /// callers.
     fn checking_device(&self) -> windows_core::Result<&ID3D12Device> {
         Device::behind(&self.device).map(|_| &self.device).ok_or_else(|| E_INVALIDARG.into())
     }
 
-    /// What the adapter says that the process uses of a segment group. O(1).
+    /// Returns the process's usage of a segment group, as reported by the adapter. O(1).
     #[must_use]
     pub fn current_usage(&self, group: SegmentGroup) -> ByteSize {
         self.gpu.video_memory(group).current_usage
     }
 
-    /// How many bytes a heap has, as it was described.
+    /// Returns the size of a heap in bytes, as given in its description.
     #[must_use]
     pub fn heap_size(&self, heap: &ID3D12Heap) -> ByteSize {
         // SAFETY: the heap is a live COM object.

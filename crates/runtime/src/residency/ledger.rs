@@ -1,4 +1,4 @@
-//! The ledger of residency: who is resident how often, and how that came.
+//! The residency ledger: the residency counts of all pageable objects, and the calls that changed them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,10 +8,10 @@ use heapwright_core::ByteSize;
 
 use super::report::{CountedObject, PageableKind, PagingCalls, ResidencyReport};
 
-/// The pageable objects of one GPU, and the calls that made them resident and evicted them.
+/// The pageable objects of one GPU, and the calls that made them resident or evicted them.
 ///
-/// Creating and releasing an object takes the ledger's lock for O(1), and so does each object of `MakeResident` and `Evict`;
-/// nothing else does.
+/// Creating and releasing an object each take the ledger's lock for O(1). A call of `MakeResident`,
+/// `EnqueueMakeResident` or `Evict` holds it for O(1) per object.
 #[derive(Default)]
 pub(crate) struct ResidencyLedger {
     books: Mutex<Books>,
@@ -19,32 +19,32 @@ pub(crate) struct ResidencyLedger {
 
 #[derive(Default)]
 struct Books {
-    /// All sums; its lists of objects and its counts of the living are filled in when it is asked for.
+    /// The sums. The report's lists of objects and counts of live objects are only filled in by `report`.
     sums: ResidencyReport,
-    /// Objects that are alive.
+    /// Number of live objects.
     alive: u64,
-    /// Objects with a count above one, by number.
+    /// Objects with a count above one, by creation number.
     above_one: BTreeMap<u64, (Arc<About>, u32)>,
     next_number: u64,
 }
 
-/// What a message says of an object.
+/// The description of an object in reports and messages.
 struct About {
     kind: PageableKind,
     size: ByteSize,
     name: Mutex<Option<String>>,
 }
 
-/// One object in the ledger, from its creation until this is dropped.
+/// The record of one object in the ledger. Dropping it removes the object.
 pub(crate) struct PageableRecord {
     ledger: Arc<ResidencyLedger>,
     about: Arc<About>,
     number: u64,
-    /// Changed under the ledger's lock alone.
+    /// Changed only under the ledger's lock.
     count: AtomicU32,
 }
 
-/// The methods that a ledger counts.
+/// The methods that the ledger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     MakeResident,
@@ -52,7 +52,8 @@ pub(crate) enum Call {
     Evict,
 }
 
-/// One call that changes counts. As long as it lasts no other does, so that what it undoes is what it did.
+/// One call that changes counts. It holds the ledger's lock, so no other call can change them before it completes or is
+/// undone.
 pub(crate) struct Batch<'a> {
     books: MutexGuard<'a, Books>,
     call: Call,
@@ -60,7 +61,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl ResidencyLedger {
-    /// Enters an object that was just created, resident or not.
+    /// Adds an object that was just created.
     pub(crate) fn created(
         self: &Arc<Self>,
         kind: PageableKind,
@@ -80,14 +81,14 @@ impl ResidencyLedger {
         PageableRecord { ledger: Arc::clone(self), about, number, count: AtomicU32::new(is_resident.into()) }
     }
 
-    /// Begins a call, which is refused unless it is [done](Batch::made_resident).
+    /// Begins a call. It counts as refused unless it is [completed](Batch::made_resident).
     pub(crate) fn begin(&self, call: Call) -> Batch<'_> {
         let mut books = self.books();
         books.calls(call).calls += 1;
         Batch { books, call, is_done: false }
     }
 
-    /// All that happened so far. O(objects with a count above one).
+    /// Returns a report. Cost: O(objects with a count above one).
     pub(crate) fn report(&self) -> ResidencyReport {
         let books = self.books();
         let counted = |(about, count): &(Arc<About>, u32)| about.counted(*count);
@@ -112,7 +113,7 @@ impl Books {
         }
     }
 
-    /// Sets the count of an object that is alive.
+    /// Sets the count of a live object.
     fn set_count(&mut self, record: &PageableRecord, count: u32) {
         record.count.store(count, Ordering::Relaxed);
         if count > 1 {
@@ -124,7 +125,7 @@ impl Books {
 }
 
 impl Batch<'_> {
-    /// The call has success: each object has one more reason to be resident.
+    /// Completes a successful call: increments the count of each object.
     pub(crate) fn made_resident<'a>(mut self, records: impl Iterator<Item = &'a PageableRecord>) {
         for record in records {
             let before = record.count.load(Ordering::Relaxed);
@@ -138,11 +139,11 @@ impl Batch<'_> {
         self.is_done = true;
     }
 
-    /// Whether each object, as often as it is named, has a reason to be resident that can be taken away.
+    /// Checks that the count of each object is at least the number of times that the object is listed.
     ///
     /// # Errors
     ///
-    /// The index of the first that has none left.
+    /// Returns the index of the first object whose count is too low.
     pub(crate) fn check_evicts<'a>(
         &self,
         records: impl Iterator<Item = &'a PageableRecord> + Clone,
@@ -163,7 +164,7 @@ impl Batch<'_> {
         refused.map_or(Ok(()), Err)
     }
 
-    /// The call has success: each object has one reason less to be resident.
+    /// Completes a successful call: decrements the count of each object.
     pub(crate) fn evicted<'a>(mut self, records: impl Iterator<Item = &'a PageableRecord>) {
         for record in records {
             let before = record.count.load(Ordering::Relaxed);
@@ -187,17 +188,17 @@ impl Drop for Batch<'_> {
 }
 
 impl PageableRecord {
-    /// Names the object in reports and messages.
+    /// Sets the object's name in reports and messages.
     pub(crate) fn set_name(&self, name: &str) {
         *self.about.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
     }
 
-    /// How often it was made resident without having been evicted, by calls that had success.
+    /// Returns the residency count, as changed by successful calls.
     pub(crate) fn count(&self) -> u32 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// What [`set_name`](Self::set_name) said last.
+    /// Returns the name last set with [`set_name`](Self::set_name).
     pub(crate) fn name(&self) -> Option<String> {
         self.about.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

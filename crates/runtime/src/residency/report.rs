@@ -1,15 +1,15 @@
-//! What the ledger of residency shows.
+//! The report of the residency ledger.
 
 use std::fmt;
 
 use heapwright_core::ByteSize;
 
-/// What can be made resident and evicted.
+/// The kinds of objects that can be made resident and evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageableKind {
     /// An `ID3D12Heap`.
     Heap,
-    /// An `ID3D12Resource` with a heap of its own.
+    /// An `ID3D12Resource` with an implicit heap.
     CommittedResource,
     /// An `ID3D12DescriptorHeap`.
     DescriptorHeap,
@@ -28,23 +28,23 @@ impl fmt::Display for PageableKind {
     }
 }
 
-/// The calls of one method.
+/// Statistics of the calls of one method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PagingCalls {
-    /// How often it was called, with or without success.
+    /// Number of calls, successful or not.
     pub calls: u64,
-    /// Calls among those that were refused and changed nothing.
+    /// Number of calls that were refused and changed nothing.
     pub refused: u64,
-    /// Objects of the other calls in sum; one that a call names twice is two.
+    /// Total number of objects in the successful calls. An object that a call lists twice counts twice.
     pub objects: u64,
 }
 
-/// Objects that went the same way, in sum.
+/// Number and total size of a set of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PagedObjects {
-    /// How many.
+    /// Number of objects.
     pub objects: u64,
-    /// The video memory that they take. Descriptor heaps and query heaps take none of the simulated GPU's.
+    /// Video memory of the objects. Descriptor heaps and query heaps take none on the simulated GPU.
     pub bytes: ByteSize,
 }
 
@@ -60,16 +60,16 @@ impl PagedObjects {
     }
 }
 
-/// An object whose count is, or was when it was released, above one.
+/// An object whose count is above one, or was when it was released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedObject {
-    /// What it is.
+    /// The kind of the object.
     pub kind: PageableKind,
-    /// The name that `SetName` gave.
+    /// The name set with `SetName`.
     pub name: Option<String>,
-    /// The video memory that it takes; zero for a descriptor heap or query heap.
+    /// Video memory of the object; zero for a descriptor heap or query heap.
     pub size: ByteSize,
-    /// How often `Evict` would have to come until it is evicted.
+    /// The residency count: the number of `Evict` calls required to evict the object.
     pub count: u32,
 }
 
@@ -83,51 +83,52 @@ impl fmt::Display for CountedObject {
     }
 }
 
-/// All that happened to the residency of a GPU's objects since it was opened, as of one moment.
+/// Everything that happened to the residency of a GPU's objects since it was opened, as of one moment.
 ///
-/// An object is memory (or a heap of descriptors or queries): it is released when the last that refers to it is, be that a COM
-/// object, one opened from a shared handle, a resource in a heap, or work that a queue has not done yet.
+/// Objects are counted by their memory (or by their heap of descriptors or queries). It is released with the last
+/// reference to it: a COM object, an object opened from a shared handle, a resource in a heap, or pending work of a
+/// queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResidencyReport {
-    /// `ID3D12Device::MakeResident`.
+    /// Calls of `ID3D12Device::MakeResident`.
     pub make_resident: PagingCalls,
-    /// `ID3D12Device3::EnqueueMakeResident`.
+    /// Calls of `ID3D12Device3::EnqueueMakeResident`.
     pub enqueue_make_resident: PagingCalls,
-    /// `ID3D12Device::Evict`.
+    /// Calls of `ID3D12Device::Evict`.
     pub evict: PagingCalls,
-    /// Objects that came from a count of zero to one: what was paged in.
+    /// Changes of a count from zero to one: objects paged in.
     pub paged_in: PagedObjects,
-    /// Objects that went from a count of one to zero: what was paged out.
+    /// Changes of a count from one to zero: objects paged out.
     pub paged_out: PagedObjects,
     /// Objects that were created resident.
     pub created_resident: PagedObjects,
     /// Objects that were released with a count above zero.
     pub released_resident: PagedObjects,
-    /// Objects that are alive and have a count above zero.
+    /// Live objects with a count above zero.
     pub resident: PagedObjects,
-    /// Objects that are alive and have a count of zero.
+    /// Number of live objects with a count of zero.
     pub alive_with_zero: u64,
-    /// Objects that are alive and have a count of one.
+    /// Number of live objects with a count of one.
     pub alive_with_one: u64,
-    /// Objects that are alive and have a count above one, in the order of their creation.
+    /// Live objects with a count above one, in order of creation.
     pub above_one: Vec<CountedObject>,
-    /// Objects that were released with a count above one, in the order of their release: the first
-    /// [`RELEASED_ABOVE_ONE_LISTED`](Self::RELEASED_ABOVE_ONE_LISTED) of them.
+    /// Objects that were released with a count above one, in order of release. At most
+    /// [`RELEASED_ABOVE_ONE_LISTED`](Self::RELEASED_ABOVE_ONE_LISTED).
     pub released_above_one: Vec<CountedObject>,
-    /// How many objects were released with a count above one.
+    /// Number of objects that were released with a count above one.
     pub released_above_one_count: u64,
 }
 
 impl ResidencyReport {
-    /// How many of the objects that were released with a count above one are listed.
+    /// Maximum length of `released_above_one`.
     pub const RELEASED_ABOVE_ONE_LISTED: usize = 256;
 
-    /// Checks that no object is, or was when it was released, counted more than once, and that no `Evict` was refused.
+    /// Checks that no object has a count above one or was released with one, and that no `Evict` was refused.
     ///
     /// # Errors
     ///
-    /// Names each object with a count above one, and counts the calls of `Evict` that were refused: an object evicted more often
-    /// than it was made resident is the same mistake in the other direction. O(objects with a count above one).
+    /// Returns the objects with a count above one and the number of refused `Evict` calls: evicting an object more
+    /// often than it was made resident is an imbalance as well. Cost: O(objects with a count above one).
     ///
     /// ```
     /// use heapwright_d3d12::{D3D12_DESCRIPTOR_HEAP_DESC, ID3D12DescriptorHeap, ID3D12Pageable};
@@ -160,16 +161,16 @@ impl ResidencyReport {
     }
 }
 
-/// Why [`ResidencyReport::check_balance`] says no.
+/// The error of [`ResidencyReport::check_balance`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResidencyImbalance {
-    /// Objects that are alive and have a count above one.
+    /// Live objects with a count above one.
     pub above_one: Vec<CountedObject>,
     /// Objects that were released with a count above one, as far as they are listed.
     pub released_above_one: Vec<CountedObject>,
-    /// How many objects were released with a count above one.
+    /// Number of objects that were released with a count above one.
     pub released_above_one_count: u64,
-    /// Calls of `Evict` that were refused.
+    /// Number of refused `Evict` calls.
     pub refused_evicts: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What draws and dispatches of a list may write, which lists record while the tracker of aliasing is on.
+//! The bindings through which a list's draws and dispatches may write memory. Recorded while aliasing is tracked.
 
 use std::collections::BTreeMap;
 use std::sync::Weak;
@@ -12,30 +12,30 @@ use crate::api::device::Device;
 use crate::api::inert::CommandSignature;
 use crate::api::views::{Descriptor, View};
 
-/// Which of the two sets of root arguments a call reads or sets.
+/// Selects one of the two sets of root arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pipeline {
     Graphics,
     Compute,
 }
 
-/// What is bound that draws and dispatches write.
+/// The bindings that draws and dispatches may write through.
 #[derive(Default)]
 pub(super) struct Bindings {
-    /// The render targets and the depth stencil outside of render passes.
+    /// Render targets and depth stencil bound outside of render passes.
     rendered: Vec<RenderedView>,
-    /// By slot: the buffer, and the number of bytes that was written to it.
+    /// For each slot, the buffer and the counter of bytes written to it.
     stream_output: BTreeMap<u64, [AddressedBytes; 2]>,
     graphics: RootViews,
     compute: RootViews,
 }
 
-/// Unordered access views that are root descriptors.
+/// Unordered access views bound as root descriptors.
 #[derive(Default)]
 struct RootViews {
-    /// The address of the root signature's object, of which nothing is read.
+    /// Address of the root signature object, for identity only.
     signature: usize,
-    /// Addresses by root parameter.
+    /// GPU virtual addresses by root parameter.
     unordered: BTreeMap<u32, u64>,
 }
 
@@ -49,7 +49,7 @@ impl Bindings {
 }
 
 impl Recording {
-    /// A root signature is set; another one than before takes the root arguments with it.
+    /// Sets a root signature. Setting a different one clears the root arguments.
     pub(super) fn set_root_signature<T>(&mut self, pipeline: Pipeline, signature: &T) {
         let signature = std::ptr::from_ref(signature).addr();
         let views = self.bindings.root_views(pipeline);
@@ -58,18 +58,20 @@ impl Recording {
         }
     }
 
-    /// `SetGraphicsRootUnorderedAccessView` and `SetComputeRootUnorderedAccessView`.
+    /// Records `SetGraphicsRootUnorderedAccessView` or `SetComputeRootUnorderedAccessView`.
     pub(super) fn set_unordered_view(&mut self, pipeline: Pipeline, index: u32, address: u64) {
         if self.is_noted() {
             self.bindings.root_views(pipeline).unordered.insert(index, address);
         }
     }
 
-    /// `OMSetRenderTargets`. Descriptors are read now, as in D3D12; null views and handles of nothing bind nothing.
+    /// Records `OMSetRenderTargets`. Descriptors are read immediately, as in D3D12. Null views and invalid handles bind
+    /// nothing.
     ///
     /// # Safety
     ///
-    /// The pointers are null or point to as many handles as the method says.
+    /// `handles` is null or points to one handle if `is_range`, otherwise to `count` handles; `depth_stencil` is null
+    /// or points to a handle.
     pub(super) unsafe fn set_render_targets(
         &mut self,
         device: &Device,
@@ -83,7 +85,7 @@ impl Recording {
         self.bindings.rendered.clear();
         for index in 0..count.min(D3D12_SIMULTANEOUS_RENDER_TARGET_COUNT.cast_unsigned()) {
             let (element, further) = if is_range { (0, index) } else { (index, 0) };
-            // SAFETY: the caller's promise: a range has one element, else there are as many as are counted.
+            // SAFETY: guaranteed by the caller: one element for a range, otherwise `count`.
             let Some(first) = (unsafe { handles.wrapping_add(element as usize).as_ref() }) else { break };
             let offset = further as usize * INCREMENT as usize;
             let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: first.ptr.wrapping_add(offset) };
@@ -91,7 +93,7 @@ impl Recording {
                 self.bindings.rendered.extend(rendered(&view, view.plane(), false));
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let depth_stencil = unsafe { depth_stencil.as_ref() };
         let Some(view) =
             depth_stencil.and_then(|handle| bound_view(device, *handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV))
@@ -106,7 +108,7 @@ impl Recording {
         }
     }
 
-    /// `SOSetTargets`.
+    /// Records `SOSetTargets`.
     pub(super) fn set_stream_output(
         &mut self,
         (first, count): (u32, u32),
@@ -124,17 +126,17 @@ impl Recording {
         }
     }
 
-    /// Nothing is bound to render to.
+    /// Unbinds all render targets and the depth stencil.
     pub(super) fn unbind_render_targets(&mut self) {
         self.bindings.rendered.clear();
     }
 
-    /// `ClearState`.
+    /// Records `ClearState`.
     pub(super) fn clear_bindings(&mut self) {
         self.bindings = Bindings::default();
     }
 
-    /// A draw or a dispatch, which is not executed.
+    /// Notes a draw or a dispatch, which is not executed.
     pub(super) fn note_skipped(&mut self, pipeline: Pipeline) {
         if self.is_noted() {
             let note = self.skipped(&[pipeline]);
@@ -142,7 +144,7 @@ impl Recording {
         }
     }
 
-    /// `ExecuteIndirect`.
+    /// Notes an `ExecuteIndirect`.
     pub(super) fn note_indirect(&mut self, signature: &CommandSignature) {
         if self.is_noted() {
             let mut note =
@@ -152,13 +154,13 @@ impl Recording {
         }
     }
 
-    /// `ExecuteBundle`. A bundle inherits what the list has bound, and has root arguments of its own.
+    /// Notes an `ExecuteBundle`. A bundle inherits the list's bindings and has root arguments of its own.
     pub(super) fn note_bundle(&mut self, bundle: &Recorded) {
         if !self.is_noted() {
             return;
         }
         let both = [Pipeline::Graphics, Pipeline::Compute];
-        // A bundle that was recorded while the tracker was off may do anything.
+        // A bundle that was recorded while the tracker was off may write through any binding.
         let Some(calls) = &bundle.calls else {
             let note = self.skipped(&both);
             self.notes.push(Note::Skipped(note));
@@ -176,7 +178,7 @@ impl Recording {
         }
     }
 
-    /// What a draw, a dispatch or both may write now.
+    /// Returns everything that a draw, a dispatch or both may write with the current bindings.
     fn skipped(&self, pipelines: &[Pipeline]) -> Skipped {
         let bound = &self.bindings;
         let draws = pipelines.contains(&Pipeline::Graphics);
@@ -205,7 +207,7 @@ impl Recording {
     }
 }
 
-/// The view that a handle names.
+/// Returns the view that a handle refers to.
 fn bound_view(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -217,7 +219,7 @@ fn bound_view(
     }
 }
 
-/// One plane of a view that is rendered to; nothing where the resource is gone.
+/// Returns one plane of a rendered view, or `None` if the resource was released.
 pub(super) fn rendered(view: &View, plane: u32, is_depth_stencil: bool) -> Option<RenderedView> {
     let resource = view.resource().ok()?;
     Some(RenderedView { resource, parts: view.parts(plane), is_depth_stencil })

@@ -1,4 +1,5 @@
-//! `ClearRenderTargetView`, `ClearDepthStencilView`, `ClearUnorderedAccessViewUint` and `ClearUnorderedAccessViewFloat`.
+//! `ClearRenderTargetView`, `ClearDepthStencilView`, `ClearUnorderedAccessViewUint` and
+//! `ClearUnorderedAccessViewFloat`.
 
 use std::sync::Arc;
 
@@ -16,17 +17,18 @@ use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::format::{self, texel_value};
 use crate::rules::Refusal;
 
-/// The rectangles of a clear, as the application passes them.
+/// The rectangles of a clear, as passed by the application.
 pub(super) type Rects = (u32, *const D3D12_RECT);
 
-/// The values of a clear of an unordered access view.
+/// The values of an unordered access view clear.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ClearValues {
     Uint([u32; 4]),
     Float([f32; 4]),
 }
 
-/// What a CPU handle names, in a heap of the type that the call needs; nothing where nothing was written.
+/// Returns the descriptor that a CPU handle refers to, in a heap of the given type. The descriptor is `None` if it was
+/// never written.
 pub(super) fn find_descriptor(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -45,7 +47,7 @@ pub(super) fn find_descriptor(
     Ok((table, descriptor))
 }
 
-/// As [`find_descriptor`], of a descriptor that clears can be made with.
+/// Same as [`find_descriptor`], but requires a descriptor that can be cleared.
 fn descriptor(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -59,7 +61,7 @@ fn descriptor(
     }
 }
 
-/// Texels in x, y and z of a mip level of a texture.
+/// Returns the width, height and depth of a mip level in texels.
 fn mip_size(desc: &D3D12_RESOURCE_DESC1, mip: u32) -> Result<[u32; 3], Refusal> {
     let width = u32::try_from(desc.Width).map_err(|_| Refusal::invalid("the texture is too wide"))?;
     let is_3d = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
@@ -67,20 +69,20 @@ fn mip_size(desc: &D3D12_RESOURCE_DESC1, mip: u32) -> Result<[u32; 3], Refusal> 
     Ok([width, desc.Height, depth].map(|extent| extent.checked_shr(mip).unwrap_or(0).max(1)))
 }
 
-/// The rectangles that an application passes, copied.
+/// Copies the rectangles that the application passes.
 ///
 /// # Safety
 ///
-/// The pointer is null or points to as many rectangles as are counted.
+/// The pointer is null or points to as many rectangles as the count.
 unsafe fn read_rects((count, rects): Rects) -> Result<Vec<D3D12_RECT>, Refusal> {
-    // SAFETY: by the COM contract pRects is null or has that many elements, which stay until the call returns.
+    // SAFETY: by the COM contract, pRects is null or has that many elements, which stay valid until the call returns.
     unsafe { read_array(count, rects, "pRects") }.map(<[_]>::to_vec)
 }
 
-/// A part of what a view shows: the first element and the number of elements, in x and y.
+/// A part of a view: the first element and the number of elements, in x and y.
 type Part = [[u32; 2]; 2];
 
-/// What of `extent` the rectangles name: all without any. What lies outside is cut off, and what is empty left out.
+/// Intersects the rectangles with `extent` and omits empty results. Without rectangles, returns all of `extent`.
 fn parts(rects: &[D3D12_RECT], extent: [u32; 2]) -> Vec<Part> {
     if rects.is_empty() {
         return vec![[[0, 0], extent]];
@@ -98,7 +100,7 @@ fn parts(rects: &[D3D12_RECT], extent: [u32; 2]) -> Vec<Part> {
     rects.iter().filter_map(part).collect()
 }
 
-/// Fills what a view is of, in one plane: all, or what the rectangles name.
+/// Records a fill of one plane of a view: all of it, or the given rectangles.
 fn fill(
     recording: &mut Recording,
     view: &View,
@@ -126,7 +128,8 @@ fn fill(
             value.len, view.desc.Format
         )));
     }
-    // Views that can be cleared show single texels: one of a BC texture shows a texel for each block.
+    // A view can be cleared only if its elements are single texels. On a BC texture, such a view has one texel per
+    // block.
     let block = [format.block_width.max(1), format.block_height.max(1)];
     let extent = [width.div_ceil(block[0]), height.div_ceil(block[1])];
     let subresource = |slice: u32| mip + (slice + plane * slices) * mips;
@@ -148,7 +151,8 @@ fn fill(
     Ok(())
 }
 
-/// Fills bytes of a buffer. Its elements lie in one row: rectangles count elements in x, and hold row 0 or nothing.
+/// Records a fill of a range of a buffer. The elements form a single row: rectangles select elements in x, and only row
+/// 0 exists.
 fn fill_bytes(
     recording: &mut Recording,
     (buffer, offset, size): (&Arc<dyn DriverResource>, u64, u64),
@@ -173,11 +177,11 @@ fn fill_bytes(
     }
 }
 
-/// Fills what a render target view shows with a colour.
+/// Records a fill of a render target view with a colour.
 ///
 /// # Errors
 ///
-/// E_NOTIMPL for a format whose texels are not known; E_INVALIDARG where the view's resource is gone.
+/// Returns E_NOTIMPL for a format with an unknown texel encoding, and E_INVALIDARG if the view's resource was released.
 pub(super) fn fill_color(
     recording: &mut Recording,
     view: &View,
@@ -190,11 +194,11 @@ pub(super) fn fill_color(
     fill(recording, view, view.plane(), value, rects)
 }
 
-/// Fills the depth that a depth stencil view shows.
+/// Records a fill of the depth plane of a depth stencil view.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG for a depth that is not from 0 to 1, and for a view of another format.
+/// Returns E_INVALIDARG for a depth outside 0 to 1 and for a format that is not a depth stencil format.
 pub(super) fn fill_depth(
     recording: &mut Recording,
     view: &View,
@@ -213,11 +217,11 @@ pub(super) fn fill_depth(
     fill(recording, view, 0, value, rects)
 }
 
-/// Fills the stencil that a depth stencil view shows; nothing where its format has none.
+/// Records a fill of the stencil plane of a depth stencil view. Does nothing if the format has no stencil.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG where the view's resource is gone.
+/// Returns E_INVALIDARG if the view's resource was released.
 pub(super) fn fill_stencil(
     recording: &mut Recording,
     view: &View,
@@ -232,7 +236,7 @@ pub(super) fn fill_stencil(
     Ok(())
 }
 
-/// Whether a depth stencil view has a stencil.
+/// Checks whether the format of a depth stencil view has a stencil.
 pub(super) fn has_stencil(view: &View) -> bool {
     matches!(view.format, DXGI_FORMAT_D24_UNORM_S8_UINT | DXGI_FORMAT_D32_FLOAT_S8X24_UINT)
 }
@@ -245,11 +249,11 @@ fn check_depth(depth: f32) -> Result<(), Refusal> {
         .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID))
 }
 
-/// `ClearRenderTargetView`.
+/// Records `ClearRenderTargetView`.
 ///
 /// # Safety
 ///
-/// `color` is null or points to four numbers, and `rects` to as many rectangles as are counted.
+/// `color` is null or points to four numbers; `rects` is null or points to as many rectangles as its count.
 pub(super) unsafe fn clear_render_target(
     device: &Device,
     recording: &mut Recording,
@@ -258,19 +262,19 @@ pub(super) unsafe fn clear_render_target(
     rects: Rects,
 ) -> Result<(), Refusal> {
     let (_, descriptor) = descriptor(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, "RenderTargetView")?;
-    // SAFETY: by the COM contract ColorRGBA is null or has four elements.
+    // SAFETY: by the COM contract, ColorRGBA is null or has four elements.
     let color = unsafe { color.cast::<[f32; 4]>().as_ref() };
     let color = *color.ok_or_else(|| Refusal::invalid("ColorRGBA is null"))?;
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     fill_color(recording, &view, color, &unsafe { read_rects(rects) }?)
 }
 
-/// `ClearDepthStencilView`.
+/// Records `ClearDepthStencilView`.
 ///
 /// # Safety
 ///
-/// `rects` is null or points to as many rectangles as are counted.
+/// `rects` is null or points to as many rectangles as its count.
 pub(super) unsafe fn clear_depth_stencil(
     device: &Device,
     recording: &mut Recording,
@@ -289,7 +293,7 @@ pub(super) unsafe fn clear_depth_stencil(
         check_depth(depth)?;
     }
     let Descriptor::View(view) = descriptor else { return Ok(()) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let rects = unsafe { read_rects(rects) }?;
     let aspects = [
         (D3D12_CLEAR_FLAG_DEPTH, D3D12_DSV_FLAG_READ_ONLY_DEPTH, "depth"),
@@ -312,14 +316,14 @@ pub(super) unsafe fn clear_depth_stencil(
     Ok(())
 }
 
-/// 24 bits of depth in the lower bytes of four.
+/// Converts a depth to 24 bits, in the lower bytes of a 32-bit value.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from float, within 24 bits")]
 fn d24(depth: f32) -> Option<TexelValue> {
     let depth = (f64::from(depth) * f64::from(0xff_ffff_u32) + 0.5) as u32;
     texel_value::of_uints(DXGI_FORMAT_R32_UINT, [depth; 4])
 }
 
-/// `SetDescriptorHeaps`.
+/// Records `SetDescriptorHeaps`.
 pub(super) fn set_descriptor_heaps(
     device: &Device,
     recording: &mut Recording,
@@ -345,11 +349,11 @@ pub(super) fn set_descriptor_heaps(
     Ok(())
 }
 
-/// `ClearUnorderedAccessViewUint` and `ClearUnorderedAccessViewFloat`.
+/// Records `ClearUnorderedAccessViewUint` or `ClearUnorderedAccessViewFloat`.
 ///
 /// # Safety
 ///
-/// The pointers are null or point to what they are named for; `rects` to as many rectangles as are counted.
+/// `rects` is null or points to as many rectangles as its count.
 pub(super) unsafe fn clear_unordered_access(
     device: &Device,
     recording: &mut Recording,
@@ -364,7 +368,7 @@ pub(super) unsafe fn clear_unordered_access(
     };
     let resource: &Resource_Impl = own::<Resource>(device, resource, "pResource")
         .map_err(|why| why.with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR))?;
-    // The view is the one of the CPU handle. What the GPU handle names, and which heaps are set, is the debug layer's.
+    // The CPU handle determines the view. Checking the GPU handle and the bound heaps is left to the debug layer.
     let set = device.descriptor_heaps().find_shader_visible(gpu, "ViewGPUHandleInCurrentHeap").and_then(
         |(visible, _)| {
             let is_set =
@@ -387,7 +391,7 @@ pub(super) unsafe fn clear_unordered_access(
         return Err(Refusal::invalid("ViewCPUHandle is a view of another resource than pResource")
             .with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let rects = unsafe { read_rects(rects) }?;
     if view.format == DXGI_FORMAT_UNKNOWN {
         return Err(Refusal::invalid("views of structured buffers cannot be cleared")

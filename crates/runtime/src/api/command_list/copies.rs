@@ -1,4 +1,4 @@
-//! Copies of buffers and of whole resources, and `WriteBufferImmediate`.
+//! Copies of buffers and of whole resources; `WriteBufferImmediate`; results of queries.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use crate::ddi::command::Command;
 use crate::format;
 use crate::rules::Refusal;
 
-/// Whether a resource is a buffer.
+/// Checks whether a resource is a buffer.
 pub(super) fn is_buffer(resource: &Resource) -> bool {
     resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
 }
 
-/// Checks that copies may write a resource: what is in an UPLOAD heap stays in GENERIC_READ. States are the debug layer's.
+/// Checks that copies may write to a resource. Resources in UPLOAD heaps stay in GENERIC_READ; states are checked by
+/// the debug layer.
 pub(super) fn check_target(resource: &Resource, name: &str) -> Result<(), Refusal> {
     if resource.heap_type() == Some(D3D12_HEAP_TYPE_UPLOAD) {
         return Err(Refusal::invalid(format!("{name} is in an UPLOAD heap, which the GPU does not write")));
@@ -26,7 +27,8 @@ pub(super) fn check_target(resource: &Resource, name: &str) -> Result<(), Refusa
     Ok(())
 }
 
-/// Checks that copies may read a resource: what is in a READBACK heap stays in COPY_DEST. States are the debug layer's.
+/// Checks that copies may read from a resource. Resources in READBACK heaps stay in COPY_DEST; states are checked by
+/// the debug layer.
 pub(super) fn check_source(resource: &Resource, name: &str) -> Result<(), Refusal> {
     if resource.heap_type() == Some(D3D12_HEAP_TYPE_READBACK) {
         return Err(Refusal::invalid(format!("{name} is in a READBACK heap, which copies only write")));
@@ -34,7 +36,7 @@ pub(super) fn check_source(resource: &Resource, name: &str) -> Result<(), Refusa
     Ok(())
 }
 
-/// A range of bytes of a buffer.
+/// The start of a checked range of bytes in a buffer.
 struct Bytes<'a> {
     buffer: &'a Resource_Impl,
     offset: u64,
@@ -62,7 +64,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// `CopyBufferRegion`.
+/// Records `CopyBufferRegion`.
 pub(super) fn copy_buffer_region(
     recording: &mut Recording,
     (target, target_offset): (&Resource_Impl, u64),
@@ -99,7 +101,7 @@ pub(super) fn copy_buffer_region(
     Ok(())
 }
 
-/// `CopyResource`.
+/// Records `CopyResource`.
 pub(super) fn copy_resource(
     recording: &mut Recording,
     target: &Resource_Impl,
@@ -123,7 +125,7 @@ pub(super) fn copy_resource(
     texture_copies::copy_texture(recording, target, source)
 }
 
-/// Checks that two resources differ in nothing that a copy of the whole cares about. Sizes count in blocks.
+/// Checks that two descriptions match in everything that `CopyResource` requires. Sizes are compared in blocks.
 fn check_same_shape(target: &D3D12_RESOURCE_DESC1, source: &D3D12_RESOURCE_DESC1) -> Result<(), Refusal> {
     let block = |desc: &D3D12_RESOURCE_DESC1| {
         format::properties(desc.Format)
@@ -156,7 +158,7 @@ fn differs(field: &str, target: impl std::fmt::Display, source: impl std::fmt::D
     .with_id(D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE)
 }
 
-/// `WriteBufferImmediate`.
+/// Records `WriteBufferImmediate`.
 pub(super) fn write_buffer_immediate(
     recording: &mut Recording,
     params: &[D3D12_WRITEBUFFERIMMEDIATE_PARAMETER],
@@ -183,7 +185,7 @@ pub(super) fn write_buffer_immediate(
     Ok(())
 }
 
-/// `ResolveQueryData`: nothing was measured, so every result is 0.
+/// Records `ResolveQueryData`. Queries measure nothing, so all results are 0.
 pub(super) fn clear_query_results(
     recording: &mut Recording,
     target: &Resource_Impl,
@@ -205,7 +207,7 @@ pub(super) fn clear_query_results(
     Ok(())
 }
 
-/// The two resources of a copy.
+/// Returns the target and the source of a copy.
 pub(super) fn own_pair<'a>(
     device: &Device,
     (target, target_name): (Option<&'a ID3D12Resource>, &str),

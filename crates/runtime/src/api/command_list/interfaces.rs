@@ -1,7 +1,7 @@
-//! The methods of `ID3D12GraphicsCommandList` to `ID3D12GraphicsCommandList10` as D3D12 declares them.
+//! The methods of `ID3D12GraphicsCommandList` to `ID3D12GraphicsCommandList10`, as D3D12 declares them.
 //!
-//! Memory's methods call the modules beside this one. State that only pipelines read is accepted and has no effect, for nothing
-//! reads it; what would read it is refused.
+//! The methods that concern memory call the neighbouring modules. State that only pipelines read is accepted and has no
+//! effect. Draws and dispatches are accepted and not executed.
 
 use std::ffi::c_void;
 
@@ -25,7 +25,7 @@ use crate::api::resource::Resource;
 use crate::format::ResolveMode;
 use crate::rules::Refusal;
 
-/// The message ids of a resolve without a target, and of one without a source.
+/// The message ids for a resolve without a target and without a source.
 const RESOLVE_NULLS: [D3D12_MESSAGE_ID; 2] =
     [D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLDST, D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLSRC];
 
@@ -99,10 +99,10 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         let name = "ID3D12GraphicsCommandList::CopyTextureRegion";
         self.record_outside_pass(name, Allowed::All, |device, recording| {
-            // SAFETY: by the COM contract the pointers are null or point to their structures.
+            // SAFETY: by the COM contract, the pointers are null or point to their structures.
             let (target, source, source_box) =
                 unsafe { (call::read(pdst, "pDst")?, call::read(psrc, "pSrc")?, psrcbox.as_ref()) };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 texture_copies::copy_texture_region(
                     device,
@@ -141,7 +141,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
             let tiled = own::<Resource>(device, ptiledresource.as_ref(), "pTiledResource")?;
             let buffer = own::<Resource>(device, pbuffer.as_ref(), "pBuffer")?;
             let region = (ptileregionstartcoordinate, ptileregionsize);
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { tiles::copy_tiles(recording, tiled, region, (buffer, bufferstartoffsetinbytes), flags) }
         });
     }
@@ -182,13 +182,13 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn ResourceBarrier(&self, numbarriers: u32, pbarriers: *const D3D12_RESOURCE_BARRIER) {
         self.record("ID3D12GraphicsCommandList::ResourceBarrier", Allowed::All, |device, recording| {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             let barriers = unsafe { read_array(numbarriers, pbarriers, "pBarriers") }?;
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.check_barriers(barriers, &mut recording.notices)? };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.check_pass_barriers(device, barriers)? };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.note_barriers(device, barriers) }
         });
     }
@@ -213,7 +213,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         let name = "ID3D12GraphicsCommandList::SetDescriptorHeaps";
         self.record_outside_pass(name, Allowed::State, |device, recording| {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             let heaps = unsafe { read_array(numdescriptorheaps, ppdescriptorheaps, "ppDescriptorHeaps") }?;
             clears::set_descriptor_heaps(device, recording, heaps)
         });
@@ -263,9 +263,9 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
 
     fn SOSetTargets(&self, startslot: u32, numviews: u32, pviews: *const D3D12_STREAM_OUTPUT_BUFFER_VIEW) {
         self.record("ID3D12GraphicsCommandList::SOSetTargets", Allowed::State, |_, recording| {
-            // A null array unbinds as many slots as it counts.
+            // A null array unbinds that many slots.
             let count = if pviews.is_null() { 0 } else { numviews };
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             let views = unsafe { read_array(count, pviews, "pViews") }?;
             recording.set_stream_output((startslot, numviews), views);
             Ok(())
@@ -283,7 +283,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.record_outside_pass(name, Allowed::Direct, |device, recording| {
             let targets = (numrendertargetdescriptors, prendertargetdescriptors);
             let is_range = rtssinglehandletodescriptorrange.as_bool();
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.set_render_targets(device, targets, is_range, pdepthstencildescriptor) };
             Ok(())
         });
@@ -301,7 +301,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         let name = "ID3D12GraphicsCommandList::ClearDepthStencilView";
         self.record_outside_pass(name, Allowed::Direct, |device, recording| {
             let (values, rects) = ((depth, stencil), (numrects, prects));
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 clears::clear_depth_stencil(device, recording, *depthstencilview, clearflags, values, rects)
             }
@@ -317,7 +317,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         let name = "ID3D12GraphicsCommandList::ClearRenderTargetView";
         self.record_outside_pass(name, Allowed::Direct, |device, recording| {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 clears::clear_render_target(
                     device,
@@ -341,11 +341,11 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
-            // SAFETY: by the COM contract Values is null or has four elements.
+            // SAFETY: by the COM contract, Values is null or has four elements.
             let values = *unsafe { call::read(values.cast::<[u32; 4]>(), "Values") }?;
             let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
             let values = ClearValues::Uint(values);
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
             }
@@ -363,11 +363,11 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
     ) {
         let name = "ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
-            // SAFETY: by the COM contract Values is null or has four elements.
+            // SAFETY: by the COM contract, Values is null or has four elements.
             let values = *unsafe { call::read(values.cast::<[f32; 4]>(), "Values") }?;
             let (handles, rects) = ((*viewgpuhandleincurrentheap, *viewcpuhandle), (numrects, prects));
             let values = ClearValues::Float(values);
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 clears::clear_unordered_access(device, recording, handles, presource.as_ref(), values, rects)
             }
@@ -378,9 +378,9 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         let name = "ID3D12GraphicsCommandList::DiscardResource";
         self.record_outside_pass(name, Allowed::DirectAndCompute, |device, recording| {
             let resource = own::<Resource>(device, presource.as_ref(), "pResource")?;
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.check_discard(resource, pregion)? };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.note_discard(self.list_type, resource, pregion) }
         });
     }
@@ -503,7 +503,7 @@ impl ID3D12GraphicsCommandList1_Impl for CommandList_Impl {
                 target_start: [dstx, dsty],
                 source,
                 source_subresource: srcsubresource,
-                // SAFETY: by the COM contract pSrcRect is null or points to a rectangle.
+                // SAFETY: by the COM contract, pSrcRect is null or points to a rectangle.
                 rect: unsafe { psrcrect.as_ref() }.copied(),
                 format,
                 mode: resolves::mode(resolvemode)?,
@@ -541,7 +541,7 @@ impl ID3D12GraphicsCommandList2_Impl for CommandList_Impl {
         pmodes: *const D3D12_WRITEBUFFERIMMEDIATE_MODE,
     ) {
         self.record("ID3D12GraphicsCommandList2::WriteBufferImmediate", Allowed::All, |_, recording| {
-            // SAFETY: by the COM contract the arrays have that many elements; pModes may be null.
+            // SAFETY: by the COM contract, the arrays have that many elements; pModes may be null.
             let (params, modes) = unsafe {
                 let params = read_array(count, pparams, "pParams")?;
                 (params, if pmodes.is_null() { &[] } else { read_array(count, pmodes, "pModes")? })
@@ -567,12 +567,12 @@ impl ID3D12GraphicsCommandList4_Impl for CommandList_Impl {
         flags: D3D12_RENDER_PASS_FLAGS,
     ) {
         self.record("ID3D12GraphicsCommandList4::BeginRenderPass", Allowed::Direct, |device, recording| {
-            // SAFETY: by the COM contract the array has that many elements, and pDepthStencil is null or points to its
+            // SAFETY: by the COM contract, the array has that many elements, and pDepthStencil is null or points to its
             // structure.
             let (targets, depth_stencil) = unsafe {
                 (read_array(numrendertargets, prendertargets, "pRenderTargets")?, pdepthstencil.as_ref())
             };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { render_passes::begin(device, recording, targets, depth_stencil, flags) }
         });
     }
@@ -626,13 +626,13 @@ impl ID3D12GraphicsCommandList6_Impl for CommandList_Impl {
 impl ID3D12GraphicsCommandList7_Impl for CommandList_Impl {
     fn Barrier(&self, numbarriergroups: u32, pbarriergroups: *const D3D12_BARRIER_GROUP) {
         self.record("ID3D12GraphicsCommandList7::Barrier", Allowed::All, |device, recording| {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             let groups = unsafe { read_array(numbarriergroups, pbarriergroups, "pBarrierGroups") }?;
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.check_barrier_groups(groups, &mut recording.notices)? };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.check_pass_barrier_groups(device, groups)? };
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { recording.note_barrier_groups(device, groups) }
         });
     }

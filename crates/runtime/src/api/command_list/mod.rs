@@ -1,15 +1,18 @@
 //! `ID3D12GraphicsCommandList10`: a list of commands that an application records.
 //!
-//! * here: the list's states (recording, closed) and what every command does around its body.
-//! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by what they do.
-//! * `notes`, `bindings`: what lists record for the tracker of aliasing.
-//! * `interfaces`: the methods as D3D12 declares them.
+//! * This file: the states of a list (recording, closed) and the frame around the body of every command.
+//! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by kind.
+//! * `notes`, `bindings`: the information that lists record for the aliasing tracker.
+//! * `interfaces`: the methods, as D3D12 declares them.
 //!
-//! A command that breaks a rule which D3D12's core checks is not recorded. As in D3D12 the call has no result; the rule goes to the
-//! log at once, and `Close` answers the error. What D3D12 leaves to the debug layer (in which state a resource is used, which heaps
-//! are set) is a message, and the command is recorded; `Notices::tolerate` marks these rules. Draws and dispatches are not executed,
-//! which the list says once; the tracker of aliasing is told what they may write. What else is not there is logged, and `Close` answers E_NOTIMPL, so that no list executes which
-//! does less than it says.
+//! A command that violates a rule checked by the D3D12 runtime is not recorded. As in D3D12, the call returns nothing:
+//! the violation is logged immediately and `Close` returns the error. A violation of a rule that D3D12 leaves to the
+//! debug layer (resource states, bound descriptor heaps) is a message, and the command is recorded; `Notices::tolerate`
+//! marks these rules.
+//!
+//! Draws and dispatches are not executed. The list logs this once, and the aliasing tracker is told what they may
+//! write. Other commands that are not implemented are logged and `Close` returns E_NOTIMPL, so that no list executes
+//! with commands missing.
 
 mod barriers;
 mod bindings;
@@ -40,7 +43,7 @@ use crate::ddi::command::Command;
 use crate::debug::ObjectKind;
 use crate::rules::{Notice, Notices, Refusal};
 
-/// A command list of the application.
+/// The COM object of a command list.
 #[implement(ID3D12GraphicsCommandList10)]
 pub(super) struct CommandList {
     child: Child,
@@ -51,23 +54,24 @@ pub(super) struct CommandList {
 enum State {
     Recording(Box<Recording>),
     Closed(Arc<Recorded>),
-    /// Closed, and never recorded.
+    /// Closed without ever having recorded.
     Empty,
-    /// Closed with an error: there is nothing to execute.
+    /// Closed with an error, so there is nothing to execute.
     Failed,
 }
 
-/// A list while it records.
+/// The state of a list while it records.
 struct Recording {
     commands: Vec<Command>,
-    /// What the tracker of aliasing is told, if it is on: the calls so far, and what the one that records does beside its commands.
+    /// The calls recorded so far for the aliasing tracker, and the notes of the current call besides its commands.
+    /// `None` if the tracker is off.
     calls: Option<Vec<RecordedCall>>,
     notes: Vec<Note>,
-    /// What the command that records breaks of the rules of the debug layer.
+    /// Violations of debug layer rules by the current call.
     notices: Notices,
-    /// What the first command that was refused answers.
+    /// The error of the first refused command.
     error: Option<HRESULT>,
-    /// The shader-visible heaps of `SetDescriptorHeaps`.
+    /// The shader-visible heaps set by `SetDescriptorHeaps`.
     descriptor_heaps: Vec<Weak<DescriptorTable>>,
     render_pass: Option<RenderPass>,
     bindings: Bindings,
@@ -76,7 +80,7 @@ struct Recording {
     turn: Turn,
 }
 
-/// The right to record with an allocator, given back when dropped.
+/// Exclusive right to record with an allocator, released on drop.
 struct Turn {
     recordings: Arc<Recordings>,
     generation: u64,
@@ -111,31 +115,31 @@ impl Drop for Turn {
 /// The commands of a closed list.
 pub(super) struct Recorded {
     pub(super) commands: Arc<[Command]>,
-    /// What the tracker of aliasing is told, if it was on.
+    /// The calls for the aliasing tracker. `None` if the tracker was off.
     pub(super) calls: Option<Arc<[RecordedCall]>>,
     pub(super) recordings: Arc<Recordings>,
     generation: u64,
 }
 
-/// Which lists may hold a command.
+/// The list types that may record a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
-    /// All but bundles.
+    /// All list types except bundles.
     All,
     DirectAndCompute,
     Direct,
-    /// What sets state for pipelines: direct lists, compute lists and bundles.
+    /// Pipeline state: direct lists, compute lists and bundles.
     State,
-    /// What draws: direct lists and bundles.
+    /// Draws: direct lists and bundles.
     Draw,
 }
 
 impl CommandList {
-    /// A list that records with `allocator`.
+    /// Creates a list that records with `allocator`.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for an allocator of another type, and for one that another list records with.
+    /// Returns E_INVALIDARG for an allocator of another list type and for one that another list records with.
     pub(super) fn open(
         device: ComObject<Device>,
         allocator: &CommandAllocator_Impl,
@@ -146,7 +150,7 @@ impl CommandList {
         Ok(Self { child: Child::new(device).counted(ObjectKind::CommandList), list_type, state })
     }
 
-    /// A list that is closed and empty.
+    /// Creates a list that is closed and empty.
     pub(super) fn closed(device: ComObject<Device>, list_type: D3D12_COMMAND_LIST_TYPE) -> Self {
         Self {
             child: Child::new(device).counted(ObjectKind::CommandList),
@@ -159,12 +163,12 @@ impl CommandList {
         self.list_type
     }
 
-    /// What a queue executes.
+    /// Returns the commands for execution by a queue.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a list that is empty, and for one whose allocator was reset; DXGI_ERROR_INVALID_CALL, which takes the device
-    /// with it, for one that is open or failed.
+    /// Returns E_INVALIDARG for an empty list and for one whose allocator was reset. Returns DXGI_ERROR_INVALID_CALL,
+    /// which also removes the device, for a list that is still recording or failed to close.
     pub(super) fn executable(&self) -> Result<Arc<Recorded>, Refusal> {
         match &*self.lock() {
             State::Closed(recorded) if recorded.recordings.holds(recorded.generation) => {
@@ -216,7 +220,7 @@ impl CommandList {
         Ok(())
     }
 
-    /// Runs the body of the recording method `name`. The error of the first that is refused is kept for `Close`.
+    /// Runs the body of the recording method `name`. `Close` returns the error of the first refused command.
     fn record(
         &self,
         name: &'static str,
@@ -238,7 +242,7 @@ impl CommandList {
             Ok(std::mem::take(&mut recording.notices))
         });
         match result {
-            // Outside of the lock, as refusals are: a callback may call the list.
+            // Outside of the lock, like the logging of refusals: a message callback may call the list.
             Ok(notices) => self.child.log().notices(name, &notices),
             Err(error) => {
                 if let State::Recording(recording) = &mut *self.lock() {
@@ -248,7 +252,8 @@ impl CommandList {
         }
     }
 
-    /// As [`record`](Self::record), of a method that is not allowed between `BeginRenderPass` and `EndRenderPass`.
+    /// Same as [`record`](Self::record), for a method that is not allowed between `BeginRenderPass` and
+    /// `EndRenderPass`.
     fn record_outside_pass(
         &self,
         name: &'static str,
@@ -261,12 +266,13 @@ impl CommandList {
         });
     }
 
-    /// Sets state that only pipelines read, and of which nothing is kept.
+    /// Sets state that only pipelines read. Nothing is stored.
     fn set_state(&self, name: &'static str, allowed: Allowed) {
         self.record(name, allowed, |_, _| Ok(()));
     }
 
-    /// What pipelines execute, which is checked by `check` and not executed. The list says so once.
+    /// Checks a command that only pipelines execute, without recording it. The list logs once that such commands are
+    /// not executed.
     fn skip(
         &self,
         name: &'static str,
@@ -286,7 +292,7 @@ impl CommandList {
         });
     }
 
-    /// A draw, as [`skip`](Self::skip) takes it.
+    /// Skips a draw; see [`skip`](Self::skip).
     fn draw(&self, name: &'static str) {
         self.skip(name, Allowed::Draw, |_, recording| {
             recording.note_skipped(Pipeline::Graphics);
@@ -294,12 +300,12 @@ impl CommandList {
         });
     }
 
-    /// A command that this runtime does not have: `Close` answers E_NOTIMPL.
+    /// Refuses a command that is not implemented: `Close` returns E_NOTIMPL.
     fn unsupported(&self, name: &'static str) {
         self.record(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
     }
 
-    /// As [`unsupported`](Self::unsupported), of a command that render passes do not have either.
+    /// Same as [`unsupported`](Self::unsupported), for a command that is also not allowed in render passes.
     fn unsupported_outside_pass(&self, name: &'static str) {
         self.record_outside_pass(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
     }
@@ -354,11 +360,11 @@ impl Recording {
     }
 }
 
-/// The elements behind a pointer and a count of the application.
+/// Returns the elements behind a pointer and a count that the application passes.
 ///
 /// # Safety
 ///
-/// `pointer` is null or points to `count` elements that stay readable as long as the result is used.
+/// `pointer` is null or points to `count` elements that stay readable while the result is in use.
 pub(super) unsafe fn read_array<'a, T>(
     count: u32,
     pointer: *const T,
@@ -371,7 +377,7 @@ pub(super) unsafe fn read_array<'a, T>(
         return Err(Refusal::invalid(format!("{name} is null and its count {count}")));
     }
     let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{count} elements of {name}")))?;
-    // SAFETY: the caller's promise; the pointer is not null.
+    // SAFETY: guaranteed by the caller; the pointer is not null.
     Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
 }
 

@@ -1,4 +1,4 @@
-//! What a list records for the tracker of aliasing beside its commands, while the tracker is on.
+//! Notes that a list records for the aliasing tracker besides its commands, while the tracker is on.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::ddi::driver_resource::DriverResource;
 use crate::rules::Refusal;
 
 impl Recording {
-    /// The call `name` recorded the commands from `first_command` on.
+    /// Records the call `name`, which recorded the commands from `first_command` on.
     pub(super) fn note_call(&mut self, name: &'static str, first_command: usize) {
         if let Some(calls) = &mut self.calls {
             let notes = std::mem::take(&mut self.notes);
@@ -29,11 +29,11 @@ impl Recording {
         self.calls.is_some()
     }
 
-    /// `ResourceBarrier`, which is valid.
+    /// Notes a valid `ResourceBarrier` call.
     ///
     /// # Safety
     ///
-    /// The members of the unions that `Type` names are initialised.
+    /// In each barrier, the union member selected by `Type` is initialised.
     pub(super) unsafe fn note_barriers(
         &mut self,
         device: &Device,
@@ -43,10 +43,10 @@ impl Recording {
             return Ok(());
         }
         for barrier in barriers {
-            // SAFETY: Type says which member of the union the application wrote.
+            // SAFETY: Type determines which member of the union the application wrote.
             unsafe {
                 match barrier.Type {
-                    // The second half of a split barrier is the one that changes the state.
+                    // The second half of a split barrier changes the state.
                     D3D12_RESOURCE_BARRIER_TYPE_TRANSITION
                         if barrier.Flags & D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY == 0 =>
                     {
@@ -78,11 +78,11 @@ impl Recording {
         Ok(())
     }
 
-    /// `Barrier`, which is valid: one note, as its barriers have no order.
+    /// Notes a valid `Barrier` call, as a single note because its barriers are unordered.
     ///
     /// # Safety
     ///
-    /// The groups point to as many barriers of their types as they say.
+    /// Each group points to `NumBarriers` barriers of its type.
     pub(super) unsafe fn note_barrier_groups(
         &mut self,
         device: &Device,
@@ -94,8 +94,8 @@ impl Recording {
         let mut noted = Vec::new();
         for group in groups {
             let count = group.NumBarriers;
-            // SAFETY: Type says which member of the union the application wrote; by the COM contract it has NumBarriers
-            // elements.
+            // SAFETY: Type determines which member of the union the application wrote; by the COM contract, it has
+            // NumBarriers elements.
             unsafe {
                 match group.Type {
                     D3D12_BARRIER_TYPE_GLOBAL => {
@@ -146,11 +146,11 @@ impl Recording {
         Ok(())
     }
 
-    /// `DiscardResource`, which is valid.
+    /// Notes a valid `DiscardResource` call.
     ///
     /// # Safety
     ///
-    /// `region` is null or points to a region, whose rectangles are as many as it says.
+    /// `region` is null or points to a region whose `pRects` has `NumRects` elements.
     pub(super) unsafe fn note_discard(
         &mut self,
         list_type: D3D12_COMMAND_LIST_TYPE,
@@ -160,13 +160,13 @@ impl Recording {
         if !self.is_noted() {
             return Ok(());
         }
-        // SAFETY: by the COM contract pRegion is null (the whole resource) or points to a region.
+        // SAFETY: by the COM contract, pRegion is null (the whole resource) or points to a region.
         let (subresources, is_whole) = match unsafe { region.as_ref() } {
             None => (Subresources::All, true),
             Some(region) => {
                 let first = region.FirstSubresource;
                 let each = (first..first.saturating_add(region.NumSubresources)).collect();
-                // SAFETY: by the COM contract pRects has NumRects elements.
+                // SAFETY: by the COM contract, pRects has NumRects elements.
                 let rects = unsafe { read_array(region.NumRects, region.pRects, "pRegion->pRects") }?;
                 let is_whole = rects.is_empty() || rects.iter().any(|rect| covers(rect, resource, first));
                 (Subresources::Some(each), is_whole)
@@ -178,7 +178,7 @@ impl Recording {
         Ok(())
     }
 
-    /// A render pass discards what a view shows of one plane.
+    /// Notes that a render pass discards the part of one plane that a view shows.
     pub(super) fn note_pass_discard(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
         if self.is_noted() {
             if let Some((subresources, is_whole)) = of_view(view, plane) {
@@ -188,7 +188,7 @@ impl Recording {
         }
     }
 
-    /// A render pass goes on with what a view shows of one plane.
+    /// Notes that a render pass begins with the existing contents of the part of one plane that a view shows.
     pub(super) fn note_pass_load(&mut self, resource: &Arc<dyn DriverResource>, view: &View, plane: u32) {
         if self.is_noted() {
             if let Some((subresources, _)) = of_view(view, plane) {
@@ -198,7 +198,7 @@ impl Recording {
     }
 }
 
-/// The subresources of one plane that a view of a texture shows, and whether it shows all of them.
+/// Returns the subresources of one plane that a texture view shows, and whether it shows all of each.
 fn of_view(view: &View, plane: u32) -> Option<(Subresources, bool)> {
     let ViewPart::Slices { mip, first, count, .. } = view.part else { return None };
     let depth = (u32::from(view.desc.DepthOrArraySize) >> mip).max(1);
@@ -206,7 +206,7 @@ fn of_view(view: &View, plane: u32) -> Option<(Subresources, bool)> {
     Some((Subresources::Some(view.subresources(plane).collect()), is_whole))
 }
 
-/// Whether a rectangle is all of a subresource.
+/// Checks whether a rectangle covers an entire subresource.
 fn covers(rect: &D3D12_RECT, resource: &Resource_Impl, subresource: u32) -> bool {
     let Ok(texture) = resource.texture() else { return false };
     let Some(at) = texture.subresource(subresource) else { return false };
@@ -218,7 +218,7 @@ fn covers(rect: &D3D12_RECT, resource: &Resource_Impl, subresource: u32) -> bool
         && reaches(rect.bottom, extent.height)
 }
 
-/// The subresources that an enhanced barrier names.
+/// Returns the subresources that an enhanced barrier selects.
 fn in_range(range: &D3D12_BARRIER_SUBRESOURCE_RANGE, desc: &D3D12_RESOURCE_DESC1) -> Subresources {
     let [mips, slices, _] = extents(desc);
     if range.NumMipLevels == 0 {

@@ -1,9 +1,9 @@
-//! `BeginRenderPass` and `EndRenderPass`, as far as memory is concerned.
+//! `BeginRenderPass` and `EndRenderPass`, as far as they concern memory.
 //!
-//! What a pass begins with is recorded by `BeginRenderPass` (clears as fills), what it ends with by `EndRenderPass` (resolves).
-//! Between the two, calls that D3D12 disallows there are refused, and barriers that could order what the pass writes. The pass
-//! keeps the resources that it renders to alive. Passes that suspend or resume are not there, and neither are those that
-//! preserve locally or have read-only depth.
+//! `BeginRenderPass` records the beginning accesses (clears as fills) and `EndRenderPass` the ending accesses
+//! (resolves). Between the two, calls that D3D12 does not allow there are refused, as are barriers that could order the
+//! pass's own writes. The pass keeps the resources that it renders to alive. Suspending and resuming passes,
+//! PRESERVE_LOCAL accesses and passes that bind depth or stencil read-only are not implemented.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
 use crate::rules::Refusal;
 
-/// A render pass that is open.
+/// An open render pass.
 pub(super) struct RenderPass {
     attachments: Vec<Attachment>,
 }
@@ -37,7 +37,7 @@ struct Attachment {
     ending: Ending,
 }
 
-/// What a pass begins with.
+/// The beginning access of an attachment.
 #[derive(Clone, Copy)]
 enum Beginning {
     Discard,
@@ -48,7 +48,7 @@ enum Beginning {
     NoAccess,
 }
 
-/// What a pass ends with.
+/// The ending access of an attachment.
 enum Ending {
     Discard,
     Preserve,
@@ -56,19 +56,19 @@ enum Ending {
     NoAccess,
 }
 
-/// What a pass does to the contents of an attachment beside its commands.
+/// The effect of a pass on the contents of an attachment, besides its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ContentAccess {
-    /// They are wanted no more, at the beginning or at the end.
+    /// The contents are no longer needed, at the beginning or at the end.
     Discard,
-    /// The pass goes on with what is there.
+    /// The pass uses the existing contents.
     Load,
-    /// Others will go on with what the pass leaves.
+    /// The contents are used after the pass.
     Store,
 }
 
-/// The one place where a pass discards and preserves. Neither has a command: what is discarded may stay, and preserving is
-/// what memory does.
+/// Notes discards and loads of a pass for the aliasing tracker. Neither has a command: discarded contents may stay as
+/// they are, and memory preserves its contents anyway.
 fn access_contents(recording: &mut Recording, attachment: &Attachment, access: ContentAccess) {
     let Attachment { resource, view, plane, .. } = attachment;
     match access {
@@ -78,7 +78,7 @@ fn access_contents(recording: &mut Recording, attachment: &Attachment, access: C
     }
 }
 
-/// Which plane of which kind of view an access is of, and how messages call it.
+/// The kind of view and the plane of an access, and their name in messages.
 #[derive(Clone, Copy)]
 enum Aspect {
     Color(usize),
@@ -87,7 +87,7 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Whether a view leaves the aspect as it is.
+    /// Checks whether a view is read-only for the aspect.
     fn is_read_only(self, view: &View) -> bool {
         let flag = match self {
             Self::Color(_) => D3D12_DSV_FLAG_NONE,
@@ -108,11 +108,12 @@ impl std::fmt::Display for Aspect {
     }
 }
 
-/// `BeginRenderPass`.
+/// Records `BeginRenderPass`.
 ///
 /// # Safety
 ///
-/// The members of the unions that `Type` names are initialised, and pointers in them point to as many elements as they say.
+/// The union members selected by `Type` are initialised, and the pointers in them point to as many elements as their
+/// counts.
 pub(super) unsafe fn begin(
     device: &Device,
     recording: &mut Recording,
@@ -137,19 +138,19 @@ pub(super) unsafe fn begin(
         let name = format!("pRenderTargets[{index}].cpuDescriptor");
         let view = attached_view(device, target.cpuDescriptor, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &name)?;
         let accesses = (&target.BeginningAccess, &target.EndingAccess);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         begun.extend(unsafe { attach(device, view.as_ref(), Aspect::Color(index), accesses) }?);
     }
     if let Some(desc) = depth_stencil {
         let (heap_type, name) = (D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "pDepthStencil->cpuDescriptor");
         let view = attached_view(device, desc.cpuDescriptor, heap_type, name)?;
         let depth = (&desc.DepthBeginningAccess, &desc.DepthEndingAccess);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         begun.extend(unsafe { attach(device, view.as_ref(), Aspect::Depth, depth) }?);
         let stencil = (&desc.StencilBeginningAccess, &desc.StencilEndingAccess);
-        // What is said of a stencil that is not there has no effect.
+        // Accesses to a stencil that does not exist have no effect.
         let view = view.filter(clears::has_stencil);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         begun.extend(unsafe { attach(device, view.as_ref(), Aspect::Stencil, stencil) }?);
     }
     let mut attachments = Vec::with_capacity(begun.len());
@@ -166,7 +167,7 @@ fn check_flags(flags: D3D12_RENDER_PASS_FLAGS) -> Result<(), Refusal> {
     let across = D3D12_RENDER_PASS_FLAG_SUSPENDING_PASS | D3D12_RENDER_PASS_FLAG_RESUMING_PASS;
     let read_only =
         D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_DEPTH | D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_STENCIL;
-    // ALLOW_UAV_WRITES is about draws, of which there are none.
+    // ALLOW_UAV_WRITES concerns draws only, which are not executed.
     if flags & !(D3D12_RENDER_PASS_FLAG_ALLOW_UAV_WRITES | across | read_only) != 0 {
         return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_RENDER_PASS_FLAGS"))
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
@@ -180,7 +181,7 @@ fn check_flags(flags: D3D12_RENDER_PASS_FLAGS) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The view of an attachment; nothing for a null view, which a pass does nothing to.
+/// Returns the view of an attachment, or `None` for a null view, which a pass does not access.
 fn attached_view(
     device: &Device,
     handle: D3D12_CPU_DESCRIPTOR_HANDLE,
@@ -197,11 +198,12 @@ fn attached_view(
     }
 }
 
-/// Checks what a pass does to one plane of a view.
+/// Checks the accesses of a pass to one plane of a view.
 ///
 /// # Safety
 ///
-/// The members of the unions that `Type` names are initialised, and their pointers point to as many elements as they say.
+/// The union members selected by `Type` are initialised, and the pointers in them point to as many elements as their
+/// counts.
 unsafe fn attach(
     device: &Device,
     view: Option<&View>,
@@ -218,7 +220,7 @@ unsafe fn attach(
         ))
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_MISMATCHING_NO_ACCESS));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let beginning = unsafe { beginning(begins, aspect) }?;
     let plane = match (view, aspect) {
         (Some(view), Aspect::Color(_)) => view.plane(),
@@ -230,7 +232,8 @@ unsafe fn attach(
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE => Ending::Preserve,
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS => Ending::NoAccess,
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_RESOLVE => match view {
-            // SAFETY: Type says which member of the union the application wrote; it points to what the caller promises.
+            // SAFETY: Type determines which member of the union the application wrote; the caller guarantees its
+            // contents.
             Some(view) => unsafe { ending_resolve(device, view, plane, aspect, &ends.Anonymous.Resolve)? },
             None => return Err(no_resolve(aspect, "the view is of nothing")),
         },
@@ -257,7 +260,7 @@ unsafe fn attach(
 
 /// # Safety
 ///
-/// The member of the union that `Type` names is initialised, and of a clear value the member that `aspect` is of.
+/// The union member selected by `Type` is initialised, and in a clear value the member for `aspect`.
 unsafe fn beginning(
     access: &D3D12_RENDER_PASS_BEGINNING_ACCESS,
     aspect: Aspect,
@@ -267,9 +270,9 @@ unsafe fn beginning(
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE => Ok(Beginning::Preserve),
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS => Ok(Beginning::NoAccess),
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR => {
-            // SAFETY: Type says which member of the union the application wrote.
+            // SAFETY: Type determines which member of the union the application wrote.
             let value = unsafe { access.Anonymous.Clear }.ClearValue.Anonymous;
-            // SAFETY: the kind of view says which member of the clear value the application wrote.
+            // SAFETY: the aspect determines which member of the clear value the application wrote.
             Ok(unsafe {
                 match aspect {
                     Aspect::Color(_) => Beginning::ClearColor(value.Color),
@@ -295,11 +298,11 @@ fn no_resolve(aspect: Aspect, why: &str) -> Refusal {
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_UNSUPPORTED_RESOLVE)
 }
 
-/// The resolves at the end of a pass, checked at its beginning.
+/// Checks the resolves at the end of a pass, when the pass begins.
 ///
 /// # Safety
 ///
-/// `pSubresourceParameters` is null or points to as many elements as are counted.
+/// `pSubresourceParameters` is null or points to `SubresourceCount` elements.
 unsafe fn ending_resolve(
     device: &Device,
     view: &View,
@@ -313,7 +316,7 @@ unsafe fn ending_resolve(
     if !Arc::ptr_eq(source.driver(), &view.resource()?) {
         return Err(no_resolve(aspect, "pSrcResource is not what the pass renders to"));
     }
-    // SAFETY: by the COM contract pSubresourceParameters is null or has SubresourceCount elements.
+    // SAFETY: by the COM contract, pSubresourceParameters is null or has SubresourceCount elements.
     let parts =
         unsafe { read_array(desc.SubresourceCount, desc.pSubresourceParameters, "pSubresourceParameters")? };
     let mode = resolves::mode(desc.ResolveMode)?;
@@ -323,7 +326,7 @@ unsafe fn ending_resolve(
             let why = format!("SrcSubresource {} is not of what the pass renders to", part.SrcSubresource);
             return Err(no_resolve(aspect, &why));
         }
-        // There is no pointer that could be null: a rectangle of zeros is all of the subresource.
+        // SrcRect is not a pointer, so a rectangle of zeros selects the whole subresource.
         let rect = (part.SrcRect != D3D12_RECT::default()).then_some(part.SrcRect);
         let resolve = Resolve {
             target,
@@ -340,7 +343,7 @@ unsafe fn ending_resolve(
     Ok(Ending::Resolve { commands, preserves_source: desc.PreserveResolveSource.as_bool() })
 }
 
-/// Whether a plane of a view has a subresource.
+/// Checks whether a plane of a view contains a subresource.
 fn covers(view: &View, plane: u32, subresource: u32) -> bool {
     let [mips, slices, planes] = extents(&view.desc);
     let (mip, rest) = (subresource % mips, subresource / mips);
@@ -348,10 +351,10 @@ fn covers(view: &View, plane: u32, subresource: u32) -> bool {
     of_plane < planes && of_plane == plane && covers_range(view, (mip, 1), (slice, 1))
 }
 
-/// Whether a view has one of a range of mip levels of one of a range of slices.
+/// Checks whether a view contains any subresource of a range of mip levels and array slices.
 fn covers_range(view: &View, mips: (u32, u32), slices: (u32, u32)) -> bool {
     let ViewPart::Slices { mip, first, count, .. } = view.part else { return false };
-    // The slices of a view of a volume are of depth, and lie in one subresource.
+    // In a view of a volume, the slices are depth slices of a single subresource.
     let is_volume = view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
     let (first, count) = if is_volume { (0, 1) } else { (first, count) };
     let overlap =
@@ -376,7 +379,7 @@ fn begin_attachment(
     Ok(())
 }
 
-/// `EndRenderPass`.
+/// Records `EndRenderPass`.
 pub(super) fn end(recording: &mut Recording) -> Result<(), Refusal> {
     let Some(pass) = recording.render_pass.take() else {
         return Err(Refusal::invalid("EndRenderPass without BeginRenderPass")
@@ -407,7 +410,7 @@ impl Recording {
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_DISALLOWED_API_CALLED))
     }
 
-    /// Checks that the list can close: its render passes have ended.
+    /// Checks that no render pass is open, so that the list can be closed.
     pub(super) fn check_pass_ended(&self) -> Result<(), Refusal> {
         if self.render_pass.is_none() {
             return Ok(());
@@ -416,14 +419,14 @@ impl Recording {
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_CLOSE_COMMAND_LIST))
     }
 
-    /// Checks the barriers of a `ResourceBarrier`, which are valid by themselves, where a render pass is open.
+    /// Checks the barriers of a `ResourceBarrier` call in an open render pass. The barriers are valid by themselves.
     ///
-    /// A driver may move barriers to the beginning of the pass. So they must not be about what the pass writes, and none is about
-    /// aliasing or unordered access.
+    /// A driver may move barriers to the beginning of the pass. They must therefore not concern resources that the pass
+    /// writes, and aliasing and UAV barriers are not allowed.
     ///
     /// # Safety
     ///
-    /// The members of the unions that `Type` names are initialised.
+    /// In each barrier, the union member selected by `Type` is initialised.
     pub(super) unsafe fn check_pass_barriers(
         &self,
         device: &Device,
@@ -433,7 +436,7 @@ impl Recording {
         for (index, barrier) in barriers.iter().enumerate() {
             match barrier.Type {
                 D3D12_RESOURCE_BARRIER_TYPE_TRANSITION => {
-                    // SAFETY: Type says which member of the union the application wrote.
+                    // SAFETY: Type determines which member of the union the application wrote.
                     let transition = unsafe { &barrier.Anonymous.Transition };
                     let resource = own::<Resource>(device, transition.pResource.as_ref(), "pResource")?;
                     let subresource = transition.Subresource;
@@ -458,14 +461,15 @@ impl Recording {
         Ok(())
     }
 
-    /// As [`check_pass_barriers`](Self::check_pass_barriers), of a `Barrier`.
+    /// Same as [`check_pass_barriers`](Self::check_pass_barriers), for a `Barrier` call.
     ///
-    /// D3D12's documents say nothing of these. They are read as the older barriers that they stand for: UNORDERED_ACCESS on
-    /// both sides orders unordered accesses, and a layout of UNDEFINED on one side activates or deactivates a texture.
+    /// D3D12 does not document enhanced barriers in render passes. They are treated as the legacy barriers that they
+    /// correspond to: UNORDERED_ACCESS on both sides is a UAV barrier, and a layout of UNDEFINED on one side activates
+    /// or deactivates a texture.
     ///
     /// # Safety
     ///
-    /// The groups point to as many barriers of their types as they say.
+    /// Each group points to `NumBarriers` barriers of its type.
     pub(super) unsafe fn check_pass_barrier_groups(
         &self,
         device: &Device,
@@ -481,8 +485,8 @@ impl Recording {
                 Ok(())
             };
             let count = group.NumBarriers;
-            // SAFETY: Type says which member of the union the application wrote; by the COM contract it has NumBarriers
-            // elements.
+            // SAFETY: Type determines which member of the union the application wrote; by the COM contract, it has
+            // NumBarriers elements.
             unsafe {
                 match group.Type {
                     D3D12_BARRIER_TYPE_GLOBAL => {
@@ -520,7 +524,7 @@ impl Recording {
 }
 
 impl RenderPass {
-    /// What draws of the pass write.
+    /// Returns the views that draws of the pass write.
     pub(super) fn rendered(&self) -> Vec<RenderedView> {
         let written = self.attachments.iter().filter(|attachment| {
             !matches!(attachment.ending, Ending::NoAccess)
@@ -532,7 +536,7 @@ impl RenderPass {
         written.filter_map(rendered).collect()
     }
 
-    /// The attachments that are planes of `resource` and that the pass accesses.
+    /// Returns the attachments that are planes of `resource` and that the pass accesses.
     fn accessed(&self, resource: &Resource_Impl) -> impl Iterator<Item = &Attachment> {
         self.attachments.iter().filter(move |attachment| {
             !matches!(attachment.ending, Ending::NoAccess)
@@ -542,7 +546,7 @@ impl RenderPass {
 }
 
 impl Attachment {
-    /// Whether a range of subresources, which is valid, has one of the attachment's.
+    /// Checks whether a valid range of subresources contains any of the attachment's.
     fn is_in(&self, range: &D3D12_BARRIER_SUBRESOURCE_RANGE) -> bool {
         if range.NumMipLevels == 0 {
             let index = range.IndexOrFirstMipLevel;

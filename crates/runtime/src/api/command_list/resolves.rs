@@ -1,7 +1,7 @@
 //! `ResolveSubresource`, `ResolveSubresourceRegion`, and the resolves at the end of a render pass.
 //!
-//! AVERAGE, MIN and MAX of the formats whose bits the runtime knows. DECOMPRESS and sampler feedback are not there. The states
-//! RESOLVE_SOURCE and RESOLVE_DEST are not tracked here.
+//! Supports AVERAGE, MIN and MAX for formats whose bit layout the runtime knows. DECOMPRESS and sampler feedback are
+//! not implemented. The states RESOLVE_SOURCE and RESOLVE_DEST are not tracked here.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use crate::ddi::{Extent, SubresourceIndex, TextureArgs};
 use crate::format::{self, FormatKind, FormatProperties, ResolveMode, Resolver};
 use crate::rules::Refusal;
 
-/// A resolve, as the application asks for it.
+/// A resolve, as requested by the application.
 pub(super) struct Resolve<'a> {
     pub(super) target: &'a Resource_Impl,
     pub(super) target_subresource: u32,
     pub(super) target_start: [u32; 2],
     pub(super) source: &'a Resource_Impl,
     pub(super) source_subresource: u32,
-    /// All of the subresource without one.
+    /// The source rectangle. `None` selects the whole subresource.
     pub(super) rect: Option<D3D12_RECT>,
     pub(super) format: DXGI_FORMAT,
     pub(super) mode: ResolveMode,
 }
 
-/// What the runtime has of a `D3D12_RESOLVE_MODE`.
+/// Converts a `D3D12_RESOLVE_MODE`.
 ///
 /// # Errors
 ///
-/// E_NOTIMPL for decompression and sampler feedback, E_INVALIDARG for what is no mode.
+/// Returns E_NOTIMPL for decompression and sampler feedback, and E_INVALIDARG for an unknown mode.
 pub(super) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<ResolveMode, Refusal> {
     match mode {
         D3D12_RESOLVE_MODE_AVERAGE => Ok(ResolveMode::Average),
@@ -74,14 +74,16 @@ impl<'a> Side<'a> {
 }
 
 impl Resolve<'_> {
-    /// `ResolveSubresource`: whole subresources of the same size, and a format that has resolves.
+    /// Returns the command of a `ResolveSubresource`: whole subresources of equal size, in a format that supports
+    /// resolves.
     ///
     /// # Errors
     ///
-    /// As [`command`](Self::command), and E_INVALIDARG for subresources of two sizes and for depth stencil formats.
+    /// Same as [`command`](Self::command). Also returns E_INVALIDARG for subresources of different sizes and for a
+    /// format without support for resolves.
     pub(super) fn whole_command(&self) -> Result<Option<Command>, Refusal> {
         let (target, source) = self.sides()?;
-        // Depth has no such support and is resolved on Windows all the same.
+        // Depth formats do not report this support, but Windows resolves them.
         let has_resolve = |row: &FormatProperties| {
             row.support().has(D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE)
                 || matches!(row.kind, FormatKind::DepthStencil | FormatKind::DepthView)
@@ -103,11 +105,11 @@ impl Resolve<'_> {
         self.command()
     }
 
-    /// The command; none where the rectangle is empty.
+    /// Returns the command, or `None` if the rectangle is empty.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for a rule that is broken; E_NOTIMPL for a format whose bits are not known.
+    /// Returns E_INVALIDARG for a violated rule and E_NOTIMPL for a format whose bit layout is unknown.
     pub(super) fn command(&self) -> Result<Option<Command>, Refusal> {
         let (target, source) = self.sides()?;
         if target.at.plane != source.at.plane {
@@ -196,8 +198,9 @@ fn invalid_format(message: String) -> Refusal {
     Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_FORMAT)
 }
 
-/// Checks that `Format` reads both textures: a typed texture is read as its own format or as one that reads its bits as the same
-/// numbers (UNORM beside sRGB, depth beside its colour), a typeless one as one of its family.
+/// Checks that `Format` can read both textures. A typed texture can be read as its own format or as one that interprets
+/// its bits as the same numbers (UNORM and sRGB, depth and its colour format); a typeless texture as any format of its
+/// family.
 fn check_formats(
     format: DXGI_FORMAT,
     target: &'static FormatProperties,
@@ -219,7 +222,7 @@ fn check_formats(
     Ok(row)
 }
 
-/// What kind of numbers a format reads, without the transfer function.
+/// Returns the kind of numbers that a format encodes, ignoring the transfer function.
 fn numbers(row: &FormatProperties) -> FormatKind {
     match row.kind {
         FormatKind::UnormSrgb => FormatKind::Unorm,
@@ -230,7 +233,7 @@ fn numbers(row: &FormatProperties) -> FormatKind {
     }
 }
 
-/// What a plane of a texture that is read as `format` holds.
+/// Returns the format of one plane of a texture that is read as `format`.
 fn plane_format(format: DXGI_FORMAT, plane: u32) -> Result<DXGI_FORMAT, Refusal> {
     match (format, plane) {
         (DXGI_FORMAT_D16_UNORM, 0) => Ok(DXGI_FORMAT_R16_UNORM),

@@ -1,4 +1,4 @@
-//! `CopyTextureRegion`, and `CopyResource` of textures.
+//! `CopyTextureRegion`, and `CopyResource` for textures.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ddi::driver_resource::TexelRegion;
 use crate::format::{self, FormatProperties};
 use crate::rules::{Notices, Refusal};
 
-/// The message ids of one side of a copy: D3D12 has a set for each.
+/// The message ids for one side of a copy. D3D12 has separate ids for target and source.
 struct Ids {
     name: &'static str,
     null: D3D12_MESSAGE_ID,
@@ -62,13 +62,13 @@ impl Ids {
     }
 }
 
-/// One side of a copy, checked.
+/// One checked side of a copy.
 struct Side<'a> {
     resource: &'a Resource_Impl,
     location: TexelLocation,
-    /// Of what is copied: of the plane, where there are several.
+    /// Format of the copied data; for a planar texture, the format of the plane.
     format: &'static FormatProperties,
-    /// Texels, up to whole blocks.
+    /// Size in texels, rounded up to whole blocks.
     extent: [u32; 3],
     sample_count: u32,
 }
@@ -76,7 +76,7 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     /// # Safety
     ///
-    /// The member of the union that `Type` names is initialised.
+    /// The union member selected by `Type` is initialised.
     unsafe fn check(
         device: &Device,
         location: &'a D3D12_TEXTURE_COPY_LOCATION,
@@ -85,7 +85,7 @@ impl<'a> Side<'a> {
         let resource =
             own::<Resource>(device, location.pResource.as_ref(), &format!("{}->pResource", ids.name))
                 .map_err(|refusal| refusal.with_id(ids.null))?;
-        // SAFETY: Type says which member of the union the application wrote.
+        // SAFETY: Type determines which member of the union the application wrote.
         unsafe {
             match location.Type {
                 D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX => {
@@ -161,7 +161,7 @@ impl<'a> Side<'a> {
             return ids.refuse(message, ids.row_pitch);
         }
         let rows = u64::from(footprint.Height / format.block_height);
-        // Both factors are below 2^32.
+        // Cannot overflow: both factors are below 2^32.
         let slice_pitch = row_pitch * rows;
         let end = || {
             let slices = slice_pitch.checked_mul(u64::from(footprint.Depth) - 1)?;
@@ -191,7 +191,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Whether both are the same subresource of one texture, or lie in one buffer.
+    /// Checks whether both sides are the same subresource of one texture, or are in the same buffer.
     fn is_same(&self, other: &Self) -> bool {
         if !Arc::ptr_eq(self.resource.driver(), other.resource.driver()) {
             return false;
@@ -206,7 +206,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A size up to whole blocks.
+/// Rounds a size up to whole blocks.
 fn whole_blocks([width, height, depth]: [u32; 3], format: &FormatProperties) -> [u32; 3] {
     [
         width.checked_next_multiple_of(format.block_width).unwrap_or(u32::MAX),
@@ -215,7 +215,7 @@ fn whole_blocks([width, height, depth]: [u32; 3], format: &FormatProperties) -> 
     ]
 }
 
-/// The texels of the source; `None` for a box without any.
+/// Returns the source region, or `None` for an empty box.
 fn source_region(source: &Side<'_>, source_box: Option<&D3D12_BOX>) -> Result<Option<TexelRegion>, Refusal> {
     let Some(region) = source_box else {
         return Ok(Some(TexelRegion { start: [0; 3], size: source.extent }));
@@ -240,10 +240,11 @@ fn source_region(source: &Side<'_>, source_box: Option<&D3D12_BOX>) -> Result<Op
     Ok(Some(TexelRegion { start, size: [0, 1, 2].map(|axis: usize| end[axis] - start[axis]) }))
 }
 
-/// Checks that blocks of one format can be copied to those of another: of its family, or, between compressed and uncompressed formats, of
-/// its size (the reference of `CopyResource`, "Format Conversion").
+/// Checks that blocks of one format can be copied to blocks of another. The formats must belong to one family or, for a
+/// compressed and an uncompressed format, have blocks of equal size (reference of `CopyResource`, "Format Conversion").
 ///
-/// Between two uncompressed formats of one size, and two compressed ones, Windows copies and leaves the rule to the debug layer.
+/// Windows also copies between two uncompressed or two compressed formats of equal block size and leaves that rule to
+/// the debug layer.
 fn check_formats(
     target: &FormatProperties,
     source: &FormatProperties,
@@ -266,7 +267,7 @@ fn check_formats(
     Ok(())
 }
 
-/// The texels that blocks of `source` are as blocks of `target`.
+/// Converts a size from texels of `source` to texels of `target`, with equal numbers of blocks.
 fn as_texels(size: [u32; 3], source: &FormatProperties, target: &FormatProperties) -> [u32; 3] {
     let along = |texels: u32, from: u32, to: u32| texels.div_ceil(from.max(1)).saturating_mul(to);
     [
@@ -276,11 +277,11 @@ fn as_texels(size: [u32; 3], source: &FormatProperties, target: &FormatPropertie
     ]
 }
 
-/// `CopyTextureRegion`.
+/// Records `CopyTextureRegion`.
 ///
 /// # Safety
 ///
-/// The members of the unions that `Type` names are initialised.
+/// The union members selected by `Type` are initialised.
 pub(super) unsafe fn copy_texture_region(
     device: &Device,
     recording: &mut Recording,
@@ -289,9 +290,9 @@ pub(super) unsafe fn copy_texture_region(
     source: &D3D12_TEXTURE_COPY_LOCATION,
     source_box: Option<&D3D12_BOX>,
 ) -> Result<(), Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let target = unsafe { Side::check(device, target, &TARGET) }?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let source = unsafe { Side::check(device, source, &SOURCE) }?;
     recording.notices.tolerate(check_target(target.resource, "pDst"));
     recording.notices.tolerate(check_source(source.resource, "pSrc"));
@@ -336,7 +337,7 @@ pub(super) unsafe fn copy_texture_region(
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCE));
     }
     if source.sample_count > 1 && (region.size != source.extent || region.size != target.extent) {
-        // The rule is Direct3D 11's, for CopySubresourceRegion; the reference of CopyTextureRegion has none.
+        // This is Direct3D 11's rule for CopySubresourceRegion; the reference of CopyTextureRegion does not state it.
         recording.notices.tolerate(Err(Refusal::invalid("multisampled subresources are copied as a whole")
             .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX)));
     }
@@ -350,7 +351,7 @@ pub(super) unsafe fn copy_texture_region(
     Ok(())
 }
 
-/// `CopyResource` of textures, whose dimensions, mips and samples are the same, and whose sizes are in blocks.
+/// Records `CopyResource` for textures of equal dimension, mip levels and samples, and of equal size in blocks.
 pub(super) fn copy_texture(
     recording: &mut Recording,
     target: &Resource_Impl,

@@ -12,7 +12,7 @@ use crate::api::tile_regions::{ResourceTiles, TILE_SIZE, indices};
 use crate::ddi::command::Command;
 use crate::rules::Refusal;
 
-/// `CopyTiles`.
+/// Records `CopyTiles`.
 ///
 /// # Safety
 ///
@@ -25,7 +25,7 @@ pub(super) unsafe fn copy_tiles(
     flags: D3D12_TILE_COPY_FLAGS,
 ) -> Result<(), Refusal> {
     let tiles = ResourceTiles::of(tiled, "pTiledResource")?;
-    // SAFETY: by the COM contract both pointers are null or point to their structures.
+    // SAFETY: by the COM contract, both pointers are null or point to their structures.
     let (start, size) = unsafe {
         (call::read(region.0, "pTileRegionStartCoordinate")?, call::read(region.1, "pTileRegionSize")?)
     };
@@ -34,7 +34,7 @@ pub(super) unsafe fn copy_tiles(
         return Err(Refusal::invalid("CopyTiles of packed mips, whose layout is the driver's own"));
     }
     let count: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
-    // Windows takes no direction for the second one.
+    // Windows treats a missing direction as SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER.
     let to_tiles = match flags & !D3D12_TILE_COPY_FLAG_NO_HAZARD {
         D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE => true,
         D3D12_TILE_COPY_FLAG_NONE | D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER => false,

@@ -1,4 +1,4 @@
-//! Heaps, placed and committed resources, and what they take.
+//! Creation of heaps and resources, and their allocation info.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -17,17 +17,17 @@ use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool, Resource
 use crate::rules::resource::Resource as ResourceRules;
 use crate::rules::{self, Refusal, allocation_info, clear_value, initial, placement, recreate, under};
 
-/// How a resource begins: the two generations of the API say it in different words.
+/// The initial state of a resource. The API has two generations: resource states and barrier layouts.
 #[derive(Clone, Copy)]
 enum Initial {
     State(D3D12_RESOURCE_STATES),
     Layout(D3D12_BARRIER_LAYOUT),
 }
 
-/// Where an object that is created goes: `riid` and `ppv`.
+/// The out parameters `riid` and `ppv` of a creation call.
 type Out = (*const GUID, *mut *mut c_void);
 
-/// What the newest creation calls take, and the older ones have defaults for.
+/// The parameters of the newest resource creation calls. Older calls use defaults for some of them.
 pub(super) struct ResourceRequest<'a> {
     desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
     initial: Initial,
@@ -38,7 +38,7 @@ pub(super) struct ResourceRequest<'a> {
 }
 
 impl<'a> ResourceRequest<'a> {
-    /// A request of the calls that know resource states.
+    /// Creates a request with a resource state.
     pub(super) fn in_state(
         desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
         state: D3D12_RESOURCE_STATES,
@@ -48,7 +48,7 @@ impl<'a> ResourceRequest<'a> {
         Self { desc, initial: Initial::State(state), clear_value, castable_formats: &[], session: None, out }
     }
 
-    /// A request of the calls that know barrier layouts.
+    /// Creates a request with a barrier layout.
     pub(super) fn in_layout(
         desc: Result<D3D12_RESOURCE_DESC1, Refusal>,
         layout: D3D12_BARRIER_LAYOUT,
@@ -65,25 +65,25 @@ impl<'a> ResourceRequest<'a> {
         }
     }
 
-    /// The same request with a session, which may be null.
+    /// Adds a protected session, which may be null.
     pub(super) fn in_session(self, session: &'a Ref<'_, ID3D12ProtectedResourceSession>) -> Self {
         Self { session: session.as_ref(), ..self }
     }
 
-    /// The same request with the formats that views may have as well.
+    /// Adds the castable formats.
     ///
     /// # Safety
     ///
     /// `formats` is null or has `count` elements.
     pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         match unsafe { read_formats(count, formats) } {
             Ok(castable_formats) => Self { castable_formats, ..self },
             Err(refusal) => Self { desc: Err(refusal), ..self },
         }
     }
 
-    /// The description as the rules see it; what the application should know of it goes to the log.
+    /// Converts the description to the form that the rules use, and logs notices about it.
     fn check_resource(&self, device: &Device_Impl, name: &'static str) -> Result<ResourceRules, Refusal> {
         let desc = self.desc.as_ref().map_err(Clone::clone)?;
         let (caps, options) = (device.driver().caps(), device.options());
@@ -92,26 +92,27 @@ impl<'a> ResourceRequest<'a> {
         Ok(resource)
     }
 
-    /// The same resource, which the tracker of aliasing knows, if it is on.
+    /// Registers the resource with the aliasing tracker, if it is on.
     ///
     /// # Safety
     ///
-    /// The clear value of the request is null or points to a clear value, of which the member that its format is of is initialised.
+    /// The clear value of the request is null or points to a clear value whose union member for its format is
+    /// initialised.
     unsafe fn tracked(&self, resource: Resource, args: &ResourceArgs) -> Resource {
         let state = match self.initial {
             Initial::State(state) => CreatedState::State(state),
             Initial::Layout(layout) => CreatedState::Layout(layout),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let clear_value = unsafe { self.clear_value.as_ref() }.map(|clear_value| {
             let is_depth = crate::format::properties(clear_value.Format)
                 .is_some_and(|format| format.support().has(D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL));
             let bits = if is_depth {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let value = unsafe { clear_value.Anonymous.DepthStencil };
                 [value.Depth.to_bits(), value.Stencil.into(), 0, 0]
             } else {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { clear_value.Anonymous.Color }.map(f32::to_bits)
             };
             (clear_value.Format, bits)
@@ -119,7 +120,7 @@ impl<'a> ResourceRequest<'a> {
         resource.tracked(args, state, clear_value)
     }
 
-    /// The rules that do not depend on where the resource goes.
+    /// Checks the rules that do not depend on where the resource is placed.
     ///
     /// # Safety
     ///
@@ -134,7 +135,7 @@ impl<'a> ResourceRequest<'a> {
         if self.session.is_some() {
             return Err(Refusal::not_implemented("protected resource sessions"));
         }
-        // SAFETY: by the COM contract pOptimizedClearValue is null or points to a clear value.
+        // SAFETY: by the COM contract, pOptimizedClearValue is null or points to a clear value.
         let clear_value = unsafe { self.clear_value.as_ref() };
         clear_value::check(resource, clear_value, self.castable_formats)?;
         match self.initial {
@@ -147,8 +148,8 @@ impl<'a> ResourceRequest<'a> {
     }
 }
 
-/// The heap flag whose rules are there and whose behaviour is not: display. Of sharing across adapters, opening is what is missing
-/// and says so.
+/// Refuses ALLOW_DISPLAY, whose rules are implemented but whose behaviour is not. Cross-adapter sharing is refused only
+/// when the object is opened.
 fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
     match flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY {
         0 => Ok(()),
@@ -156,20 +157,20 @@ fn check_behaviour(flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
     }
 }
 
-/// The message for a resource description that is not there.
+/// The message id for a null resource description.
 const NULL_DESC: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLRESOURCEPROPERTIES;
 
-/// A description of the first generation behind a pointer.
+/// Reads a `D3D12_RESOURCE_DESC`.
 ///
 /// # Safety
 ///
 /// `pointer` is null or points to a readable description.
 pub(super) unsafe fn read_desc(pointer: *const D3D12_RESOURCE_DESC) -> Result<D3D12_RESOURCE_DESC1, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { call::read(pointer, "pDesc") }.map_err(under(NULL_DESC)).map(rules::resource::upgrade)
 }
 
-/// A description of the second generation behind a pointer.
+/// Reads a `D3D12_RESOURCE_DESC1`.
 ///
 /// # Safety
 ///
@@ -177,15 +178,15 @@ pub(super) unsafe fn read_desc(pointer: *const D3D12_RESOURCE_DESC) -> Result<D3
 pub(super) unsafe fn read_desc1(
     pointer: *const D3D12_RESOURCE_DESC1,
 ) -> Result<D3D12_RESOURCE_DESC1, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { call::read(pointer, "pDesc") }.map_err(under(NULL_DESC)).copied()
 }
 
 impl Device_Impl {
     /// # Safety
     ///
-    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
-    /// for one pointer.
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID; `ppv` is null or points to
+    /// writable space for one pointer.
     pub(super) unsafe fn create_heap(
         &self,
         name: &'static str,
@@ -197,7 +198,7 @@ impl Device_Impl {
         self.create_at_next_address(|create_at| {
             let check = || {
                 self.removal().check_present()?;
-                // SAFETY: by the COM contract pDesc is null or points to a description.
+                // SAFETY: by the COM contract, pDesc is null or points to a description.
                 let desc = unsafe { call::read(desc, "pDesc") }
                     .map_err(under(D3D12_MESSAGE_ID_CREATEHEAP_NULLDESC))?;
                 if session.is_some() {
@@ -210,14 +211,14 @@ impl Device_Impl {
             };
             let make =
                 |(desc, heap)| Ok(ComObject::new(Heap::new(self.to_object(), desc, &heap, create_at)?));
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { call::create(self.log(), name, riid, ppv, check, make) }
         })
     }
 
     /// # Safety
     ///
-    /// The pointers of the request are null or point to what their names say.
+    /// The pointers of the request are null or point to what they are named for.
     pub(super) unsafe fn create_placed_resource(
         &self,
         name: &'static str,
@@ -232,7 +233,7 @@ impl Device_Impl {
                 let heap = Arc::clone(self.own_heap(heap)?.inner());
                 let resource = request.check_resource(self, name)?;
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     request.check_common(&resource, heap.desc().Properties.Type, self.driver().caps())?
                 };
@@ -245,17 +246,18 @@ impl Device_Impl {
             let make = |plan: PlacedPlan<'_>| {
                 let args = plan.args;
                 let placed = Resource::placed(self.to_object(), plan)?.castable_to(request.castable_formats);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 Ok(ComObject::new(unsafe { request.tracked(placed, &args) }))
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
         })
     }
 
     /// # Safety
     ///
-    /// `properties` is null or points to heap properties; the pointers of the request are null or point to what their names say.
+    /// `properties` is null or points to heap properties; the pointers of the request are null or point to what they
+    /// are named for.
     pub(super) unsafe fn create_committed_resource(
         &self,
         name: &'static str,
@@ -267,7 +269,7 @@ impl Device_Impl {
             let check = || {
                 self.removal().check_present()?;
                 let caps = self.driver().caps();
-                // SAFETY: by the COM contract pHeapProperties is null or points to properties.
+                // SAFETY: by the COM contract, pHeapProperties is null or points to properties.
                 let properties = unsafe { call::read(properties, "pHeapProperties") }
                     .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES))?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
@@ -277,7 +279,7 @@ impl Device_Impl {
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 placement::check_committed(&resource, properties, flags)?;
                 check_behaviour(flags)?;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { request.check_common(&resource, properties.Type, self.driver().caps())? };
                 let args = ResourceArgs { create_at, ..allocation_info::committed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
@@ -286,17 +288,17 @@ impl Device_Impl {
             let make = |plan: CommittedPlan<'_>| {
                 let committed =
                     Resource::committed(self.to_object(), &plan)?.castable_to(request.castable_formats);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 Ok(ComObject::new(unsafe { request.tracked(committed, &plan.args) }))
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
         })
     }
 
     /// # Safety
     ///
-    /// The pointers of the request are null or point to what their names say.
+    /// The pointers of the request are null or point to what they are named for.
     pub(super) unsafe fn create_reserved_resource(
         &self,
         name: &'static str,
@@ -310,7 +312,7 @@ impl Device_Impl {
                 let tier = self.driver().caps().tiled_resources_tier;
                 rules::resource::reserved::check(&resource, desc.Flags, tier)?;
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { request.check_common(&resource, D3D12_HEAP_TYPE_DEFAULT, self.driver().caps())? };
                 let args = ResourceArgs { create_at, ..allocation_info::placed_args(&resource) };
                 let allocation = self.driver().check_resource_allocation_info(&args);
@@ -319,15 +321,15 @@ impl Device_Impl {
             let make = |plan: ReservedPlan<'_>| {
                 let reserved =
                     Resource::reserved(self.to_object(), &plan)?.castable_to(request.castable_formats);
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 Ok(ComObject::new(unsafe { request.tracked(reserved, &plan.args) }))
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { call::create(self.log(), name, request.out.0, request.out.1, check, make) }
         })
     }
 
-    /// The heap behind an interface, if it is one of this device's.
+    /// Returns the heap behind an interface, if it belongs to this device.
     fn own_heap(&self, heap: Ref<'_, ID3D12Heap>) -> Result<ComObject<Heap>, Refusal> {
         let heap = heap.as_ref().ok_or_else(|| {
             Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
@@ -338,11 +340,12 @@ impl Device_Impl {
             .ok_or_else(|| Refusal::invalid("pHeap is a heap of another device"))
     }
 
-    /// `GetResourceAllocationInfo` and its successors: invalid input is answered by a size of `UINT64_MAX`.
+    /// Computes the result of `GetResourceAllocationInfo` and its successors. For invalid input, the size is
+    /// `UINT64_MAX`.
     ///
     /// # Safety
     ///
-    /// `infos` is null or has room for as many elements as `descs` gives; `castable` has lists for as many.
+    /// `infos` is null or has one element for each element of `descs`; `castable` has one list for each.
     pub(super) unsafe fn allocation_info(
         &self,
         name: &'static str,
@@ -358,13 +361,13 @@ impl Device_Impl {
             let (driver, options) = (self.driver(), self.options());
             let checked = descs?.enumerate().map(|(index, desc)| {
                 self.log().notices(name, &rules::resource::notices(&desc));
-                // SAFETY: the caller's promise: castable has a list for each description.
+                // SAFETY: the caller guarantees that castable has a list for each description.
                 let formats = unsafe { castable.of(index) }?;
                 rules::resource::check_castable(&desc, formats, driver.caps(), &options)
             });
             allocation_info::of_several(checked, driver, |index, info| {
                 if !infos.is_null() {
-                    // SAFETY: the caller's promise: infos has one element for each description.
+                    // SAFETY: the caller guarantees that infos has one element for each description.
                     unsafe { infos.add(index).write(info) };
                 }
             })
@@ -372,7 +375,8 @@ impl Device_Impl {
         whole.unwrap_or(allocation_info::INVALID)
     }
 
-    /// `GetCustomHeapProperties`; a type that has no such answer gets back what it asked with.
+    /// Computes `GetCustomHeapProperties`. A heap type without custom properties is refused in the log, and page
+    /// property and memory pool are returned as UNKNOWN.
     pub(super) fn custom_heap_properties(
         &self,
         node_mask: u32,
@@ -420,11 +424,11 @@ impl Device_Impl {
     }
 }
 
-/// The castable formats behind a pointer and a count.
+/// Returns the castable formats behind a pointer and a count.
 ///
 /// # Safety
 ///
-/// `pointer` is null or points to `count` formats that stay readable as long as the result is used.
+/// `pointer` is null or points to `count` formats that stay readable while the result is in use.
 unsafe fn read_formats<'a>(count: u32, pointer: *const DXGI_FORMAT) -> Result<&'a [DXGI_FORMAT], Refusal> {
     if count == 0 {
         return Ok(&[]);
@@ -433,34 +437,34 @@ unsafe fn read_formats<'a>(count: u32, pointer: *const DXGI_FORMAT) -> Result<&'
         return Err(Refusal::invalid(format!("pCastableFormats is null and NumCastableFormats is {count}")));
     }
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumCastableFormats is too large"))?;
-    // SAFETY: the caller's promise; the pointer is not null.
+    // SAFETY: guaranteed by the caller; the pointer is not null.
     Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
 }
 
-/// The castable formats of several descriptions, as `GetResourceAllocationInfo3` takes them.
+/// The castable formats of several descriptions, as passed to `GetResourceAllocationInfo3`.
 #[derive(Clone, Copy)]
 pub(super) struct CastableFormats {
-    /// Null, or how many there are for each description.
+    /// Null, or the number of formats for each description.
     pub(super) counts: *const u32,
-    /// For each description null or its formats; not looked at where `counts` is null.
+    /// For each description, null or its formats. Ignored if `counts` is null.
     pub(super) lists: *const *const DXGI_FORMAT,
 }
 
 impl CastableFormats {
-    /// What the older calls pass.
+    /// No castable formats, as in the older calls.
     pub(super) const NONE: Self = Self { counts: null(), lists: null() };
 
-    /// The formats of one description.
+    /// Returns the formats of one description.
     ///
     /// # Safety
     ///
-    /// `counts` and `lists` are null or have more than `index` elements, and a list has as many formats as are counted; all
-    /// stay readable as long as the result is used.
+    /// `counts` and `lists` are null or have more than `index` elements, and each list has as many formats as its
+    /// count. All stay readable while the result is in use.
     unsafe fn of<'a>(self, index: usize) -> Result<&'a [DXGI_FORMAT], Refusal> {
         if self.counts.is_null() {
             return Ok(&[]);
         }
-        // SAFETY: the caller's promise; neither pointer is null where it is read.
+        // SAFETY: guaranteed by the caller; neither pointer is null where it is read.
         unsafe {
             let count = self.counts.add(index).read();
             let list = if self.lists.is_null() { null() } else { self.lists.add(index).read() };
@@ -469,18 +473,18 @@ impl CastableFormats {
     }
 }
 
-/// The descriptions behind a pointer and a count. None are a size of 0 with an alignment of 1
-/// (vkd3d-proton's test_get_resource_allocation_info).
+/// Returns the descriptions behind a pointer and a count. Without descriptions, the allocation info has a size of 0 and
+/// an alignment of 1 (vkd3d-proton's test_get_resource_allocation_info).
 ///
 /// # Safety
 ///
-/// `pointer` is null or points to `count` descriptions that stay readable as long as the result is used.
+/// `pointer` is null or points to `count` descriptions that stay readable while the result is in use.
 pub(super) unsafe fn read_descs<'a, T: 'a>(
     count: u32,
     pointer: *const T,
     convert: impl Fn(&T) -> D3D12_RESOURCE_DESC1 + 'a,
 ) -> Result<impl Iterator<Item = D3D12_RESOURCE_DESC1> + 'a, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let descs = unsafe { read_array(count, pointer, "pResourceDescs") }?;
     Ok(descs.iter().map(convert))
 }

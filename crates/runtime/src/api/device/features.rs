@@ -9,8 +9,8 @@ use crate::exports::FEATURE_LEVEL;
 use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
-/// Answers features by a table: of a structure the fields with a value are that, those without one stay as the caller asks with them, and
-/// all others become 0.
+/// Answers feature queries from a table. In each structure, fields with a value are set to it, fields listed without a
+/// value keep what the caller passed, and all others are set to 0.
 macro_rules! answers {
     ($asked:expr, $data:expr, $size:expr; $($feature:ident => $structure:ident {
         $($field:ident $(: $value:expr)?),* $(,)?
@@ -31,7 +31,7 @@ macro_rules! answers {
 impl Device_Impl {
     /// # Safety
     ///
-    /// `data` is null or points to `size` bytes that can be written, aligned as the structure of the feature.
+    /// `data` is null or points to `size` writable bytes, aligned for the structure of the feature.
     pub(super) unsafe fn check_feature_support(
         &self,
         feature: D3D12_FEATURE,
@@ -42,8 +42,8 @@ impl Device_Impl {
             return Err(Refusal::invalid("pFeatureSupportData is null"));
         }
         let caps = *self.driver().caps();
-        // SAFETY: by the COM contract pFeatureSupportData points to FeatureSupportDataSize bytes, in which the caller
-        // keeps the feature's structure; `exchange` checks the size. The same holds for each arm, and for `answer`.
+        // SAFETY: by the COM contract, pFeatureSupportData points to FeatureSupportDataSize bytes that hold the
+        // feature's structure; `exchange` checks the size. The same holds for each arm and for `answer`.
         unsafe {
             match feature {
                 D3D12_FEATURE_ARCHITECTURE => exchange(data, size, |data| self.architecture(data)),
@@ -62,21 +62,21 @@ impl Device_Impl {
         }
     }
 
-    /// Features whose answer does not follow from what the caller asks with, and numbers that are no feature.
+    /// Handles the features whose values do not depend on the caller's input, and refuses unknown features.
     ///
     /// # Safety
     ///
-    /// As for [`exchange`].
+    /// Same as for [`exchange`].
     unsafe fn answer(&self, feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<(), Refusal> {
         let caps = self.driver().caps();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             answers! { feature, data, size;
                 D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT => D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT {
                     MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
                     MaxGPUVirtualAddressBitsPerProcess: caps.gpu_va_bits_per_process,
                 },
-                // Shaders are not executed. These are what shader model 6.6 asks of a device.
+                // Shaders are not executed. These are the requirements of shader model 6.6.
                 D3D12_FEATURE_D3D12_OPTIONS1 => D3D12_FEATURE_DATA_D3D12_OPTIONS1 {
                     WaveOps: true.into(),
                     WaveLaneCountMin: 32,
@@ -94,11 +94,13 @@ impl Device_Impl {
                     TiledResourcesTier: D3D12_TILED_RESOURCES_TIER::from(caps.tiled_resources_tier),
                     MaxGPUVirtualAddressBitsPerResource: caps.gpu_va_bits_per_resource,
                     StandardSwizzle64KBSupported: caps.standard_swizzle.into(),
-                    // Textures of the layout exist and can be viewed; opening them on another adapter is not implemented.
+                    // Textures with this layout can be created and viewed. Opening them on another adapter is not
+                    // implemented.
                     CrossAdapterRowMajorTextureSupported: caps.cross_adapter_row_major.into(),
                     ResourceHeapTier: D3D12_RESOURCE_HEAP_TIER::from(caps.resource_heap_tier),
                 },
-                // Tier 1 is what ResolveSubresourceRegion needs. Nothing is rasterized here, so nobody sees where samples are.
+                // Tier 1 is required for ResolveSubresourceRegion. Nothing is rasterized, so sample positions are not
+                // observable.
                 D3D12_FEATURE_D3D12_OPTIONS2 => D3D12_FEATURE_DATA_D3D12_OPTIONS2 {
                     DepthBoundsTestSupported: false.into(),
                     ProgrammableSamplePositionsTier: D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1,
@@ -114,7 +116,7 @@ impl Device_Impl {
                     SharedResourceCompatibilityTier: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0,
                     Native16BitShaderOpsSupported: false.into(),
                 },
-                // The runtime has render passes, on every driver; that is what tier 0 says.
+                // The runtime implements render passes on every driver, which is the meaning of tier 0.
                 D3D12_FEATURE_D3D12_OPTIONS5 => D3D12_FEATURE_DATA_D3D12_OPTIONS5 {
                     SRVOnlyTiledResourceTier3: false.into(),
                     RenderPassesTier: D3D12_RENDER_PASS_TIER_0,
@@ -129,7 +131,7 @@ impl Device_Impl {
                     DynamicDepthBiasSupported: false.into(),
                     GPUUploadHeapSupported: caps.has_gpu_upload_heaps().into(),
                 },
-                // UPLOAD: false unless a tool turns it on.
+                // Off unless a tool turns it on (DirectX-Specs, *D3D12 GPU Upload Heaps*).
                 D3D12_FEATURE_D3D12_OPTIONS17 => D3D12_FEATURE_DATA_D3D12_OPTIONS17 {
                     NonNormalizedCoordinateSamplersSupported: false.into(),
                     ManualWriteTrackingResourceSupported: self.options().manual_write_tracking.into(),
@@ -149,7 +151,7 @@ impl Device_Impl {
                         D3D12_TIGHT_ALIGNMENT_TIER_NOT_SUPPORTED
                     },
                 },
-                // What this device does not have.
+                // Features that this device does not support.
                 D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_SUPPORT =>
                     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT { NodeIndex },
                 D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPE_COUNT =>
@@ -157,7 +159,7 @@ impl Device_Impl {
                 D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_TYPES =>
                     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES { NodeIndex, pTypes },
                 D3D12_FEATURE_SHADER_CACHE => D3D12_FEATURE_DATA_SHADER_CACHE {},
-                // Heaps over memory of the application's.
+                // Heaps over memory of the application.
                 D3D12_FEATURE_EXISTING_HEAPS => D3D12_FEATURE_DATA_EXISTING_HEAPS {},
                 D3D12_FEATURE_SERIALIZATION => D3D12_FEATURE_DATA_SERIALIZATION { NodeIndex },
                 D3D12_FEATURE_CROSS_NODE => D3D12_FEATURE_DATA_CROSS_NODE {},
@@ -171,7 +173,7 @@ impl Device_Impl {
                 D3D12_FEATURE_BYTECODE_BYPASS_HASH_SUPPORTED => D3D12_FEATURE_DATA_BYTECODE_BYPASS_HASH_SUPPORTED {},
                 D3D12_FEATURE_SHADER_CACHE_ABI_SUPPORT => D3D12_FEATURE_DATA_SHADERCACHE_ABI_SUPPORT {},
                 D3D12_FEATURE_D3D12_OPTIONS6 => D3D12_FEATURE_DATA_D3D12_OPTIONS6 {},
-                // Its presence says that heaps can be created not resident.
+                // Support for the structure indicates that heaps can be created non-resident.
                 D3D12_FEATURE_D3D12_OPTIONS7 => D3D12_FEATURE_DATA_D3D12_OPTIONS7 {},
                 D3D12_FEATURE_D3D12_OPTIONS8 => D3D12_FEATURE_DATA_D3D12_OPTIONS8 {},
                 D3D12_FEATURE_D3D12_OPTIONS9 => D3D12_FEATURE_DATA_D3D12_OPTIONS9 {},
@@ -205,7 +207,8 @@ impl Device_Impl {
     }
 }
 
-/// The shader model, which is at most the one that the caller knows. Shaders are not read, so it is the one of the GPUs of the day.
+/// Returns the highest supported shader model, at most the caller's. Shaders are not read; 6.6 is typical for the
+/// simulated GPUs.
 fn shader_model(data: &mut D3D12_FEATURE_DATA_SHADER_MODEL) -> Result<(), Refusal> {
     let asked = data.HighestShaderModel;
     if asked != D3D_SHADER_MODEL_5_1 && !(D3D_SHADER_MODEL_6_0..=D3D_HIGHEST_SHADER_MODEL).contains(&asked) {
@@ -215,7 +218,7 @@ fn shader_model(data: &mut D3D12_FEATURE_DATA_SHADER_MODEL) -> Result<(), Refusa
     Ok(())
 }
 
-/// The version of root signatures, which is at most the one that the caller knows.
+/// Returns the highest supported root signature version, at most the caller's.
 fn root_signature(data: &mut D3D12_FEATURE_DATA_ROOT_SIGNATURE) -> Result<(), Refusal> {
     let asked = data.HighestVersion;
     if !(D3D_ROOT_SIGNATURE_VERSION_1_0..=D3D_ROOT_SIGNATURE_VERSION_1_2).contains(&asked) {
@@ -225,7 +228,7 @@ fn root_signature(data: &mut D3D12_FEATURE_DATA_ROOT_SIGNATURE) -> Result<(), Re
     Ok(())
 }
 
-/// Which priorities queues may have: those that `CreateCommandQueue` takes.
+/// Returns whether queues of a type support a priority: the same priorities that `CreateCommandQueue` accepts.
 fn queue_priority(data: &mut D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY) -> Result<(), Refusal> {
     let is_type =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -237,11 +240,11 @@ fn queue_priority(data: &mut D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY) -> Resul
     Ok(())
 }
 
-/// How many planes a format has. vkd3d-proton's tests/d3d12_device.c, test_check_feature_support, records what Windows says of every
-/// format up to B4G4R4A4_UNORM.
+/// Returns the number of planes of a format. vkd3d-proton's tests/d3d12_device.c, test_check_feature_support, records
+/// the values of Windows for every format up to B4G4R4A4_UNORM.
 fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal> {
     data.PlaneCount = match data.Format {
-        // What 420_OPAQUE keeps apart is not shown.
+        // The planes of 420_OPAQUE are not exposed.
         DXGI_FORMAT_UNKNOWN | DXGI_FORMAT_420_OPAQUE => 1,
         DXGI_FORMAT_R1_UNORM => return Err(Refusal::invalid("R1_UNORM is no format of D3D12's")),
         DXGI_FORMAT_NV12 | DXGI_FORMAT_P010 | DXGI_FORMAT_P016 | DXGI_FORMAT_NV11 => 2,
@@ -253,10 +256,10 @@ fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal>
     Ok(())
 }
 
-/// What the device can do with a format.
+/// Returns the format support flags.
 fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Refusal> {
     if data.Format == DXGI_FORMAT_UNKNOWN {
-        // What buffers without a format support.
+        // The support of buffers without a format.
         data.Support1 = D3D12_FORMAT_SUPPORT1_BUFFER;
         data.Support2 = D3D12_FORMAT_SUPPORT2_NONE;
         return Ok(());
@@ -267,14 +270,14 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
     Ok(())
 }
 
-/// How many quality levels a format has with a number of samples; 0 for none.
+/// Returns the number of quality levels for a format and a sample count; 0 if unsupported.
 fn quality_levels(
     data: &mut D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS,
     tiled_resources_tier: u8,
 ) -> Result<(), Refusal> {
-    // Windows, by vkd3d-proton's tests/d3d12_device.c, test_multisample_quality_levels: no samples are E_FAIL and no levels, one
-    // sample has a level whatever the format supports, and counts that are none have no levels. That more than 32 are as none
-    // is our choice.
+    // Windows, by vkd3d-proton's tests/d3d12_device.c, test_multisample_quality_levels: a sample count of 0 returns
+    // E_FAIL and no levels, 1 has one level for every format, and invalid counts have no levels. Treating counts above
+    // 32 like 0 is our choice.
     data.NumQualityLevels = 0;
     if data.SampleCount == 0 || data.SampleCount > 32 {
         let message = format!("SampleCount {} is not 1 to 32", data.SampleCount);
@@ -296,8 +299,9 @@ fn quality_levels(
     Ok(())
 }
 
-/// E_FAIL for a format that the device does not know: vkd3d-proton's tests/d3d12_device.c, test_format_support, records that
-/// Windows answers so for formats that no document specifies. That numbers which are no format are the same is our choice.
+/// Returns the properties of a format, or E_FAIL for an unknown one. vkd3d-proton's tests/d3d12_device.c,
+/// test_format_support, records that Windows returns E_FAIL for formats that are not documented. Treating numbers that
+/// are no format in the same way is our choice.
 fn known_format(format: DXGI_FORMAT) -> Result<&'static FormatProperties, Refusal> {
     properties(format).ok_or_else(|| Refusal::new(E_FAIL, unknown_format(format)))
 }
@@ -306,17 +310,17 @@ fn unknown_format(format: DXGI_FORMAT) -> String {
     format!("{format} is no DXGI_FORMAT that the device knows")
 }
 
-/// The highest of the levels that the caller asks for.
+/// Returns the highest supported level among those that the caller lists.
 ///
 /// # Safety
 ///
-/// `pFeatureLevelsRequested` is null or points to as many levels as are counted.
+/// `pFeatureLevelsRequested` is null or points to `NumFeatureLevels` levels.
 unsafe fn feature_levels(data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS) -> Result<(), Refusal> {
     let len = usize::try_from(data.NumFeatureLevels).unwrap_or(0);
     if len == 0 || data.pFeatureLevelsRequested.is_null() {
         return Err(Refusal::invalid("pFeatureLevelsRequested names no feature level"));
     }
-    // SAFETY: by the COM contract the caller's array has NumFeatureLevels elements.
+    // SAFETY: by the COM contract, the caller's array has NumFeatureLevels elements.
     let requested = unsafe { std::slice::from_raw_parts(data.pFeatureLevelsRequested, len) };
     let supported = requested.iter().copied().filter(|&level| level <= FEATURE_LEVEL).max();
     data.MaxSupportedFeatureLevel = supported.ok_or_else(|| {
@@ -332,7 +336,8 @@ fn check_node(index: u32) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Lets `answer` read and write the caller's structure, when its size is right; what it wrote stays where it fails.
+/// Checks the size of the caller's structure and passes the structure to `answer` for reading and writing. Changes are
+/// written back even if `answer` fails.
 ///
 /// # Safety
 ///
@@ -350,10 +355,10 @@ unsafe fn exchange<T: Copy>(
         )));
     }
     let data = data.cast::<T>();
-    // SAFETY: the caller's promise, with the size checked.
+    // SAFETY: guaranteed by the caller, and the size was checked.
     let mut value = unsafe { data.read_unaligned() };
     let result = answer(&mut value);
-    // SAFETY: as above.
+    // SAFETY: same as above.
     unsafe { data.write_unaligned(value) };
     result
 }

@@ -1,7 +1,8 @@
-//! The device as the first D3D12 had it: `ID3D12Device`, and none of the numbered interfaces that came later.
+//! A device of the first D3D12: `ID3D12Device` without the numbered interfaces that were added later.
 //!
-//! An object of its own in front of the full device, because what an object answers to QueryInterface is its class's. It holds
-//! the full device; that one knows it weakly, so that its children lead back to the object that the application has.
+//! This is a separate object in front of the full device, because the interfaces that QueryInterface returns are fixed
+//! for each class. It owns the full device, which refers back to it weakly, so that `GetDevice` of its children returns
+//! the object that the application has.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +13,12 @@ use windows_core::{BOOL, ComObject, GUID, Interface as _, Ref, Result, Weak, imp
 use super::Device;
 use crate::api::methods::pass_on;
 
-/// The object that an application has for a device of the first generation; nothing while it has none.
+/// The first-generation object that the application has for a device. Empty while there is none.
 #[derive(Default)]
 pub(super) struct Shown(Mutex<Option<Weak<ID3D12Device>>>);
 
 impl Shown {
-    /// The object in front of `device`: the same one for as long as anybody holds it.
+    /// Returns the object in front of `device`. It is the same object for as long as the application holds a reference.
     pub(super) fn of(&self, device: &ComObject<Device>) -> ID3D12Device {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shown) = known.as_ref().and_then(Weak::upgrade) {
@@ -29,20 +30,20 @@ impl Shown {
     }
 }
 
-/// A device that answers to `ID3D12Device` alone.
+/// A device that only implements `ID3D12Device`.
 #[implement(ID3D12Device)]
 pub(super) struct FirstGenerationDevice {
     device: ComObject<Device>,
 }
 
 impl FirstGenerationDevice {
-    /// The full device.
+    /// Returns the full device.
     pub(super) fn device(&self) -> &ComObject<Device> {
         &self.device
     }
 }
 
-/// What the first D3D12 could be asked about.
+/// The features that the first D3D12 could report.
 const FIRST_FEATURES: [D3D12_FEATURE; 7] = [
     D3D12_FEATURE_D3D12_OPTIONS,
     D3D12_FEATURE_ARCHITECTURE,
@@ -63,7 +64,7 @@ pass_on! {
 
 pass_on! {
     impl ID3D12Device_Impl for FirstGenerationDevice_Impl by device: {
-        // No message: asking is how a program finds out what there is.
+        // Not logged: programs call this to find out which features exist.
         fn CheckFeatureSupport(&self, feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<()> {
             if !FIRST_FEATURES.contains(&feature) {
                 return Err(windows_core::Error::from_hresult(E_INVALIDARG));

@@ -1,4 +1,4 @@
-//! `GetCopyableFootprints` and `GetResourceTiling`: how texels lie in buffers and tiles.
+//! `GetCopyableFootprints` and `GetResourceTiling`: the layout of texels in buffers and tiles.
 
 use heapwright_d3d12::*;
 use windows_core::{Interface, Ref};
@@ -10,7 +10,7 @@ use crate::rules::footprints::{self, CopyableFootprint};
 use crate::rules::tiling::Tiling;
 use crate::rules::{self, Refusal};
 
-/// Which subresources `GetCopyableFootprints` is about.
+/// The subresources and the base offset of a `GetCopyableFootprints` call.
 #[derive(Clone, Copy)]
 pub(super) struct FootprintRange {
     pub(super) first: u32,
@@ -18,7 +18,8 @@ pub(super) struct FootprintRange {
     pub(super) base_offset: u64,
 }
 
-/// Where `GetCopyableFootprints` writes: arrays of as many elements as there are subresources, or null.
+/// The output arrays of `GetCopyableFootprints`. Each is null or has one element per subresource; `total` is a single
+/// value.
 #[derive(Clone, Copy)]
 pub(super) struct FootprintOutputs {
     pub(super) layouts: *mut D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
@@ -34,7 +35,7 @@ impl FootprintOutputs {
     ///
     /// Each array is null or has more than `index` elements.
     unsafe fn write(&self, index: usize, footprint: &CopyableFootprint) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if !self.layouts.is_null() {
                 self.layouts.add(index).write(footprint.placed);
@@ -52,7 +53,7 @@ impl FootprintOutputs {
     ///
     /// `total` is null or writable.
     unsafe fn write_total(&self, total: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         if let Some(out) = unsafe { self.total.as_mut() } {
             *out = total;
         }
@@ -60,11 +61,11 @@ impl FootprintOutputs {
 }
 
 impl Device_Impl {
-    /// Fills the arrays, or each of their elements with set bits when something is invalid, as D3D12 does.
+    /// Fills the arrays. If anything is invalid, sets all bits of each element, as D3D12 does.
     ///
     /// # Safety
     ///
-    /// The outputs have as many elements as the range counts.
+    /// Each output array is null or has as many elements as the range.
     pub(super) unsafe fn copyable_footprints(
         &self,
         name: &'static str,
@@ -73,29 +74,29 @@ impl Device_Impl {
         outputs: FootprintOutputs,
     ) {
         let total = call::run(self.log(), name, || {
-            // What comes back from GetDesc has its alignment filled in; footprints do not depend on it.
+            // Descriptions returned by GetDesc have an effective alignment, on which footprints do not depend.
             let desc = D3D12_RESOURCE_DESC1 { Alignment: 0, ..desc? };
             let resource = rules::resource::check(&desc, self.driver().caps(), &self.options())?;
             let FootprintRange { first, count, base_offset } = range;
             let mut index = 0;
             footprints::copyable_footprints(&resource, first, count, base_offset, |footprint| {
-                // SAFETY: the caller's promise; there is one footprint for each subresource of the range.
+                // SAFETY: guaranteed by the caller; there is one footprint for each subresource of the range.
                 unsafe { outputs.write(index, &footprint) };
                 index += 1;
             })
         });
-        // The call has no result; `run` has logged a refusal.
+        // The method returns nothing; `run` has already logged the error.
         if total.is_err() {
             for index in 0..usize::try_from(range.count).unwrap_or(0) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { outputs.write(index, &CopyableFootprint::INVALID) };
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { outputs.write_total(total.unwrap_or(u64::MAX)) };
     }
 
-    /// The tiles of a reserved resource of this device.
+    /// Returns the tiling of a reserved resource.
     pub(super) fn tiling(&self, resource: Ref<'_, ID3D12Resource>) -> Result<Tiling, Refusal> {
         let resource = resource.as_ref().ok_or_else(|| Refusal::invalid("pTiledResource is null"))?;
         let resource = resource

@@ -1,14 +1,15 @@
 //! `ID3D12Device` to `ID3D12Device15`.
 //!
-//! * `creation`: heaps, resources and what they take.
+//! * `creation`: creation of heaps and resources, and their allocation info.
 //! * `features`: `CheckFeatureSupport`.
 //! * `next_allocation_address`: `ID3D12DeviceTools`.
 //! * `layouts`: `GetCopyableFootprints` and `GetResourceTiling`.
-//! * `residency`, `paging`: what is resident and what is evicted; the thread that pages in.
-//! * `queueing`: queues, lists, fences, heaps of descriptors and queries.
-//! * `removal`: losing the device.
-//! * `first_generation`: the device as the first D3D12 had it, in front of the other.
-//! * `interfaces`: the methods as D3D12 declares them, which call the others or say that they are not there.
+//! * `residency`, `paging`: making objects resident and evicting them, and the paging thread.
+//! * `queueing`: queues, lists, fences, descriptors and views.
+//! * `removal`: device removal.
+//! * `first_generation`: a device with the interface of the first D3D12, in front of the full one.
+//! * `interfaces`: the methods, as D3D12 declares them. They call the other modules or report that they are not
+//!   implemented.
 
 mod creation;
 mod features;
@@ -43,10 +44,11 @@ use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 use crate::rules::{Options, Refusal};
 use crate::write_tracking;
 
-/// A device on an adapter.
+/// The COM object of a device.
 #[implement(
     ID3D12Device14,
-    // Beside the other: what looks into method tables knows the generated interfaces.
+    // Listed separately from ID3D12Device14, because code that inspects method tables knows only the generated
+    // interfaces.
     ID3D12Device15,
     ID3D12InfoQueue1,
     IHeapwrightAliasing,
@@ -66,25 +68,25 @@ pub(crate) struct Device {
     aliasing: Arc<AliasingTracker>,
     options: Options,
     next_allocation_address: NextAllocationAddress,
-    /// What the application has for a device that is shown as the first D3D12 had it.
+    /// The object that the application has for a first-generation device.
     shown: Shown,
-    /// The driver's half. The last field, as it goes after all else.
+    /// The driver's part of the device. The last field, because it must be dropped after all others.
     driver_device: Box<dyn DriverDevice>,
 }
 
 impl Drop for Device {
-    /// The last device may leave shared objects behind it that are gone as well.
+    /// Removes the registry's entries for shared objects that are gone; this may be the last device.
     fn drop(&mut self) {
         shared_handle::forget_what_is_gone();
     }
 }
 
 impl Device {
-    /// A device of `driver`, which is asked to create its half with `args`.
+    /// Creates a device on `driver`, which creates its part with `args`.
     ///
     /// # Errors
     ///
-    /// What the driver says against `args`: against nothing but ranges of addresses to reserve.
+    /// Returns the driver's error. The driver only refuses address ranges to reserve.
     pub(crate) fn create(
         driver: Arc<dyn Driver>,
         args: &DeviceArgs<'_>,
@@ -115,7 +117,8 @@ impl Device {
         }))
     }
 
-    /// The device as the application knows it: its one object of that kind, as long as anybody holds that.
+    /// Returns the device's object for the application. It is the same object for as long as the application holds a
+    /// reference.
     pub(crate) fn shown(this: &ComObject<Self>) -> ID3D12Device {
         if this.driver().caps().is_first_generation {
             return this.shown.of(this);
@@ -123,18 +126,18 @@ impl Device {
         this.to_interface::<ID3D12Device14>().into()
     }
 
-    /// The device behind what an application has; `None` for another runtime's.
+    /// Returns the device behind an application's object, or `None` for an object of another runtime.
     pub(crate) fn behind(shown: &ID3D12Device) -> Option<ComObject<Self>> {
         let own = shown.cast_object::<Self>().ok();
         own.or_else(|| Some(shown.cast_object::<FirstGenerationDevice>().ok()?.device().clone()))
     }
 
-    /// Where the calls of the device and its children report to.
+    /// Returns the log for calls of the device and its children.
     pub(crate) fn log(&self) -> &Arc<MessageLog> {
         self.debug.log()
     }
 
-    /// What the device keeps for debugging.
+    /// Returns the debug state of the device.
     pub(crate) fn debug(&self) -> &DeviceDebug {
         &self.debug
     }
@@ -143,32 +146,32 @@ impl Device {
         &*self.driver
     }
 
-    /// The driver's half of the device.
+    /// Returns the driver's part of the device.
     pub(super) fn driver_device(&self) -> &dyn DriverDevice {
         &*self.driver_device
     }
 
-    /// What changes the rules of this device.
+    /// Returns the options that change the rules of this device. Manual write tracking is on while a tool is installed.
     pub(super) fn options(&self) -> Options {
         Options { manual_write_tracking: write_tracking::is_installed(), ..self.options }
     }
 
-    /// Who tracks which contents are valid.
+    /// Returns the tracker of aliasing.
     pub(crate) fn aliasing(&self) -> &Arc<AliasingTracker> {
         &self.aliasing
     }
 
-    /// Whether the device is lost.
+    /// Returns the state of device removal.
     pub(super) fn removal(&self) -> &Arc<Removal> {
         &self.removal
     }
 
-    /// The descriptor heaps, by their handles.
+    /// Returns the descriptor heaps, by handle.
     pub(super) fn descriptor_heaps(&self) -> &DescriptorHeaps {
         &self.descriptor_heaps
     }
 
-    /// Who is told when trimming is advisable.
+    /// Returns the registered trim notifications.
     pub(crate) fn trim_notifications(&self) -> &TrimNotifications {
         &self.trim_notifications
     }
@@ -177,7 +180,7 @@ impl Device {
     ///
     /// `name` is null or a zero-terminated UTF-16 string.
     unsafe fn set_object_name(&self, name: PCWSTR) -> Result<(), Refusal> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.private_data.set_name(name) }
     }
 }

@@ -1,4 +1,5 @@
-//! `ID3D12DeviceTools`: where the next heap or resource that a thread creates is to be (document RECREATE).
+//! `ID3D12DeviceTools`: the address of the next heap or resource that a thread creates (DirectX-Specs, *Recreate At
+//! GPUVA*).
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -10,25 +11,25 @@ use super::Device_Impl;
 use crate::api::call;
 
 thread_local! {
-    /// What was set on this thread and not used yet, at most one address for each device.
+    /// Addresses set on this thread and not used yet, at most one per device.
     static ADDRESSES: RefCell<Vec<(Weak<Identity>, GpuVirtualAddress)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Tells one device from another, for as long as anybody remembers it.
+/// Identifies a device for as long as a reference to this value exists.
 #[derive(Debug, Default)]
 struct Identity;
 
-/// The address that a device's next heap or resource is to have, for each thread its own.
+/// The address of a device's next heap or resource, separately for each thread.
 ///
-/// The call that creates an object takes the address (document RECREATE: "cleared after the object is created"). A call that is
-/// refused, and one that only checks, leaves it to the next.
+/// The call that creates an object consumes the address (*Recreate At GPUVA*: "cleared after the object is created"). A
+/// call that fails or only checks its parameters leaves it for the next call.
 #[derive(Debug, Default)]
 pub(super) struct NextAllocationAddress(Arc<Identity>);
 
 impl NextAllocationAddress {
-    /// Sets this thread's address; `None` clears it. O(devices whose address this thread has set and not used).
+    /// Sets this thread's address; `None` clears it. Cost: O(devices with an unused address on this thread).
     pub(super) fn set(&self, address: Option<GpuVirtualAddress>) {
-        // A thread that ends has no address any more, and creates nothing.
+        // A thread that is ending has no address and creates nothing.
         let _ = ADDRESSES.try_with(|addresses| {
             let mut addresses = addresses.borrow_mut();
             addresses.retain(|(device, _)| device.strong_count() > 0 && !self.is(device));
@@ -36,7 +37,7 @@ impl NextAllocationAddress {
         });
     }
 
-    /// This thread's address.
+    /// Returns this thread's address.
     fn get(&self) -> Option<GpuVirtualAddress> {
         let found = ADDRESSES.try_with(|addresses| {
             addresses.borrow().iter().find(|(device, _)| self.is(device)).map(|&(_, address)| address)
@@ -44,20 +45,21 @@ impl NextAllocationAddress {
         found.ok().flatten()
     }
 
-    /// The weak reference keeps the identity's place, so that no other device has it.
+    /// Checks whether `device` is this device. The weak reference keeps the allocation of the identity, so no other
+    /// device can have it.
     fn is(&self, device: &Weak<Identity>) -> bool {
         std::ptr::eq(device.as_ptr(), Arc::as_ptr(&self.0))
     }
 }
 
 impl Device_Impl {
-    /// Creates an object at the address that this thread has set, if it has, and clears it if the object was created.
+    /// Creates an object at this thread's address, if one is set. Clears the address if the object was created.
     pub(super) fn create_at_next_address(
         &self,
         create: impl FnOnce(Option<GpuVirtualAddress>) -> windows_core::Result<()>,
     ) -> windows_core::Result<()> {
         let address = self.next_allocation_address.get();
-        // A call that only checks is answered S_FALSE, which is an error here.
+        // A call that only checks returns S_FALSE, which is an `Err` here.
         let result = create(address);
         if address.is_some() && result.is_ok() {
             self.next_allocation_address.set(None);

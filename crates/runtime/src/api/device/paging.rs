@@ -1,4 +1,4 @@
-//! Paging in behind the application's back: the thread behind `EnqueueMakeResident`.
+//! The paging thread behind `EnqueueMakeResident`.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,17 +8,18 @@ use crate::ddi::PagingWork;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 
-/// What one call enqueued: when, memory to page in, and what to signal then.
+/// One enqueued call: its time, the paging work, and the fence and the value to signal when the work is done.
 type Job = (Instant, Vec<PagingWork>, Arc<Fence>, u64);
 
-/// Pages in and signals, in the order of the calls. The thread begins with the first call and ends with the device.
+/// Runs paging work and signals fences in the order of the calls. The thread starts with the first call and ends with
+/// the device.
 #[derive(Default)]
 pub(super) struct PagingQueue {
     jobs: Mutex<Option<Sender<Job>>>,
 }
 
 impl PagingQueue {
-    /// Pages in and then sets `fence` to `value`, on the paging thread.
+    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`.
     pub(super) fn enqueue(
         &self,
         works: Vec<PagingWork>,
@@ -39,7 +40,8 @@ impl PagingQueue {
 fn start() -> Result<Sender<Job>, Refusal> {
     let (sender, received) = mpsc::channel::<Job>();
     let page = move || {
-        // When the engine is done with what came so far, however late this thread is.
+        // Time at which the simulated paging engine completes the work received so far, regardless of delays of this
+        // thread.
         let mut end = Instant::now();
         while let Ok((enqueued, works, fence, value)) = received.recv() {
             end = PagingWork::run_all(works, end.max(enqueued));

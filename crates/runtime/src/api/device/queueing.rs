@@ -1,4 +1,4 @@
-//! Children of a device, queues and fences; what descriptors are written with.
+//! Children of a device, waiting for multiple fences, and creation and copies of descriptors.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::api::resource::Resource_Impl;
 use crate::api::views::{self, Descriptor, Slices, View};
 use crate::rules::Refusal;
 
-/// The dimension that a view's `ViewDimension` is for, and what the member of its union says. The three kinds of views have constants
-/// and unions of their own with the same members; depth stencil views know neither planes nor volumes, and what is no buffer has no
-/// buffer view.
+/// Evaluates to the resource dimension for a view's `ViewDimension` and to the slices in the matching union member. The
+/// three kinds of views have separate constants and unions with the same members, except that depth stencil views have
+/// neither planes, volumes nor buffers.
 macro_rules! texture_slices {
     (
         $desc:ident, $name:literal, $($plane:ident)?,
@@ -55,7 +55,7 @@ macro_rules! texture_slices {
 }
 
 impl Device_Impl {
-    /// Creates a child of a device that was not removed.
+    /// Creates a child of the device. Fails if the device was removed.
     ///
     /// # Safety
     ///
@@ -70,14 +70,14 @@ impl Device_Impl {
     ) -> windows_core::Result<()> {
         let check = || self.removal().check_present().and_then(|()| check());
         let make = |plan| Ok(ComObject::new(make(self.to_object(), plan)?));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call::create(self.log(), name, riid, ppv, check, make) }
     }
 
     /// # Safety
     ///
-    /// `desc` is null or points to a description; `riid` is null or points to a GUID, `ppv` is null or points to writable space
-    /// for one pointer.
+    /// `desc` is null or points to a description; `riid` is null or points to a GUID; `ppv` is null or points to
+    /// writable space for one pointer.
     pub(super) unsafe fn create_command_queue(
         &self,
         name: &'static str,
@@ -85,15 +85,15 @@ impl Device_Impl {
         riid: *const GUID,
         ppv: *mut *mut c_void,
     ) -> windows_core::Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let check = || unsafe { call::read(desc, "pDesc") }.and_then(command_queue::check_desc);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.create_child(name, riid, ppv, check, CommandQueue::new) }
     }
 
     /// # Safety
     ///
-    /// `fences` and `values` are null or have `count` elements; `event` is null or an event's.
+    /// `fences` and `values` are null or have `count` elements; `event` is null or refers to an event.
     pub(super) unsafe fn set_event_on_multiple_fence_completion(
         &self,
         fences: *const Option<ID3D12Fence>,
@@ -102,7 +102,7 @@ impl Device_Impl {
         flags: D3D12_MULTIPLE_FENCE_WAIT_FLAGS,
         event: HANDLE,
     ) -> Result<(), Refusal> {
-        // SAFETY: by the COM contract both arrays have that many elements.
+        // SAFETY: by the COM contract, both arrays have that many elements.
         let (fences, values) =
             unsafe { (read_array(count, fences, "ppFences")?, read_array(count, values, "pFenceValues")?) };
         if fences.is_empty() {
@@ -124,7 +124,7 @@ impl Device_Impl {
         let any = flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0;
         let seen: Vec<_> =
             waits.iter().filter_map(|(fence, value)| self.aliasing().cpu_wait(fence, *value)).collect();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { fence::complete_several(&waits, any, event)? };
         self.aliasing().cpu_awaits(seen);
         Ok(())
@@ -136,7 +136,7 @@ impl Device_Impl {
         if checked.is_ok() { descriptor_heap::INCREMENT } else { 0 }
     }
 
-    /// Runs the body of a method that writes a descriptor of a heap of `heap_type`.
+    /// Runs the body of a method that writes a descriptor, in a heap of type `heap_type`.
     pub(super) fn write_descriptor(
         &self,
         name: &'static str,
@@ -144,7 +144,7 @@ impl Device_Impl {
         heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
         body: impl FnOnce() -> Result<Descriptor, Refusal>,
     ) {
-        // The call has no result; `run` has logged a refusal.
+        // The method returns nothing; `run` has already logged the error.
         let _ = call::run(self.log(), name, || {
             let (table, index) = self.descriptor_heaps().find(handle, "DestDescriptor")?;
             if table.desc().Type != heap_type {
@@ -161,20 +161,20 @@ impl Device_Impl {
 
     /// # Safety
     ///
-    /// `desc` is null or points to a description, of whose union the member that `ViewDimension` names is initialised.
+    /// `desc` is null or points to a description whose union member selected by `ViewDimension` is initialised.
     pub(super) unsafe fn render_target_view(
         &self,
         resource: Option<&ID3D12Resource>,
         desc: *const D3D12_RENDER_TARGET_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
         let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
             return Ok(Descriptor::Null);
         };
         views::check_flag(resource, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET")?;
         let Some(desc) = desc else { return whole(resource) };
-        // SAFETY: ViewDimension says which member of the union the application wrote.
+        // SAFETY: ViewDimension determines which member of the union the application wrote.
         let (dimension, slices) = unsafe {
             if desc.ViewDimension == D3D12_RTV_DIMENSION_BUFFER
                 && resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
@@ -194,13 +194,13 @@ impl Device_Impl {
 
     /// # Safety
     ///
-    /// `desc` is null or points to a description, of whose union the member that `ViewDimension` names is initialised.
+    /// `desc` is null or points to a description whose union member selected by `ViewDimension` is initialised.
     pub(super) unsafe fn depth_stencil_view(
         &self,
         resource: Option<&ID3D12Resource>,
         desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
         let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
             return Ok(Descriptor::Null);
@@ -211,7 +211,7 @@ impl Device_Impl {
         if desc.Flags & !flags != 0 {
             return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_DSV_FLAGS", desc.Flags)));
         }
-        // SAFETY: ViewDimension says which member of the union the application wrote.
+        // SAFETY: ViewDimension determines which member of the union the application wrote.
         let (dimension, slices) = unsafe {
             texture_slices!(
                 desc, "D3D12_DSV_DIMENSION", ,
@@ -229,14 +229,14 @@ impl Device_Impl {
 
     /// # Safety
     ///
-    /// `desc` is null or points to a description, of whose union the member that `ViewDimension` names is initialised.
+    /// `desc` is null or points to a description whose union member selected by `ViewDimension` is initialised.
     pub(super) unsafe fn unordered_access_view(
         &self,
         resource: Option<&ID3D12Resource>,
         counter: Option<&ID3D12Resource>,
         desc: *const D3D12_UNORDERED_ACCESS_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { desc.as_ref() };
         let Some(resource) = views::viewed(self, resource, desc.is_some())? else {
             return Ok(Descriptor::Null);
@@ -254,7 +254,7 @@ impl Device_Impl {
                 whole(resource)
             };
         };
-        // SAFETY: ViewDimension says which member of the union the application wrote.
+        // SAFETY: ViewDimension determines which member of the union the application wrote.
         let (dimension, slices) = unsafe {
             if desc.ViewDimension == D3D12_UAV_DIMENSION_BUFFER && is_buffer {
                 let buffer = &desc.Anonymous.Buffer;
@@ -295,7 +295,7 @@ impl Device_Impl {
         &self,
         desc: *const D3D12_CONSTANT_BUFFER_VIEW_DESC,
     ) -> Result<Descriptor, Refusal> {
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { call::read(desc, "pDesc") }?;
         let alignment = D3D12_CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT.cast_unsigned();
         if !desc.BufferLocation.0.is_multiple_of(alignment.into()) {
@@ -314,11 +314,12 @@ impl Device_Impl {
         Ok(Descriptor::ShadersOnly)
     }
 
-    /// `CopyDescriptors`: the ranges of both sides one after the other, and as many descriptors on each.
+    /// Copies descriptors for `CopyDescriptors`. The ranges on each side are concatenated and must have the same total
+    /// number of descriptors.
     ///
     /// # Safety
     ///
-    /// The starts are null or as many as are counted, the sizes null or as many.
+    /// Each array of starts is null or has as many elements as its count, and so does each array of sizes.
     #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
     pub(super) unsafe fn copy_descriptors(
         &self,
@@ -331,7 +332,7 @@ impl Device_Impl {
         heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) -> Result<(), Refusal> {
         descriptor_heap::check_type(heap_type)?;
-        // SAFETY: by the COM contract the arrays have that many elements; arrays of sizes may be null.
+        // SAFETY: by the COM contract, the arrays have that many elements; arrays of sizes may be null.
         let (targets, sources) = unsafe {
             (
                 DescriptorRange::read(
@@ -404,7 +405,7 @@ impl Device_Impl {
     }
 }
 
-/// Descriptors one after the other.
+/// A range of consecutive descriptors.
 struct DescriptorRange {
     start: D3D12_CPU_DESCRIPTOR_HANDLE,
     count: u32,
@@ -413,19 +414,19 @@ struct DescriptorRange {
 impl DescriptorRange {
     /// # Safety
     ///
-    /// `starts` is null or has `count` elements, and so has `sizes`; without sizes each range is one descriptor.
+    /// `starts` and `sizes` are null or have `count` elements. Without sizes, each range has one descriptor.
     unsafe fn read(
         count: u32,
         starts: *const D3D12_CPU_DESCRIPTOR_HANDLE,
         sizes: *const u32,
         name: &str,
     ) -> Result<Vec<Self>, Refusal> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let starts = unsafe { read_array(count, starts, name) }?;
         let sizes: &[u32] = if sizes.is_null() {
             &[]
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { read_array(count, sizes, name) }?
         };
         let size = |index| sizes.get(index).copied().unwrap_or(1);
@@ -433,7 +434,7 @@ impl DescriptorRange {
     }
 }
 
-/// The view that a null description asks for: the first mip level of all slices.
+/// Creates the view that a null description requests: the first mip level of all slices.
 fn whole(resource: &Resource_Impl) -> Result<Descriptor, Refusal> {
     texture_view(resource, resource.desc().Dimension, DXGI_FORMAT_UNKNOWN, (0, 0, u32::MAX, 0))
 }

@@ -1,4 +1,4 @@
-//! Losing a device: why, and what happens to its fences.
+//! Device removal: its reason and its effect on fences.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,7 +13,7 @@ use crate::debug::MessageLog;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 
-/// Whether a device is lost, shared by the device and the queues of its driver.
+/// The removal state of a device, shared by the device and its driver's queues.
 pub(crate) struct Removal {
     log: Arc<MessageLog>,
     state: Mutex<State>,
@@ -21,30 +21,30 @@ pub(crate) struct Removal {
 
 #[derive(Default)]
 struct State {
-    /// Why the device is lost; the first reason counts.
+    /// The reason for the removal. Only the first one is kept.
     reason: Option<HRESULT>,
-    /// The fences of the device, the queues' own among them.
+    /// The device's fences, including the queues' progress fences.
     fences: Vec<Weak<Fence>>,
-    /// Length of `fences` from which those that are gone are swept out.
+    /// Length of `fences` at which released fences are removed from it.
     sweep_at: usize,
 }
 
 impl Removal {
-    /// A device that is there.
+    /// Creates the state of a device that is not removed.
     pub(super) fn new(log: Arc<MessageLog>) -> Self {
         Self { log, state: Mutex::default() }
     }
 
-    /// Why the device is lost, if it is.
+    /// Returns the reason for the removal, or `None` if the device is not removed.
     pub(in crate::api) fn reason(&self) -> Option<HRESULT> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).reason
     }
 
-    /// Refuses a call that needs a device which is not lost.
+    /// Refuses a call that requires a device that is not removed.
     ///
     /// # Errors
     ///
-    /// DXGI_ERROR_DEVICE_REMOVED.
+    /// Returns DXGI_ERROR_DEVICE_REMOVED if the device is removed.
     pub(in crate::api) fn check_present(&self) -> Result<(), Refusal> {
         match self.reason() {
             None => Ok(()),
@@ -52,14 +52,14 @@ impl Removal {
         }
     }
 
-    /// A fence that goes to `u64::MAX` when the device is lost. Cost: O(1), amortized.
+    /// Creates a fence that is set to `u64::MAX` when the device is removed. Cost: O(1), amortized.
     pub(in crate::api) fn create_fence(&self, value: u64) -> Arc<Fence> {
         let fence = Arc::new(Fence::new(value));
         self.watch_fence(&fence);
         fence
     }
 
-    /// Makes `fence` one of the device's: it goes to `u64::MAX` when the device is lost. Cost: O(1), amortized.
+    /// Adds `fence` to the device's fences: it is set to `u64::MAX` when the device is removed. Cost: O(1), amortized.
     pub(in crate::api) fn watch_fence(&self, fence: &Arc<Fence>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.reason.is_some() {
@@ -74,14 +74,14 @@ impl Removal {
         state.fences.push(Arc::downgrade(fence));
     }
 
-    /// `ID3D12Device5::RemoveDevice`.
+    /// Removes the device for `ID3D12Device5::RemoveDevice`.
     pub(super) fn remove_on_request(&self) {
         let message = "the application removed the device".to_owned();
         let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_NOT_AT_FAULT;
         self.lose(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, message).with_id(id));
     }
 
-    /// The device is lost for a call that D3D12 does not forgive.
+    /// Removes the device because of a call for which D3D12 does so.
     pub(in crate::api) fn remove_for(&self, refusal: &Refusal) {
         let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT;
         self.lose(Refusal::new(refusal.hresult(), refusal.to_string()).with_id(id));
@@ -96,7 +96,7 @@ impl Removal {
             state.reason = Some(why.hresult());
             std::mem::take(&mut state.fences)
         };
-        // Before the fences: whoever waits for one and wakes finds the message.
+        // Logged before the fences are set, so that a thread woken by a fence finds the message.
         self.log.refused("device removal", &why);
         for fence in fences {
             if let Some(fence) = fence.upgrade() {

@@ -25,11 +25,11 @@ const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
     D3D12_RESIDENCY_PRIORITY_MAXIMUM,
 ];
 
-/// What is resident or not where an object is.
+/// What residency applies to behind an object.
 enum Pageable<'a> {
-    /// The object's memory.
+    /// Memory of the object's own.
     Memory(&'a dyn DriverHeap),
-    /// A count alone, which the ledger has: the object is never paged.
+    /// Only a count in the ledger. The object is never paged.
     Counted(&'a PageableRecord),
 }
 
@@ -48,7 +48,8 @@ impl Pageable<'_> {
         }
     }
 
-    /// Whether a call that is counted, but not in the ledger yet, charges the object to `group`.
+    /// Checks whether a call charges the object to `group`. To be called after counting the object and before the
+    /// ledger counts the call.
     fn is_charged_to(&self, group: SegmentGroup) -> bool {
         matches!(self, Self::Memory(memory) if memory.segment_group() == group && memory.record().count() == 0)
     }
@@ -61,11 +62,11 @@ impl Pageable<'_> {
     }
 }
 
-/// The objects of one call.
+/// Reads the objects of one call.
 ///
 /// # Safety
 ///
-/// `objects` is null or points to `count` elements that stay readable as long as the result is used.
+/// `objects` is null or points to `count` elements that stay readable while the result is in use.
 pub(super) unsafe fn read_objects<'a>(
     count: u32,
     objects: *const Option<ID3D12Pageable>,
@@ -77,11 +78,11 @@ pub(super) unsafe fn read_objects<'a>(
         return Err(Refusal::invalid(format!("ppObjects is null and NumObjects is {count}")));
     }
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumObjects is too large"))?;
-    // SAFETY: the caller's promise; the pointer is not null.
+    // SAFETY: guaranteed by the caller; the pointer is not null.
     Ok(unsafe { std::slice::from_raw_parts(objects, len) })
 }
 
-/// Counts and charges all objects, or none of them, and answers what remains to be done: paging in.
+/// Counts and charges all objects, or none of them. Returns the paging work that remains to be done.
 fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Refusal> {
     let mut works = Vec::new();
     for (index, pageable) in pageables.iter().enumerate() {
@@ -96,16 +97,16 @@ fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Refusal> {
     Ok(works)
 }
 
-/// Undoes what `count_all` counted.
+/// Reverts `count_all`.
 fn take_back(pageables: &[Pageable<'_>]) {
     for pageable in pageables {
-        // Just counted, and in a batch, so there is a reason to take away.
+        // Cannot fail: the objects were just counted and the batch still excludes other calls.
         let _ = pageable.evict();
     }
 }
 
 impl Device_Impl {
-    /// Makes all objects resident or, when one cannot be, none of them.
+    /// Makes all objects resident, or none of them if one cannot be.
     pub(super) fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
         let checked = self.removal().check_present().and_then(|()| self.pageables(objects));
         let batch = self.driver().residency().begin(Call::MakeResident);
@@ -117,7 +118,7 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// Makes all objects resident on the paging thread and signals `fence` then, or refuses and changes nothing.
+    /// Makes all objects resident on the paging thread and then signals `fence`. A refused call changes nothing.
     pub(super) fn enqueue_make_resident(
         &self,
         flags: D3D12_RESIDENCY_FLAGS,
@@ -145,7 +146,7 @@ impl Device_Impl {
                     "resident they would exceed the budget, which DENY_OVERBUDGET forbids",
                 ));
             }
-            // Within the batch: the thread pages in in the order in which the calls counted.
+            // Within the batch, so that the thread pages in the order in which the calls were counted.
             self.paging.enqueue(works, Arc::clone(fence.value()), value)
         };
         if let Err(refusal) = enqueue() {
@@ -156,9 +157,10 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// Whether usage exceeds the budget of a segment group to which a call charges objects.
+    /// Checks whether usage exceeds the budget of a segment group to which the call charges objects.
     ///
-    /// What the call finds resident it does not charge, and no object of it is in the other group: neither is a reason to refuse.
+    /// Objects that are already resident are not charged, and a segment group without any of the call's objects does
+    /// not matter. Neither causes a refusal.
     fn is_over_budget(&self, pageables: &[Pageable<'_>]) -> bool {
         [SegmentGroup::Local, SegmentGroup::NonLocal].into_iter().any(|group| {
             let memory = self.driver().video_memory(group);
@@ -167,9 +169,9 @@ impl Device_Impl {
         })
     }
 
-    /// Evicts all objects or, when one is evicted more often than made resident, none of them.
+    /// Evicts all objects, or none of them if one would be evicted more often than it was made resident.
     ///
-    /// A lost device evicts, too: the documents say nothing else, and giving memory up needs no GPU.
+    /// A removed device evicts as well: the documentation does not exclude it, and giving up memory needs no GPU.
     pub(super) fn evict(&self, objects: &[Option<ID3D12Pageable>]) -> Result<(), Refusal> {
         let checked = self.pageables(objects);
         let batch = self.driver().residency().begin(Call::Evict);
@@ -184,11 +186,11 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// `SetResidencyPriority`: the simulated GPU has no use for priorities, but they are checked.
+    /// Checks a `SetResidencyPriority` call. The simulated GPU does not use priorities.
     ///
     /// # Safety
     ///
-    /// `priorities` is null or points to as many priorities as there are objects.
+    /// `priorities` is null or points to one priority for each object.
     pub(super) unsafe fn set_residency_priority(
         &self,
         objects: &[Option<ID3D12Pageable>],
@@ -199,9 +201,9 @@ impl Device_Impl {
             return Err(Refusal::invalid("pPriorities is null"));
         }
         for index in 0..objects.len() {
-            // SAFETY: by the COM contract there is a priority for each object.
+            // SAFETY: by the COM contract, there is a priority for each object.
             let priority = unsafe { priorities.add(index).read() };
-            // The upper half is one of D3D12's levels, the lower half ranks within the level.
+            // The upper half is one of D3D12's levels; the lower half ranks objects within the level.
             if !PRIORITY_LEVELS.iter().any(|level| level >> 16 == priority >> 16) {
                 return Err(Refusal::invalid(format!("pPriorities[{index}] {priority:#x} is no priority")));
             }
@@ -209,7 +211,7 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// What is paged behind each object.
+    /// Returns what residency applies to behind each object.
     fn pageables<'a>(&self, objects: &'a [Option<ID3D12Pageable>]) -> Result<Vec<Pageable<'a>>, Refusal> {
         let mut pageables = Vec::with_capacity(objects.len());
         for (index, object) in objects.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a device is created with.
+//! Tests of the arguments of device creation.
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
@@ -34,7 +34,8 @@ fn first_heap_address(driver: &dyn Driver) -> GpuVirtualAddress {
     driver.create_heap(&*device, &args).expect("there is room").gpu_virtual_address()
 }
 
-/// RECREATE: the ranges go to the driver when the device is created, and are its until the device goes.
+/// *Recreate At GPUVA*: the ranges are passed to the driver when the device is created, and stay reserved until it is
+/// destroyed.
 #[test]
 fn a_device_holds_its_reserved_ranges_for_as_long_as_it_lives() {
     let driver: Arc<dyn Driver> =

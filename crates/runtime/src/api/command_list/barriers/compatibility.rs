@@ -1,5 +1,5 @@
-//! Which synchronization, accesses and layouts go together, and which lists know them: the tables of DirectX-Specs,
-//! D3D12EnhancedBarriers.md.
+//! Which synchronization scopes, accesses and layouts are compatible, and which command lists support them. Follows the
+//! tables of DirectX-Specs, D3D12EnhancedBarriers.md.
 
 use heapwright_d3d12::*;
 
@@ -12,7 +12,7 @@ const DEPTH_WRITE: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRI
 const DEPTH_READ: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_DEPTH_STENCIL_READ;
 const SHADER_RESOURCE: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_SHADER_RESOURCE;
 const STREAM_OUTPUT: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_STREAM_OUTPUT;
-/// Of indirect arguments, and of predication, which has the same bit.
+/// Indirect arguments and predication, which share one bit.
 const ARGUMENT: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_INDIRECT_ARGUMENT;
 const COPY_DEST: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_COPY_DEST;
 const COPY_SOURCE: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_COPY_SOURCE;
@@ -22,7 +22,7 @@ const STRUCTURE_READ: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_RAYTRACING_ACC
 const STRUCTURE_WRITE: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_WRITE;
 const SHADING_RATE: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_SHADING_RATE_SOURCE;
 
-/// What only buffers are accessed as.
+/// Accesses that only buffers support.
 pub(super) const BUFFER_ONLY: D3D12_BARRIER_ACCESS = VERTEX_BUFFER
     | CONSTANT_BUFFER
     | INDEX_BUFFER
@@ -31,10 +31,10 @@ pub(super) const BUFFER_ONLY: D3D12_BARRIER_ACCESS = VERTEX_BUFFER
     | STRUCTURE_READ
     | STRUCTURE_WRITE;
 
-/// What only textures are accessed as. RENDER_TARGET is none of it: buffers have render target views.
+/// Accesses that only textures support. RENDER_TARGET is not among them: buffers have render target views.
 pub(super) const TEXTURE_ONLY: D3D12_BARRIER_ACCESS = DEPTH_WRITE | DEPTH_READ | SHADING_RATE;
 
-/// What a resource in an UPLOAD heap is accessed as.
+/// Accesses that resources in UPLOAD heaps support.
 pub(super) const IN_UPLOAD_HEAPS: D3D12_BARRIER_ACCESS = VERTEX_BUFFER
     | CONSTANT_BUFFER
     | INDEX_BUFFER
@@ -43,10 +43,10 @@ pub(super) const IN_UPLOAD_HEAPS: D3D12_BARRIER_ACCESS = VERTEX_BUFFER
     | COPY_SOURCE
     | RESOLVE_SOURCE;
 
-/// What a resource in a READBACK heap is accessed as.
+/// Accesses that resources in READBACK heaps support.
 pub(super) const IN_READBACK_HEAPS: D3D12_BARRIER_ACCESS = COPY_DEST | RESOLVE_DEST;
 
-/// The synchronization that a list of a type knows, SPLIT included.
+/// Returns the synchronization scopes that a list type supports, including SPLIT.
 pub(super) fn syncs_of(list_type: D3D12_COMMAND_LIST_TYPE) -> D3D12_BARRIER_SYNC {
     let copy = D3D12_BARRIER_SYNC_ALL | D3D12_BARRIER_SYNC_COPY | D3D12_BARRIER_SYNC_SPLIT;
     let compute = copy
@@ -75,7 +75,7 @@ pub(super) fn syncs_of(list_type: D3D12_COMMAND_LIST_TYPE) -> D3D12_BARRIER_SYNC
     }
 }
 
-/// The accesses that a list of a type knows, without NO_ACCESS.
+/// Returns the accesses that a list type supports, without NO_ACCESS.
 pub(super) fn accesses_of(list_type: D3D12_COMMAND_LIST_TYPE) -> D3D12_BARRIER_ACCESS {
     let copy = COPY_DEST | COPY_SOURCE;
     let compute = copy
@@ -103,9 +103,10 @@ pub(super) fn accesses_of(list_type: D3D12_COMMAND_LIST_TYPE) -> D3D12_BARRIER_A
     }
 }
 
-/// The first access of several without any of the synchronization that it happens in.
+/// Returns the first access in `access` for which `sync` contains none of the required synchronization scopes.
 ///
-/// The document has this twice, by access and by synchronization, and the two differ; what one of them allows is allowed.
+/// The specification has two tables, one by access and one by synchronization scope, and they differ. A combination
+/// that either of them allows is allowed.
 pub(super) fn unsynchronized(
     sync: D3D12_BARRIER_SYNC,
     access: D3D12_BARRIER_ACCESS,
@@ -150,7 +151,7 @@ pub(super) fn unsynchronized(
         ),
         (SHADING_RATE, D3D12_BARRIER_SYNC_PIXEL_SHADING | D3D12_BARRIER_SYNC_ALL_SHADING),
     ];
-    // The other half of a split barrier says when.
+    // For SPLIT, the scope is that of the barrier's other half.
     let any = D3D12_BARRIER_SYNC_ALL | D3D12_BARRIER_SYNC_SPLIT;
     let lacks = |&&(bit, syncs): &&(D3D12_BARRIER_ACCESS, D3D12_BARRIER_SYNC)| {
         access & bit != 0 && sync & (syncs | any) == 0
@@ -158,7 +159,7 @@ pub(super) fn unsynchronized(
     needs.iter().find(lacks).map(|&(bit, _)| bit)
 }
 
-/// Whether a list of a type knows a layout, which is not UNDEFINED.
+/// Checks whether a list type supports a layout. UNDEFINED is not a valid argument.
 pub(super) fn knows_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BARRIER_LAYOUT) -> bool {
     let of_direct = (D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COMMON..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COPY_DEST)
         .contains(&layout);
@@ -186,7 +187,7 @@ pub(super) fn knows_layout(list_type: D3D12_COMMAND_LIST_TYPE, layout: D3D12_BAR
     }
 }
 
-/// The accesses that a texture in a layout allows; of a layout of video, none.
+/// Returns the accesses that a layout allows. Video layouts allow none.
 pub(super) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIER_ACCESS {
     let read = SHADER_RESOURCE | COPY_SOURCE;
     match layout {
@@ -221,11 +222,12 @@ pub(super) fn allowed_in(layout: D3D12_BARRIER_LAYOUT) -> D3D12_BARRIER_ACCESS {
     }
 }
 
-/// What a simultaneous-access texture allows, which stays in COMMON, beside what every texture allows there.
+/// Accesses that a simultaneous-access texture, which stays in COMMON, allows in addition to those of every texture in
+/// COMMON.
 pub(super) const SIMULTANEOUS: D3D12_BARRIER_ACCESS =
     RENDER_TARGET | UNORDERED | RESOLVE_DEST | RESOLVE_SOURCE;
 
-/// The flag of a resource that a layout needs.
+/// Returns the resource flag that a layout requires.
 pub(super) fn flag_of(layout: D3D12_BARRIER_LAYOUT) -> D3D12_RESOURCE_FLAGS {
     match layout {
         D3D12_BARRIER_LAYOUT_RENDER_TARGET => D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
@@ -239,7 +241,7 @@ pub(super) fn flag_of(layout: D3D12_BARRIER_LAYOUT) -> D3D12_RESOURCE_FLAGS {
     }
 }
 
-/// Accesses that need a flag of the resource.
+/// Accesses that require a resource flag.
 pub(super) const FLAG_ACCESSES: [(D3D12_BARRIER_ACCESS, D3D12_RESOURCE_FLAGS, &str); 3] = [
     (RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET"),
     (UNORDERED, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, "ALLOW_UNORDERED_ACCESS"),

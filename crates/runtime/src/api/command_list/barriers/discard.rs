@@ -8,14 +8,14 @@ use crate::api::resource::Resource_Impl;
 use crate::rules::Refusal;
 
 impl CommandList {
-    /// `DiscardResource`: what the bytes are afterwards is not defined, so nothing is done.
+    /// Checks a `DiscardResource` call. The contents are undefined afterwards, so there is nothing to execute.
     ///
-    /// The states that the subresources must be in are not known here. Rectangles may lie anywhere: what is outside of the
-    /// texture is nothing.
+    /// The states of the subresources are not tracked and not checked. Rectangles may exceed the texture; the parts
+    /// outside have no effect.
     ///
     /// # Safety
     ///
-    /// `region` is null or points to a region, whose rectangles are as many as it says.
+    /// `region` is null or points to a region whose `pRects` has `NumRects` elements.
     pub(in crate::api::command_list) unsafe fn check_discard(
         &self,
         resource: &Resource_Impl,
@@ -34,7 +34,7 @@ impl CommandList {
                 "DiscardResource needs a render target, a depth stencil or an unordered access resource",
             ));
         }
-        // SAFETY: by the COM contract pRegion is null (the whole resource) or points to a region.
+        // SAFETY: by the COM contract, pRegion is null (the whole resource) or points to a region.
         let Some(region) = (unsafe { region.as_ref() }) else { return Ok(()) };
         let count = subresource_count(desc);
         let end = region.FirstSubresource.checked_add(region.NumSubresources);
@@ -50,7 +50,7 @@ impl CommandList {
                 return Err(Refusal::invalid("pRegion has rectangles, and the resource is no 2D texture")
                     .with_id(D3D12_MESSAGE_ID_DISCARD_NO_RECTS_FOR_NON_TEXTURE2D));
             }
-            // One rectangle is meant for all: subresources of different mip levels have different sizes.
+            // One rectangle applies to all subresources, but different mip levels have different sizes.
             if region.NumSubresources != 1 && desc.MipLevels > 1 {
                 return Err(Refusal::invalid(format!(
                     "pRegion has rectangles and {} subresources of a texture of {} mip levels",

@@ -1,6 +1,7 @@
 //! `Barrier`: groups of global, texture and buffer barriers.
 //!
-//! DirectX-Specs, D3D12EnhancedBarriers.md, has the runtime check them ("Runtime barrier validation"), with or without the debug layer.
+//! DirectX-Specs, D3D12EnhancedBarriers.md, "Runtime barrier validation", requires the runtime to check them with or
+//! without the debug layer.
 
 use heapwright_d3d12::*;
 
@@ -11,18 +12,18 @@ use crate::api::resource::Resource;
 use crate::rules::{Notices, Refusal};
 
 impl CommandList {
-    /// `Barrier`.
+    /// Checks the barriers of a `Barrier` call.
     ///
     /// # Safety
     ///
-    /// The groups point to as many barriers of their types as they say.
+    /// Each group points to `NumBarriers` barriers of its type.
     pub(in crate::api::command_list) unsafe fn check_barrier_groups(
         &self,
         groups: &[D3D12_BARRIER_GROUP],
         notices: &mut Notices,
     ) -> Result<(), Refusal> {
         for (index, group) in groups.iter().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.check_barrier_group(group, notices) }
                 .map_err(|refusal| at("pBarrierGroups", index, &refusal))?;
         }
@@ -31,15 +32,15 @@ impl CommandList {
 
     /// # Safety
     ///
-    /// The group points to as many barriers of its type as it says.
+    /// The group points to `NumBarriers` barriers of its type.
     unsafe fn check_barrier_group(
         &self,
         group: &D3D12_BARRIER_GROUP,
         notices: &mut Notices,
     ) -> Result<(), Refusal> {
         let count = group.NumBarriers;
-        // SAFETY: Type says which member of the union the application wrote; by the COM contract it has NumBarriers
-        // elements.
+        // SAFETY: Type determines which member of the union the application wrote; by the COM contract, it has
+        // NumBarriers elements.
         unsafe {
             match group.Type {
                 D3D12_BARRIER_TYPE_GLOBAL => {
@@ -131,7 +132,7 @@ impl CommandList {
             notices.tolerate(check_heap_type(resource, access, name));
         }
         let (before, after) = (barrier.LayoutBefore, barrier.LayoutAfter);
-        // UNDEFINED on both sides leaves the layout, whatever it is, as it is.
+        // UNDEFINED on both sides keeps the current layout, whatever it is.
         if (before, after) != (D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_UNDEFINED) {
             self.check_layout(before, barrier.AccessBefore, resource.desc(), "LayoutBefore")?;
             self.check_layout(after, barrier.AccessAfter, resource.desc(), "LayoutAfter")?;
@@ -143,7 +144,7 @@ impl CommandList {
         check_subresources(&barrier.Subresources, resource.desc())
     }
 
-    /// Checks what a barrier waits for and what waits for it, each with its accesses.
+    /// Checks the synchronization scopes before and after a barrier, each with its accesses.
     fn check_sides(
         &self,
         [before, after]: [(D3D12_BARRIER_SYNC, D3D12_BARRIER_ACCESS); 2],
@@ -254,7 +255,7 @@ impl CommandList {
     }
 }
 
-/// Checks that a resource can be accessed like that at all.
+/// Checks that the resource supports an access at all.
 fn check_resource(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str) -> Result<(), Refusal> {
     let refuse = |why: String| {
         Err(Refusal::invalid(format!("{name} {access:#x} {why}"))
@@ -284,8 +285,8 @@ fn check_resource(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str)
     Ok(())
 }
 
-/// Checks that the heap of a resource goes with an access, which is the debug layer's: states of resources in UPLOAD and READBACK heaps
-/// are.
+/// Checks that the heap type of a resource allows an access. A violation is a message of the debug layer, like the
+/// states of resources in UPLOAD and READBACK heaps.
 fn check_heap_type(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str) -> Result<(), Refusal> {
     if access == D3D12_BARRIER_ACCESS_NO_ACCESS {
         return Ok(());
@@ -320,7 +321,7 @@ fn check_subresources(
     }
     for (first, count, all, name) in [
         (range.IndexOrFirstMipLevel, range.NumMipLevels, mips, "mip levels"),
-        // Windows takes no slices for one.
+        // Windows treats 0 slices as 1.
         (range.FirstArraySlice, range.NumArraySlices.max(1), slices, "array slices"),
         (range.FirstPlane, range.NumPlanes, planes, "planes"),
     ] {

@@ -7,7 +7,7 @@ use crate::api::command_list::CommandList;
 use crate::api::resource::Resource;
 use crate::rules::{Notices, Refusal};
 
-/// States that write; each stands alone.
+/// States that write. They cannot be combined with other states.
 const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
     | D3D12_RESOURCE_STATE_DEPTH_WRITE
@@ -16,31 +16,31 @@ const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_RESOLVE_DEST
     | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// States that read; they combine.
+/// States that read. They can be combined with each other.
 const READ_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
     | D3D12_RESOURCE_STATE_DEPTH_READ
     | D3D12_RESOURCE_STATE_RESOLVE_SOURCE
     | D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE;
 
-/// States that only buffers can be in.
+/// States that only buffers support.
 const BUFFER_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VERTEX_AND_CONSTANT_BUFFER
     | D3D12_RESOURCE_STATE_INDEX_BUFFER
     | D3D12_RESOURCE_STATE_STREAM_OUT
     | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
     | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// States that only textures can be in. RENDER_TARGET is none of them: buffers have render target views.
+/// States that only textures support. RENDER_TARGET is not among them: buffers have render target views.
 const TEXTURE_ONLY: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_DEPTH_WRITE
     | D3D12_RESOURCE_STATE_DEPTH_READ
     | D3D12_RESOURCE_STATE_RESOLVE_DEST
     | D3D12_RESOURCE_STATE_RESOLVE_SOURCE
     | D3D12_RESOURCE_STATE_SHADING_RATE_SOURCE;
 
-/// States that a copy list knows.
+/// States that copy lists support.
 const COPY_LIST_STATES: D3D12_RESOURCE_STATES =
     D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
 
-/// States that a compute list knows.
+/// States that compute lists support.
 const COMPUTE_LIST_STATES: D3D12_RESOURCE_STATES = COPY_LIST_STATES
     | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
     | D3D12_RESOURCE_STATE_NON_PIXEL_SHADER_RESOURCE
@@ -48,10 +48,11 @@ const COMPUTE_LIST_STATES: D3D12_RESOURCE_STATES = COPY_LIST_STATES
     | D3D12_RESOURCE_STATE_INDIRECT_ARGUMENT
     | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// States that need a flag of the resource.
+/// States that require a resource flag.
 const FLAG_STATES: [(D3D12_RESOURCE_STATES, D3D12_RESOURCE_FLAGS, &str); 3] = [
     (D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, "ALLOW_RENDER_TARGET"),
-    // In DXR 1.0 an acceleration structure needs no flag of its own; the later one for it needs this one.
+    // In DXR 1.0, acceleration structures have no flag of their own. The flag added later requires
+    // ALLOW_UNORDERED_ACCESS as well.
     (
         D3D12_RESOURCE_STATE_UNORDERED_ACCESS | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE,
         D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
@@ -65,18 +66,18 @@ const FLAG_STATES: [(D3D12_RESOURCE_STATES, D3D12_RESOURCE_FLAGS, &str); 3] = [
 ];
 
 impl CommandList {
-    /// `ResourceBarrier`.
+    /// Checks the barriers of a `ResourceBarrier` call.
     ///
     /// # Safety
     ///
-    /// The members of the unions that `Type` names are initialised.
+    /// In each barrier, the union member selected by `Type` is initialised.
     pub(in crate::api::command_list) unsafe fn check_barriers(
         &self,
         barriers: &[D3D12_RESOURCE_BARRIER],
         notices: &mut Notices,
     ) -> Result<(), Refusal> {
         for (index, barrier) in barriers.iter().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.check_barrier(barrier, notices) }
                 .map_err(|refusal| at("pBarriers", index, &refusal))?;
         }
@@ -85,7 +86,7 @@ impl CommandList {
 
     /// # Safety
     ///
-    /// The member of the union that `Type` names is initialised.
+    /// The union member selected by `Type` is initialised.
     unsafe fn check_barrier(
         &self,
         barrier: &D3D12_RESOURCE_BARRIER,
@@ -99,7 +100,7 @@ impl CommandList {
             ))
             .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_FLAG));
         }
-        // SAFETY: Type says which member of the union the application wrote.
+        // SAFETY: Type determines which member of the union the application wrote.
         unsafe {
             match barrier.Type {
                 D3D12_RESOURCE_BARRIER_TYPE_TRANSITION => {
@@ -164,7 +165,7 @@ impl CommandList {
             return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE);
         }
         let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-        // GENERIC_READ as a whole is also how textures in custom upload heaps begin.
+        // The complete GENERIC_READ is also the initial state of textures in custom upload heaps.
         let foreign = if is_buffer { TEXTURE_ONLY } else { BUFFER_ONLY };
         if state & foreign != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
             let why = format!("is no state of a {}", if is_buffer { "buffer" } else { "texture" });
@@ -189,7 +190,7 @@ impl CommandList {
         for (resource, name) in
             [(&barrier.pResourceBefore, "pResourceBefore"), (&barrier.pResourceAfter, "pResourceAfter")]
         {
-            // Null stands for any resource.
+            // Null means any resource.
             if resource.is_none() {
                 continue;
             }
@@ -222,8 +223,8 @@ impl CommandList {
     }
 }
 
-/// What is in an UPLOAD or READBACK heap keeps its state. Since Agility SDK 606 such resources begin in more than one state, and Windows
-/// leaves the rule to the debug layer.
+/// Checks that the resource is not in an UPLOAD or READBACK heap, where resources keep their state. Since Agility SDK
+/// 606 such resources have more than one possible initial state, and Windows leaves this rule to the debug layer.
 fn check_heap_type(resource: &Resource) -> Result<(), Refusal> {
     let heap_type = match resource.heap_type() {
         Some(D3D12_HEAP_TYPE_UPLOAD) => "an UPLOAD",

@@ -1,11 +1,11 @@
 //! `ResourceBarrier`, `Barrier` and `DiscardResource`.
 //!
-//! The simulated GPU executes a list in order and has no caches: barriers change nothing. They are checked as far as a single
-//! barrier tells; which state a resource really is in is not tracked.
+//! The simulated GPU executes a list in order and has no caches, so barriers have no effect. Each barrier is checked on
+//! its own; the actual state of a resource is not tracked here.
 //!
 //! * `legacy`, `enhanced`, `discard`: the three calls.
-//! * `compatibility`: what of enhanced barriers goes together, as tables.
-//! * `subresources`: counting them.
+//! * `compatibility`: tables of valid combinations in enhanced barriers.
+//! * `subresources`: counts of mip levels, slices and planes.
 
 mod compatibility;
 mod discard;
@@ -33,7 +33,7 @@ impl CommandList {
     }
 }
 
-/// The same refusal, of one element of an array.
+/// Prefixes a refusal with the index of the array element that it is about.
 fn at(array: &str, index: usize, refusal: &Refusal) -> Refusal {
     Refusal::new(refusal.hresult(), format!("{array}[{index}]: {refusal}")).with_id(refusal.id())
 }

@@ -1,15 +1,15 @@
-//! How many mips, slices and planes a resource has.
+//! Counts of a resource's mip levels, array slices and planes.
 
 use heapwright_d3d12::*;
 
 use crate::format;
 
-/// The planes that a format keeps apart.
+/// Returns the number of planes of a format.
 pub(in crate::api) fn plane_count(format: DXGI_FORMAT) -> u32 {
     format::properties(format).map_or(1, |format| format.plane_count())
 }
 
-/// Mips, array slices and planes of a resource.
+/// Returns the numbers of mip levels, array slices and planes of a resource.
 pub(in crate::api) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
     if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
         return [1, 1, 1];
@@ -22,7 +22,7 @@ pub(in crate::api) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
     [u32::from(desc.MipLevels).max(1), slices, plane_count(desc.Format)]
 }
 
-/// How many subresources a resource has.
+/// Returns the number of subresources of a resource.
 pub(in crate::api::command_list) fn subresource_count(desc: &D3D12_RESOURCE_DESC1) -> u32 {
     extents(desc).iter().product()
 }

@@ -37,7 +37,7 @@ impl ID3D12Device_Impl for Device_Impl {
         let name = "ID3D12Device::CreateCommandAllocator";
         let check = || check_list_type(list_type);
         let make = |device, ()| Ok(CommandAllocator::new(device, list_type));
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { self.create_child(name, riid, ppcommandallocator, check, make) }
     }
 
@@ -48,9 +48,9 @@ impl ID3D12Device_Impl for Device_Impl {
         pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
         let name = "ID3D12Device::CreateGraphicsPipelineState";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         let check = || unsafe { inert::check_graphics(pdesc) };
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
             self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
         }
@@ -63,9 +63,9 @@ impl ID3D12Device_Impl for Device_Impl {
         pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
         let name = "ID3D12Device::CreateComputePipelineState";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         let check = || unsafe { inert::check_compute(pdesc) };
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
             self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
         }
@@ -80,7 +80,7 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppcommandlist: *mut *mut c_void,
     ) -> Result<()> {
-        // The allocator says whether the device was removed.
+        // `CommandList::open` checks whether the device was removed.
         let check = || {
             check_node_mask(nodemask)?;
             check_list_type(list_type)?;
@@ -92,7 +92,7 @@ impl ID3D12Device_Impl for Device_Impl {
         let make =
             |allocator: &_| Ok(ComObject::new(CommandList::open(self.to_object(), allocator, list_type)?));
         let name = "ID3D12Device::CreateCommandList";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { call::create(self.log(), name, riid, ppcommandlist, check, make) }
     }
 
@@ -103,7 +103,7 @@ impl ID3D12Device_Impl for Device_Impl {
         featuresupportdatasize: u32,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device::CheckFeatureSupport", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.check_feature_support(feature, pfeaturesupportdata, featuresupportdatasize) }
         })
     }
@@ -115,10 +115,10 @@ impl ID3D12Device_Impl for Device_Impl {
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
         let name = "ID3D12Device::CreateDescriptorHeap";
-        // SAFETY: by the COM contract pDescriptorHeapDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDescriptorHeapDesc is null or points to a description.
         let desc = unsafe { call::read(pdescriptorheapdesc, "pDescriptorHeapDesc") };
         let check = || desc.and_then(descriptor_heap::check_desc);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { self.create_child(name, riid, ppvheap, check, DescriptorHeap::new) }
     }
 
@@ -134,11 +134,11 @@ impl ID3D12Device_Impl for Device_Impl {
         riid: *const GUID,
         ppvrootsignature: *mut *mut c_void,
     ) -> Result<()> {
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         let check =
             || unsafe { inert::check_root_signature(nodemask, pblobwithrootsignature, bloblengthinbytes) };
         let name = "ID3D12Device::CreateRootSignature";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
             self.create_child(name, riid, ppvrootsignature, check, |device, ()| {
                 Ok(RootSignature::new(device))
@@ -153,7 +153,7 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) =
             ("ID3D12Device::CreateConstantBufferView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         self.write_descriptor(name, *destdescriptor, heap_type, || unsafe {
             self.constant_buffer_view(pdesc)
         });
@@ -182,7 +182,7 @@ impl ID3D12Device_Impl for Device_Impl {
         let (name, heap_type) =
             ("ID3D12Device::CreateUnorderedAccessView", D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
         self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.unordered_access_view(presource.as_ref(), pcounterresource.as_ref(), pdesc) }
         });
     }
@@ -195,7 +195,7 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) = ("ID3D12Device::CreateRenderTargetView", D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
         self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.render_target_view(presource.as_ref(), pdesc) }
         });
     }
@@ -208,7 +208,7 @@ impl ID3D12Device_Impl for Device_Impl {
     ) {
         let (name, heap_type) = ("ID3D12Device::CreateDepthStencilView", D3D12_DESCRIPTOR_HEAP_TYPE_DSV);
         self.write_descriptor(name, *destdescriptor, heap_type, || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.depth_stencil_view(presource.as_ref(), pdesc) }
         });
     }
@@ -218,7 +218,7 @@ impl ID3D12Device_Impl for Device_Impl {
         _pdesc: *const D3D12_SAMPLER_DESC,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        // Nothing samples.
+        // Samplers are not stored, because nothing samples.
     }
 
     fn CopyDescriptors(
@@ -231,9 +231,9 @@ impl ID3D12Device_Impl for Device_Impl {
         psrcdescriptorrangesizes: *const u32,
         descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) {
-        // The call has no result; `run` has logged a refusal.
+        // The method returns nothing; `run` has already logged the error.
         let _ = call::run(self.log(), "ID3D12Device::CopyDescriptors", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe {
                 self.copy_descriptors(
                     numdestdescriptorranges,
@@ -256,9 +256,9 @@ impl ID3D12Device_Impl for Device_Impl {
         descriptorheapstype: D3D12_DESCRIPTOR_HEAP_TYPE,
     ) {
         let (target, source, count) = (destdescriptorrangestart, srcdescriptorrangestart, &numdescriptors);
-        // The call has no result; `run` has logged a refusal.
+        // The method returns nothing; `run` has already logged the error.
         let _ = call::run(self.log(), "ID3D12Device::CopyDescriptorsSimple", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { self.copy_descriptors(1, target, count, 1, source, count, descriptorheapstype) }
         });
     }
@@ -280,35 +280,35 @@ impl ID3D12Device_Impl for Device_Impl {
         name: &PCWSTR,
     ) -> Result<HANDLE> {
         call::run(self.log(), "ID3D12Device::CreateSharedHandle", || {
-            // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+            // SAFETY: by the COM contract, the name is null or a zero-terminated UTF-16 string.
             unsafe { shared_handle::create(self, pobject.as_ref(), access, *name) }
         })
     }
 
     fn OpenSharedHandle(&self, nthandle: HANDLE, riid: *const GUID, ppvobj: *mut *mut c_void) -> Result<()> {
         call::run(self.log(), "ID3D12Device::OpenSharedHandle", || {
-            // SAFETY: by the COM contract the pointers are null or point to what the method says.
+            // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { shared_handle::open(&self.to_object(), nthandle, riid, ppvobj) }
         })
     }
 
     fn OpenSharedHandleByName(&self, name: &PCWSTR, access: u32) -> Result<HANDLE> {
         call::run(self.log(), "ID3D12Device::OpenSharedHandleByName", || {
-            // SAFETY: by the COM contract the name is null or a zero-terminated UTF-16 string.
+            // SAFETY: by the COM contract, the name is null or a zero-terminated UTF-16 string.
             unsafe { shared_handle::open_by_name(self, *name, access) }
         })
     }
 
     fn MakeResident(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
         call::run(self.log(), "ID3D12Device::MakeResident", || {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             self.make_resident(unsafe { read_objects(numobjects, ppobjects) }?)
         })
     }
 
     fn Evict(&self, numobjects: u32, ppobjects: *const Option<ID3D12Pageable>) -> Result<()> {
         call::run(self.log(), "ID3D12Device::Evict", || {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             self.evict(unsafe { read_objects(numobjects, ppobjects) }?)
         })
     }
@@ -323,7 +323,7 @@ impl ID3D12Device_Impl for Device_Impl {
         let name = "ID3D12Device::CreateFence";
         let check = || fence::check_flags(flags);
         let make = |device, ()| Ok(Fence::new(device, initialvalue, flags));
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { self.create_child(name, riid, ppfence, check, make) }
     }
 
@@ -341,11 +341,11 @@ impl ID3D12Device_Impl for Device_Impl {
         ppvheap: *mut *mut c_void,
     ) -> Result<()> {
         let name = "ID3D12Device::CreateQueryHeap";
-        // SAFETY: by the COM contract pDesc is null or points to a description.
+        // SAFETY: by the COM contract, pDesc is null or points to a description.
         let desc = unsafe { call::read(pdesc, "pDesc") };
         let check = || desc.and_then(query_heap::check_desc);
         let make = |device, desc: &_| Ok(QueryHeap::new(device, desc));
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { self.create_child(name, riid, ppvheap, check, make) }
     }
 
@@ -360,11 +360,11 @@ impl ID3D12Device_Impl for Device_Impl {
             if prootsignature.is_some() {
                 own::<RootSignature>(self, prootsignature.as_ref(), "pRootSignature")?;
             }
-            // SAFETY: by the COM contract pDesc is null or points to a description.
+            // SAFETY: by the COM contract, pDesc is null or points to a description.
             unsafe { inert::check_command_signature(pdesc) }
         };
         let name = "ID3D12Device::CreateCommandSignature";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
             self.create_child(name, riid, ppvcommandsignature, check, |device, arguments| {
                 Ok(CommandSignature::new(device, arguments))
@@ -382,10 +382,11 @@ impl ID3D12Device_Impl for Device_Impl {
         firstsubresourcetilingtoget: u32,
         psubresourcetilingsfornonpackedmips: *mut D3D12_SUBRESOURCE_TILING,
     ) {
-        // The call has no result; `run` has logged a refusal.
+        // The method returns nothing; `run` has already logged the error.
         let _ = call::run(self.log(), "ID3D12Device::GetResourceTiling", || {
             let tiling = self.tiling(ptiledresource)?;
-            // SAFETY: by the COM contract each pointer is null or writable; the array has *pNumSubresourceTilings elements.
+            // SAFETY: by the COM contract, each pointer is null or writable; the array has *pNumSubresourceTilings
+            // elements.
             unsafe {
                 if let Some(out) = pnumtilesforentireresource.as_mut() {
                     *out = tiling.tile_count();

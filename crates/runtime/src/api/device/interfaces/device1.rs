@@ -27,7 +27,8 @@ impl ID3D12Device1_Impl for Device_Impl {
         hevent: HANDLE,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device1::SetEventOnMultipleFenceCompletion", || {
-            // SAFETY: by the COM contract both arrays have that many elements, and the handle is null or an event's.
+            // SAFETY: by the COM contract, both arrays have that many elements, and the handle is null or refers to an
+            // event.
             unsafe {
                 self.set_event_on_multiple_fence_completion(ppfences, pfencevalues, numfences, flags, hevent)
             }
@@ -41,7 +42,7 @@ impl ID3D12Device1_Impl for Device_Impl {
         ppriorities: *const D3D12_RESIDENCY_PRIORITY,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device1::SetResidencyPriority", || {
-            // SAFETY: by the COM contract both arrays have that many elements.
+            // SAFETY: by the COM contract, both arrays have that many elements.
             unsafe { self.set_residency_priority(read_objects(numobjects, ppobjects)?, ppriorities) }
         })
     }
@@ -60,9 +61,9 @@ impl ID3D12Device2_Impl for Device_Impl {
         pppipelinestate: *mut *mut c_void,
     ) -> Result<()> {
         let name = "ID3D12Device2::CreatePipelineState";
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         let check = || unsafe { inert::check_stream(pdesc) };
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe {
             self.create_child(name, riid, pppipelinestate, check, |device, ()| Ok(PipelineState::new(device)))
         }
@@ -79,7 +80,7 @@ impl ID3D12Device3_Impl for Device_Impl {
         fencevaluetosignal: u64,
     ) -> Result<()> {
         call::run(self.log(), "ID3D12Device3::EnqueueMakeResident", || {
-            // SAFETY: by the COM contract the array has that many elements.
+            // SAFETY: by the COM contract, the array has that many elements.
             let objects = unsafe { read_objects(numobjects, ppobjects) }?;
             self.enqueue_make_resident(flags, objects, pfencetosignal.as_ref(), fencevaluetosignal)
         })
@@ -110,7 +111,7 @@ impl ID3D12Device4_Impl for Device_Impl {
         };
         let name = "ID3D12Device4::CreateCommandList1";
         let make = |device, ()| Ok(CommandList::closed(device, list_type));
-        // SAFETY: by the COM contract the pointers are null or point to what the method says.
+        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
         unsafe { self.create_child(name, riid, ppcommandlist, check, make) }
     }
 

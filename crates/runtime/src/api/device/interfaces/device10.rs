@@ -51,7 +51,7 @@ impl ID3D12Device11_Impl for Device_Impl {
         _pdesc: *const D3D12_SAMPLER_DESC2,
         _destdescriptor: &D3D12_CPU_DESCRIPTOR_HANDLE,
     ) {
-        // Nothing samples.
+        // Samplers are not stored, because nothing samples.
     }
 }
 

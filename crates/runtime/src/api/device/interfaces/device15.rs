@@ -1,4 +1,4 @@
-//! `ID3D12Device15`: trim notifications. Its other methods are not there.
+//! `ID3D12Device15`: trim notifications. Its other methods are not implemented.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use crate::api::device::Device_Impl;
 use crate::api::methods::methods;
 use crate::rules::Refusal;
 
-/// The result of a call as the method table has it.
+/// Converts a result to an HRESULT, as this method table requires.
 fn answer(result: windows_core::Result<()>) -> HRESULT {
     result.map_or_else(|error| error.code(), |()| S_OK)
 }
@@ -31,12 +31,12 @@ impl ID3D12Device15_Impl for Device_Impl {
         data: *mut D3D12_REGISTER_TRIM_NOTIFICATION,
     ) -> HRESULT {
         answer(call::run(self.log(), "ID3D12Device15::RegisterTrimNotificationCallback", || {
-            // SAFETY: by the COM contract pData is null or points to a registration.
+            // SAFETY: by the COM contract, pData is null or points to a registration.
             let data = unsafe { data.as_mut() }.ok_or_else(|| Refusal::invalid("pData is null"))?;
-            // As the specification has it for a registration that fails.
+            // Required by the specification for a failed registration.
             data.CallbackCookie = 0;
             self.check_trim_notifications()?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             data.CallbackCookie = unsafe { self.trim_notifications().register(data) }?;
             Ok(())
         }))
@@ -56,7 +56,7 @@ impl ID3D12Device15_Impl for Device_Impl {
         _riid: *const GUID,
         heap: *mut *mut c_void,
     ) -> HRESULT {
-        // SAFETY: the COM contract gives null or a pointer to writable space for one pointer.
+        // SAFETY: by the COM contract, the pointer is null or points to writable space for one pointer.
         unsafe { call::clear(heap) };
         answer(call::not_implemented(self.log(), "ID3D12Device15::CreateQueryHeap1"))
     }

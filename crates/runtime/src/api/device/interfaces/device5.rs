@@ -117,7 +117,8 @@ impl ID3D12Device8_Impl for Device_Impl {
 impl ID3D12Device9_Impl for Device_Impl {
     calls! {
         ID3D12Device9:
-        // Creators tell queues of one process apart in schedulers; there is none here.
+        // Creator ids let schedulers tell the queues of one process apart. There is no scheduler here, so they are
+        // ignored.
         fn CreateCommandQueue1(
             desc: *const D3D12_COMMAND_QUEUE_DESC, _creator: *const GUID, riid: *const GUID,
             ppv: *mut *mut c_void
