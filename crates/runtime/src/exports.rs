@@ -101,9 +101,9 @@ fn process_choice() -> Result<&'static Choice, Refusal> {
 /// | option | effect |
 /// | --- | --- |
 /// | `alignment-is-floor` | [`DeviceOptions::alignment_is_floor`](crate::DeviceOptions::alignment_is_floor) |
-/// | `manual-write-tracking` | Accepted without effect: writes are tracked while a tool is [installed](crate::write_tracking::install). |
+/// | `manual-write-tracking` | Has no effect at present; see [`write_tracking`](crate::write_tracking). |
 /// | `aliasing=advanced`, `aliasing=simple` | Devices track [aliasing](crate::aliasing) by this usage model. |
-/// | `scramble=SEED`, `scramble=off` | Requires `aliasing`. Sets the seed of the pattern that overwrites undefined bytes (0 by default), or disables overwriting. |
+/// | `scramble=SEED`, `scramble=off` | With `aliasing`: the seed for overwriting undefined bytes (default 0), or off. |
 ///
 /// The environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS have the same effect for programs that do not
 /// call this function. Returns E_INVALIDARG for an unknown profile or option, and E_FAIL after the choice has been made

@@ -19,14 +19,14 @@
 //! | DXGI: `IDXGIFactory6`, `IDXGIAdapter4`, memory info, reservations, budget notifications | supported |
 //! | heaps; placed, committed and reserved buffers and textures; tight alignment; GPU upload heaps | supported |
 //! | footprints, tilings, format support, private data, names, residency | supported |
-//! | queues, command lists with the memory commands (copies, clears, resolves, discards, render passes, legacy and enhanced barriers), fences, descriptor and query heaps | supported |
-//! | [`aliasing`]: tracking of which contents are valid, checking of the rules of aliasing and data inheritance | supported, off by default |
+//! | queues, fences, descriptor and query heaps; command lists with copies, clears, resolves, discards, render passes, barriers | supported |
+//! | [`aliasing`]: validity of contents, rules of aliasing and data inheritance | supported, off by default |
 //! | debug layer: info queue, messages with D3D12's ids, live objects | supported |
 //! | shared handles of heaps, committed resources and fences | supported within the process |
 //! | heaps and buffers at chosen GPU virtual addresses, reserved when the device is created | supported |
-//! | heaps for display, opening objects shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
+//! | display heaps, objects shared across adapters, protected sessions, sampler feedback, video formats | E_NOTIMPL |
 //! | [`write_tracking`]: a tool that is notified of CPU writes | supported while a tool is installed |
-//! | root signatures, pipeline states, command signatures, bundles, queries; draws and dispatches | inert: created and recorded but not executed; each list logs this once |
+//! | root signatures, pipelines, command signatures, bundles, queries, draws, dispatches | created or recorded, not executed; logged once per list |
 //! | ray tracing, state objects, predication | E_NOTIMPL, or no effect if the call returns nothing |
 //!
 //! Calls to unsupported features are reported through `tracing` and the info queue.

@@ -21,7 +21,7 @@ pub(super) struct Fence {
     child: Child,
     flags: D3D12_FENCE_FLAGS,
     value: Arc<FenceValue>,
-    /// The device's tracker of aliasing.
+    /// The device's aliasing tracker.
     aliasing: Arc<AliasingTracker>,
 }
 

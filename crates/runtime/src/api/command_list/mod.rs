@@ -150,7 +150,7 @@ impl CommandList {
         Ok(Self { child: Child::new(device).counted(ObjectKind::CommandList), list_type, state })
     }
 
-    /// Creates a list that is closed and empty.
+    /// Creates a list that is closed and has never recorded.
     pub(super) fn closed(device: ComObject<Device>, list_type: D3D12_COMMAND_LIST_TYPE) -> Self {
         Self {
             child: Child::new(device).counted(ObjectKind::CommandList),
@@ -167,8 +167,8 @@ impl CommandList {
     ///
     /// # Errors
     ///
-    /// Returns E_INVALIDARG for an empty list and for one whose allocator was reset. Returns DXGI_ERROR_INVALID_CALL,
-    /// which also removes the device, for a list that is still recording or failed to close.
+    /// Returns E_INVALIDARG for a list that never recorded and for one whose allocator was reset. Returns
+    /// DXGI_ERROR_INVALID_CALL, which also removes the device, for a list that is still recording or failed to close.
     pub(super) fn executable(&self) -> Result<Arc<Recorded>, Refusal> {
         match &*self.lock() {
             State::Closed(recorded) if recorded.recordings.holds(recorded.generation) => {

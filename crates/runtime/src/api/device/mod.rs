@@ -156,7 +156,7 @@ impl Device {
         Options { manual_write_tracking: write_tracking::is_installed(), ..self.options }
     }
 
-    /// Returns the tracker of aliasing.
+    /// Returns the aliasing tracker.
     pub(crate) fn aliasing(&self) -> &Arc<AliasingTracker> {
         &self.aliasing
     }
