@@ -25,7 +25,7 @@ const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
     D3D12_RESIDENCY_PRIORITY_MAXIMUM,
 ];
 
-/// What residency applies to behind an object.
+/// The memory or the residency count behind a pageable object.
 enum Pageable<'a> {
     /// Memory of the object's own.
     Memory(&'a dyn DriverHeap),
@@ -211,7 +211,7 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// Returns what residency applies to behind each object.
+    /// Returns the memory or the residency count behind each object.
     fn pageables<'a>(&self, objects: &'a [Option<ID3D12Pageable>]) -> Result<Vec<Pageable<'a>>, Refusal> {
         let mut pageables = Vec::with_capacity(objects.len());
         for (index, object) in objects.iter().enumerate() {
