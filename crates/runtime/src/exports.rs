@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use heapwright_d3d12::*;
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::aliasing::AliasingTracking;
+use crate::aliasing::{AliasingTracking, Strictness};
 use crate::api::adapter::Adapter;
 use crate::api::call;
 use crate::api::device::Device;
@@ -32,8 +32,8 @@ pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
 const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
 
 /// The valid options, for messages.
-const OPTIONS: &str = "alignment-is-floor, manual-write-tracking, aliasing=advanced, aliasing=simple, scramble=SEED or \
-                       scramble=off are allowed";
+const OPTIONS: &str = "alignment-is-floor, aliasing=advanced, aliasing=simple, strictness=documented, strictness=mild, \
+                       strictness=strict, strictness=pedantic, scramble=SEED and scramble=off are allowed";
 
 /// The process's adapter, and the options of the devices created on it.
 struct Choice {
@@ -53,13 +53,16 @@ impl Choice {
         };
         let mut chosen = Options::default();
         let mut aliasing: Option<AliasingTracking> = None;
-        let mut scramble_seed = None;
+        let (mut strictness, mut scramble_seed) = (None, None);
         for name in options.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name.split_once('=') {
                 None if name == "alignment-is-floor" => chosen.alignment_is_floor = true,
-                None if name == "manual-write-tracking" => chosen.manual_write_tracking = true,
                 Some(("aliasing", "advanced")) => aliasing = Some(AliasingTracking::ADVANCED),
                 Some(("aliasing", "simple")) => aliasing = Some(AliasingTracking::SIMPLE),
+                Some(("strictness", "documented")) => strictness = Some(Strictness::Documented),
+                Some(("strictness", "mild")) => strictness = Some(Strictness::Mild),
+                Some(("strictness", "strict")) => strictness = Some(Strictness::Strict),
+                Some(("strictness", "pedantic")) => strictness = Some(Strictness::Pedantic),
                 Some(("scramble", "off")) => scramble_seed = Some(None),
                 Some(("scramble", seed)) => {
                     let seed = seed.parse().map_err(|_| {
@@ -70,11 +73,15 @@ impl Choice {
                 _ => return Err(Refusal::invalid(format!("{name} is no option of a device: {OPTIONS}"))),
             }
         }
-        match (&mut aliasing, scramble_seed) {
-            (_, None) => {}
-            (Some(tracking), Some(seed)) => tracking.scramble_seed = seed,
-            (None, Some(_)) => {
-                return Err(Refusal::invalid("scramble= is an option of aliasing=, which is not given"));
+        match &mut aliasing {
+            Some(tracking) => {
+                tracking.strictness = strictness.unwrap_or(tracking.strictness);
+                tracking.scramble_seed = scramble_seed.unwrap_or(tracking.scramble_seed);
+            }
+            None if strictness.is_none() && scramble_seed.is_none() => {}
+            None => {
+                let rule = "strictness= and scramble= are options of aliasing=, which is not given";
+                return Err(Refusal::invalid(rule));
             }
         }
         Ok(Self { adapters: vec![Arc::new(HostDriver::new(profile))], options: chosen, aliasing })
@@ -101,8 +108,8 @@ fn process_choice() -> Result<&'static Choice, Refusal> {
 /// | option | effect |
 /// | --- | --- |
 /// | `alignment-is-floor` | [`DeviceOptions::alignment_is_floor`](crate::DeviceOptions::alignment_is_floor) |
-/// | `manual-write-tracking` | Has no effect at present; see [`write_tracking`](crate::write_tracking). |
 /// | `aliasing=advanced`, `aliasing=simple` | Devices track [aliasing](crate::aliasing) by this usage model. |
+/// | `strictness=documented`, `=mild`, `=strict`, `=pedantic` | With `aliasing`: the [strictness](crate::aliasing::Strictness). |
 /// | `scramble=SEED`, `scramble=off` | With `aliasing`: the seed for overwriting undefined bytes (default 0), or off. |
 ///
 /// The environment variables HEAPWRIGHT_PROFILE and HEAPWRIGHT_OPTIONS have the same effect for programs that do not

@@ -63,21 +63,36 @@ impl WrittenRange {
     }
 }
 
-static TRACKER: RwLock<Option<Arc<dyn WriteTracker>>> = RwLock::new(None);
+struct Installed {
+    /// The number of the installation that `tool` is of. Each has a number of its own.
+    number: u64,
+    tool: Option<Arc<dyn WriteTracker>>,
+}
 
-/// An installed tool. Dropping this value removes the tool that is installed at that time.
-#[must_use = "dropping the installation takes the tool away"]
-pub struct Installation(());
+static INSTALLED: RwLock<Installed> = RwLock::new(Installed { number: 0, tool: None });
+
+/// An installed tool. Dropping this value removes the tool, unless another one has replaced it.
+#[must_use = "dropping the installation removes the tool"]
+pub struct Installation(u64);
 
 /// Installs a tool for all devices of the process and replaces an installed one.
-pub fn install(tracker: Arc<dyn WriteTracker>) -> Installation {
-    *TRACKER.write().unwrap_or_else(PoisonError::into_inner) = Some(tracker);
-    Installation(())
+pub fn install(tool: Arc<dyn WriteTracker>) -> Installation {
+    let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+    installed.number += 1;
+    let number = installed.number;
+    let replaced = installed.tool.replace(tool);
+    // A tool's own drop may call functions of this module.
+    drop(installed);
+    drop(replaced);
+    Installation(number)
 }
 
 impl Drop for Installation {
     fn drop(&mut self) {
-        *TRACKER.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+        let removed = if installed.number == self.0 { installed.tool.take() } else { None };
+        drop(installed);
+        drop(removed);
     }
 }
 
@@ -89,12 +104,12 @@ impl fmt::Debug for Installation {
 
 /// Returns whether a tool is installed.
 pub(crate) fn is_installed() -> bool {
-    TRACKER.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    INSTALLED.read().unwrap_or_else(PoisonError::into_inner).tool.is_some()
 }
 
 /// Notifies the tool, if one is installed. The call is made outside of the lock.
 pub(crate) fn report(write: &TrackedWrite) {
-    let tracker = TRACKER.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let tracker = INSTALLED.read().unwrap_or_else(PoisonError::into_inner).tool.clone();
     if let Some(tracker) = tracker {
         tracker.track_write(write);
     }

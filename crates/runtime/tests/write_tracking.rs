@@ -61,9 +61,11 @@ fn a_tool_hears_of_writes_while_it_is_installed() {
     assert!(!is_supported(&gpu), "false by default");
     assert_eq!(tracked_heap(&gpu).err(), Some(E_INVALIDARG), "an error where it is not supported");
 
+    let older = install(Arc::new(Tool::default()));
     let tool = Arc::new(Tool::default());
     let installation = install(Arc::clone(&tool) as Arc<dyn WriteTracker>);
-    assert!(is_supported(&gpu));
+    drop(older);
+    assert!(is_supported(&gpu), "the older tool was replaced; removing it changes nothing");
     let heap = tracked_heap(&gpu).expect("the tool supports it");
     let resource = buffer(&gpu, &heap);
     let name: Vec<u16> = "vertices".encode_utf16().chain([0]).collect();

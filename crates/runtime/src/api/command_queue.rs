@@ -49,9 +49,6 @@ struct Submissions {
 /// Checks the description of a queue.
 pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<&D3D12_COMMAND_QUEUE_DESC, Refusal> {
     if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
-        return Err(Refusal::invalid("Type is BUNDLE: no queue executes bundles by themselves"));
-    }
-    if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
         return Err(Refusal::invalid("Type is BUNDLE: lists execute bundles, queues do not"));
     }
     super::command_allocator::check_list_type(desc.Type)?;
