@@ -205,7 +205,7 @@ fn import(device: &ID3D12Device, allocator: &ResourceAllocator) -> ResourceAlloc
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
     let (desc, state) = (buffer_desc(ByteSize::new(3000)), D3D12_RESOURCE_STATE_GENERIC_READ);
     let mut theirs: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface asked for.
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
     unsafe {
         device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut theirs)
     }

@@ -162,7 +162,7 @@ unsafe extern "system" fn query_interface(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         if iid.as_ref().is_some_and(is_numbered) {
@@ -214,7 +214,7 @@ unsafe extern "system" fn allocation_info(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
 ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         for desc in std::slice::from_raw_parts(descs, usize::try_from(count).expect("few")) {
@@ -231,7 +231,7 @@ unsafe extern "system" fn create_heap(
     riid: *const GUID,
     heap: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         watch.check_heap(&(*desc).Properties, (*desc).Flags);
@@ -249,7 +249,7 @@ unsafe extern "system" fn create_committed(
     riid: *const GUID,
     resource: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         watch.check_heap(&*properties, flags);
@@ -268,7 +268,7 @@ unsafe extern "system" fn create_placed(
     riid: *const GUID,
     resource: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         watch.creations.fetch_add(1, Ordering::Relaxed);

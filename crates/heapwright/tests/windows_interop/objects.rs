@@ -36,7 +36,7 @@ pub(crate) fn committed_buffer(device: &ID3D12Device, bytes: u64) -> ID3D12Resou
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let desc = heapwright::buffer_desc(heapwright::ByteSize::new(bytes));
     let mut made: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface asked for.
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
     unsafe { device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, 0, None, &mut made) }
         .expect("the device takes it");
     made.expect("and answers it")
