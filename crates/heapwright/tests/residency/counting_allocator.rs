@@ -1,4 +1,4 @@
-//! Counts what a thread allocates.
+//! Counts the allocations of a thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often this thread allocates in `act`.
+/// Returns the number of allocations that this thread makes in `act`.
 pub(crate) fn allocations(act: impl FnOnce()) -> u64 {
     let before = COUNT.get();
     act();

@@ -1,6 +1,7 @@
 //! The residency manager on the embedded runtime, where a copy from an evicted heap removes the device.
 //!
-//! Each defect of its peers that research/ lists has a test that fails on a re-creation of it.
+//! For each defect of comparable libraries in the research notes (gpgmm.md, peers.md, aliasing.md), a test
+//! fails if the manager has that defect.
 //!
 //! | defect | test |
 //! |---|---|

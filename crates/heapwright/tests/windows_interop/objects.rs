@@ -1,20 +1,20 @@
-//! COM objects as the tests need them.
+//! COM objects for the tests.
 
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
 use windows_core::{Error, GUID, IUnknown, Interface, OutRef, Ref, Result, implement};
 
-/// The same object as the stand-in's interface of that name, with a reference of its own.
+/// Returns the same object as the stand-in's interface of that name, with its own reference.
 pub(crate) fn as_their<Ours: Interface, Theirs: Interface>(ours: &Ours) -> Theirs {
     // SAFETY: a counted reference; whatever the tests do with `Theirs` uses IUnknown's functions alone.
     unsafe { Theirs::from_raw(ours.clone().into_raw()) }
 }
 
-/// How many references an object has.
+/// Returns the reference count of an object.
 pub(crate) fn references<T: Interface>(object: &T) -> u32 {
     let unknown: &IUnknown = object.cast_ref();
-    // SAFETY: the reference that is added is taken back at once.
+    // SAFETY: the added reference is released at once.
     unsafe {
         (unknown.vtable().AddRef)(unknown.as_raw());
         (unknown.vtable().Release)(unknown.as_raw())
@@ -43,7 +43,7 @@ pub(crate) fn committed_buffer(device: &ID3D12Device, bytes: u64) -> ID3D12Resou
 }
 
 pub(crate) fn color(clear: &D3D12_CLEAR_VALUE) -> [f32; 4] {
-    // SAFETY: any bytes are floats.
+    // SAFETY: any bits are valid floats.
     unsafe { clear.Anonymous.Color }
 }
 
