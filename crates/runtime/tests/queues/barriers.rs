@@ -487,7 +487,7 @@ fn layouts_and_accesses_go_together() {
 
 #[test]
 fn an_index_buffer_and_a_texture_may_share_memory() {
-    // The example of the enhanced barriers specification.
+    // The example of DirectX-Specs' *Enhanced Barriers*.
     let device = open();
     let queue = Queue::direct(&device);
     let (buffer, plain) =
