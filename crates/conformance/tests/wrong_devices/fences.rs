@@ -67,7 +67,7 @@ fn signal_pending() {
         // SAFETY: the fence is live and was intercepted.
         unsafe {
             let (_, table) = behind::<ID3D12Fence1_Vtbl>(fence.as_raw());
-            // The lie has no way to report an error.
+            // The intercepted methods have no way to report this error.
             let _ = (table.base__.Signal)(fence.as_raw(), value);
         }
     }

@@ -82,7 +82,7 @@ struct Owner {
     moves: Vec<(Move, bool)>,
     fence: ID3D12Fence,
     signalled: u64,
-    /// Keys of allocations that the CPU can access and writes.
+    /// Keys of the UPLOAD buffers, whose content the CPU writes.
     uploads: Vec<u64>,
 }
 

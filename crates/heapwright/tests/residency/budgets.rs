@@ -108,7 +108,7 @@ fn a_lower_priority_goes_first() {
     scene.end(things);
 }
 
-/// Usage above the budget is evicted down to the budget. Pressure beyond the budget is not reported then.
+/// Usage above the budget is evicted exactly down to the budget, which ends the pressure level `Over`.
 #[test]
 fn pressure_beyond_the_budget_ends_where_eviction_does() {
     let scene = Scene::new(ResidencyManagerDesc {
@@ -242,7 +242,7 @@ fn unified_memory_may_be_kept_apart() {
     scene.end(things);
 }
 
-/// A prefetch uses only free budget, and evicts nothing.
+/// A prefetch evicts idle heaps only, and never waits for the GPU.
 #[test]
 fn a_prefetch_waits_for_nothing() {
     let scene = Scene::new(budget(3));

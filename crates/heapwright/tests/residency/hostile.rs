@@ -279,7 +279,7 @@ fn fences_at_the_end_of_the_numbers() {
     scene.end(things);
 }
 
-/// The operating system reports a usage of zero, and a budget of zero is a valid budget.
+/// Without an adapter no usage is known, and a budget of zero is a valid budget.
 #[test]
 fn a_budget_of_nothing() {
     let gpu = open("discrete");

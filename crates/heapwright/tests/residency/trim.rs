@@ -52,7 +52,7 @@ fn evicted(things: &[Thing]) -> Vec<u8> {
     things.iter().filter(|thing| !thing.is_resident()).map(|thing| thing.key).collect()
 }
 
-/// Pages everything in once and checks its contents.
+/// Checks that every eviction evicted a resident heap, then pages everything in and checks its contents.
 fn end(scene: Scene, queue: &ID3D12CommandQueue, things: Vec<Thing>) {
     let paged_out = scene.instance.residency().paged_out.objects;
     let calls = scene.instance.residency().evict;

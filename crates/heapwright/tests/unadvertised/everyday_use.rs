@@ -229,7 +229,7 @@ fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut V
     assert_eq!(allocator.collect(), count);
 }
 
-/// Moves allocations without copying, as contents are tested elsewhere. Returns the number of moves.
+/// Moves allocations without copying, as contents are tested elsewhere. Returns the number of allocations.
 fn move_some(allocator: &ResourceAllocator) -> usize {
     let descs = [buffer_desc(ByteSize::new(40_000)), texture(128, 128), target(128, 128, 1)];
     let mut held: Vec<_> = (0..240_u64)

@@ -102,7 +102,7 @@ fn an_allocation_is_what_the_object_takes_and_not_its_width() {
     }
     let tiles = reserved(&device, &buffer(PAGE + 1)).expect("a reserved buffer");
     assert_eq!(allocation(&tiles), (address(&tiles), 2 * PAGE));
-    // A texture has no visible address, but its address can be requested.
+    // A texture has no GPU virtual address to use, but `GetAllocation` returns its address.
     let texture = committed(&device, &texture()).expect("a texture");
     let (start, size) = allocation(&texture);
     assert_eq!((address(&texture), start % PAGE, size >= 64 * 64 * 4), (0, 0, true));

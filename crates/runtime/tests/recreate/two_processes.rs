@@ -230,7 +230,7 @@ fn replay(what: &str, file: &Path) {
         (0..recorded.len()).filter(|&index| !is_reserved(what, index)).count() / 3 * 2
     );
     assert_eq!(unsafe { device.GetDeviceRemovedReason() }, S_OK);
-    // The last refused address is no longer set.
+    // The last refused creation has left its address set.
     set_next(&device, 0);
     heap(&device, PAGE).expect("the device creates heaps as ever");
     if what == "all" {
