@@ -8,7 +8,6 @@ use crate::commands::{NewestListTable, first, first_mut, recorded};
 use crate::intercept::behind;
 use crate::lies::Command;
 
-/// Replaces the methods of a list.
 pub(crate) fn replace(table: &mut NewestListTable) {
     let first = first_mut(table);
     first.ResourceBarrier = resource_barrier;

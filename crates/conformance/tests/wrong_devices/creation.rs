@@ -8,7 +8,6 @@ use windows_core::{GUID, HRESULT};
 use crate::device::{device, one};
 use crate::lies::Refused;
 
-/// Replaces the methods of a device.
 pub(crate) fn replace(table: &mut ID3D12Device_Vtbl) {
     table.CreateRootSignature = create_root_signature;
     table.CreateComputePipelineState = create_compute_state;

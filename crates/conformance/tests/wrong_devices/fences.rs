@@ -8,13 +8,11 @@ use windows_core::{HRESULT, Interface};
 
 use crate::intercept::behind;
 
-/// Replaces the methods of a queue.
 pub(crate) fn replace_queue(table: &mut ID3D12CommandQueue_Vtbl) {
     table.Signal = queue_signal;
     table.Wait = queue_wait;
 }
 
-/// Replaces the methods of a fence.
 pub(crate) fn replace(table: &mut ID3D12Fence1_Vtbl) {
     table.base__.GetCompletedValue = completed_value;
     table.base__.SetEventOnCompletion = set_event_on_completion;

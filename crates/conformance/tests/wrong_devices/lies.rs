@@ -10,7 +10,7 @@ use windows_core::{GUID, HRESULT};
 pub(crate) struct Lies {
     /// Changes the result of `CheckFeatureSupport`: feature, size, data, and the HRESULT.
     pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)>,
-    /// Changes the size that `CheckFeatureSupport` is called with.
+    /// Changes the size passed to `CheckFeatureSupport`.
     pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32>,
     /// Changes the result of `GetCustomHeapProperties` for a heap type.
     pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)>,
@@ -125,13 +125,13 @@ pub(crate) struct Lies {
     pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS>,
     /// Changes the arguments of `ResourceBarrier`.
     pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)>,
-    /// Changes the barriers of textures that `Barrier` is called with.
+    /// Changes the texture barriers passed to `Barrier`.
     pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)>,
-    /// Changes the barriers of buffers that `Barrier` is called with.
+    /// Changes the buffer barriers passed to `Barrier`.
     pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)>,
     /// Calls `Barrier` once for each group.
     pub(crate) splits_barriers: bool,
-    /// Lets `DiscardResource` discard the whole resource, whatever region it is asked for.
+    /// Makes `DiscardResource` ignore the region and discard the whole resource.
     pub(crate) ignores_discard_region: bool,
     /// The lie about creation at given addresses.
     pub(crate) recreate: Option<Recreate>,

@@ -81,7 +81,6 @@ pub(crate) struct Faults {
     countdown: AtomicU64,
     /// Whether all calls of the kind fail.
     fails_always: AtomicBool,
-    /// The number of calls so far.
     calls: AtomicU64,
     /// If `Some`, only calls of this kind count and fail.
     only: Option<Call>,

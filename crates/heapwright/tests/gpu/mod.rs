@@ -91,13 +91,11 @@ impl IntoPlace for HeapType {
     }
 }
 
-/// Returns the description of the heap that an allocation is placed in.
 pub(crate) fn heap_of(allocation: &ResourceAllocation) -> D3D12_HEAP_DESC {
     // SAFETY: the heap is a live COM object.
     unsafe { allocation.heap().expect("it is placed").GetDesc() }
 }
 
-/// Returns the heap properties and heap flags of a resource.
 pub(crate) fn properties_of(allocation: &ResourceAllocation) -> (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS) {
     let (mut properties, mut flags) = Default::default();
     // SAFETY: the resource is live and both structures are writable.

@@ -301,7 +301,6 @@ impl<'a> Worker<'a> {
         FenceValue::new(unsafe { self.fence.GetCompletedValue() })
     }
 
-    /// Waits until a submission is done.
     fn wait(&mut self, submission: u64) {
         while let Some(&(number, value)) = self.values.front() {
             if number > submission {
@@ -359,7 +358,6 @@ impl<'a> Worker<'a> {
         self.values.push_back((self.submitted, value));
     }
 
-    /// Fills a buffer.
     fn initialise(&mut self, buffer: &mut Buffer) {
         let number = self.begin();
         let mut start = std::ptr::null_mut();
