@@ -49,8 +49,11 @@ pub(crate) const KINDS: [Kind; 5] = [Kind::Shared, Kind::Shared, Kind::Shared, K
 /// A call of the user.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
+    /// Creates a buffer.
     Buffer { size: u64, kind: Kind, in_pool: bool },
+    /// Creates a texture.
     Texture { width: u16, height: u16, kind: Kind },
+    /// Frees one of the allocations.
     Free(u16),
     /// Frees four of five allocations.
     FreeMost,
